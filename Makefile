@@ -1,0 +1,66 @@
+# The commands of this repository; `make help` lists them.
+
+PYTHON ?= python3
+# Debian packages that tests need. `make test` installs those that are missing when it may.
+DEBIAN_PACKAGES =
+LOCK_FLAGS ?=
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help demo test lint types imports tests packages claims bench format lock clean
+
+help:  ## List the commands
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+demo: $(READY)  ## Learn privately from the bundled survey and print the result
+	@$(BIN)/cumae demo
+
+test: lint types imports tests  ## Run every check and test
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+# The coverage data lies in a directory of its own, so that runs beside each other do not mix.
+tests: $(READY) packages
+	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	COVERAGE_FILE="$$scratch/coverage" $(BIN)/pytest --cov --cov-report=term
+
+packages: $(READY)
+	@$(BIN)/python tools/debian_packages.py --record .venv/debian-packages.json $(DEBIAN_PACKAGES)
+
+claims: $(READY)  ## Accept the claimed code as it stands: you have read its proofs again
+	$(BIN)/python tools/claims.py accept
+
+bench: $(READY)  ## Run all benchmarks
+	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+format: $(READY)  ## Format the code and apply the safe fixes
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
+	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(PYTHON) -m venv "$$scratch"; "$$scratch/bin/pip" install --quiet uv; \
+	"$$scratch/bin/uv" pip compile --quiet pyproject.toml --group test --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate $(LOCK_FLAGS) \
+	  --output-file requirements.lock
+
+clean:  ## Remove the environment and everything that was generated
+	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist build
+	rm -rf .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements.lock pyproject.toml
+	PYTHON="$(PYTHON)" tools/make_environment

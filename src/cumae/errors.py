@@ -1,0 +1,40 @@
+"""Every error that cumae raises on purpose.
+
+::
+
+    CumaeError
+    ├── InvalidParameter   (also ValueError)    a parameter has a value that makes no sense
+    ├── InvalidData        (also ValueError)    a cell, a row or a shape of the data is unusable
+    ├── UnknownCost        (also TypeError)     a privacy cost that nobody has proven
+    ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
+    └── LiveState          (also TypeError)     a live privacy state must not be duplicated
+
+A message says what was wrong, with which value of which parameter, and what to do about
+it. Of the data it names a row and a column at most, never a value.
+"""
+
+from __future__ import annotations
+
+
+class CumaeError(Exception):
+    """Base of every error that cumae raises on purpose."""
+
+
+class InvalidParameter(CumaeError, ValueError):
+    """A parameter has a value that makes no sense."""
+
+
+class InvalidData(CumaeError, ValueError):
+    """A cell, a row or a shape of the data is unusable; the value itself is never shown."""
+
+
+class UnknownCost(CumaeError, TypeError):
+    """A privacy cost was asked for that nobody has proven."""
+
+
+class BudgetExhausted(CumaeError, RuntimeError):
+    """The privacy budget does not cover this call; nothing was drawn and nothing was spent."""
+
+
+class LiveState(CumaeError, TypeError):
+    """A live privacy state was about to be copied, pickled or used in a forked process."""

@@ -1,0 +1,16 @@
+"""Mechanisms: the few places where private numbers meet noise."""
+
+from cumae.mechanisms.between_thresholds import BetweenThresholds, Side
+from cumae.mechanisms.exponential import ExponentialMechanism
+from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise
+from cumae.mechanisms.stability import StabilityTest, distance_to_instability
+
+__all__ = [
+    "BetweenThresholds",
+    "ExponentialMechanism",
+    "GaussianNoise",
+    "LaplaceNoise",
+    "Side",
+    "StabilityTest",
+    "distance_to_instability",
+]

@@ -1,0 +1,78 @@
+"""What all mechanisms share: a cost known before anything is drawn, and its guarantee."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.errors import BudgetExhausted, InvalidData, LiveState
+from cumae.privacy import Cost, Guarantee
+from cumae.randomness import Source, source_for
+
+
+class Mechanism(ABC):
+    """Something that turns private integers into a release, at a known cost."""
+
+    claims: ClassVar[tuple[str, ...]]
+    source: Source
+
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """What one release costs, or all of them together if the mechanism is interactive."""
+
+    def guarantee(self, protects: str, *, delta: float = 0.0, **fields: Any) -> Guarantee:
+        """Return the guarantee of ``cost``, read at ``delta``; void if the source was seeded."""
+        return Guarantee.of(
+            self.cost,
+            protects=protects,
+            delta=delta,
+            claims=(*self.claims, "RAND"),
+            void=self.source.deterministic,
+            **fields,
+        )
+
+
+class Interactive(Mechanism):
+    """A mechanism with live state: it counts down, and there must only ever be one of it."""
+
+    def __init__(self, random_state: int | Source | None) -> None:
+        self.source = source_for(random_state)
+        self._process = os.getpid()
+
+    def _check_alive(self, left: int, what: str) -> None:
+        if os.getpid() != self._process:
+            raise LiveState(
+                f"{type(self).__name__} was started in another process; ask it there, because the "
+                "same noise must not be used twice."
+            )
+        if left <= 0:
+            raise BudgetExhausted(
+                f"{type(self).__name__} has given all of its {what}; start a new one, which costs "
+                "again."
+            )
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise LiveState(
+            f"{type(self).__name__} cannot be copied or pickled, because both copies would hold the "
+            "same noise and the same budget; pass the one object around."
+        )
+
+    __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
+
+
+def check_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Return ``values`` as 64-bit integers; refuse anything that would be rounded."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and np.any(array >= 2**62)):
+        raise InvalidData(
+            f"{name} of type {array.dtype} are not 64-bit integers; count in whole numbers, because "
+            "noise on rounded values is not covered by the proof."
+        )
+    if array.size and (array.min() < -(2**62) or array.max() > 2**62):
+        raise InvalidData(f"{name} leave the range of -2**62 to 2**62; scale them down.")
+    return array.astype(np.int64)

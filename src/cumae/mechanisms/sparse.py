@@ -1,0 +1,63 @@
+"""What the two sparse-vector mechanisms share: tails of integer Laplace noise, and its drawing."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.errors import InvalidParameter
+from cumae.mechanisms.base import Interactive
+from cumae.privacy.validation import check_epsilon
+from cumae.randomness import Source, discrete_laplace
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class SparseVector(Interactive):
+    """Threshold noise that lasts until a charged answer, and fresh noise for each query."""
+
+    def __init__(
+        self,
+        epsilon: float,
+        threshold_share: Fraction,
+        query_share: Fraction,
+        random_state: int | Source | None,
+    ) -> None:
+        super().__init__(random_state)
+        if check_epsilon(epsilon) == 0:
+            raise InvalidParameter("epsilon=0 would need infinite noise; give a number above 0.")
+        self.epsilon = float(epsilon)
+        self._threshold_rate = rate_of(epsilon, threshold_share)
+        self._query_rate = rate_of(epsilon, query_share)
+        self._threshold_noise = self._fresh_threshold_noise()
+
+    def _fresh_threshold_noise(self) -> int:
+        return discrete_laplace(self._threshold_rate, source=self.source)
+
+    def _query_noise(self, count: int) -> Integers:
+        return discrete_laplace(self._query_rate, count, source=self.source)
+
+
+def rate_of(epsilon: float, share: Fraction) -> Fraction | float:
+    """Return a share of epsilon, exactly; infinity stays what it is."""
+    return Fraction(epsilon) * share if math.isfinite(epsilon) else epsilon
+
+
+def upper_tail(rate: float, t: Floats | float) -> Floats:
+    """Return P(X >= t) for whole t and integer Laplace noise X with the given rate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.mechanisms.sparse import upper_tail
+    >>> upper_tail(1.0, np.array([-1.0, 2.0])).round(4)
+    array([0.9011, 0.0989])
+    """
+    t = np.asarray(t, dtype=np.float64)
+    # For t >= 1: q^t / (1 + q) with q = exp(-rate); below, by symmetry.
+    beyond = np.exp(-rate * np.maximum(t, 1.0 - t)) / (1.0 + math.exp(-rate))
+    return np.where(t >= 1, beyond, 1.0 - beyond)

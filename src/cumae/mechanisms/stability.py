@@ -1,0 +1,200 @@
+"""The stability test on vote counts, with the sparse vector and integer noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cumae.claims import claim
+from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.mechanisms.base import check_integers
+from cumae.mechanisms.sparse import Integers, SparseVector, upper_tail
+from cumae.privacy import Cost, Pure, calibrate, or_fail
+from cumae.privacy.validation import check_count, check_delta, check_epsilon
+from cumae.randomness import Source
+
+# A charged answer costs the rate of the threshold noise plus twice that of the query noise. The
+# threshold noise is the smaller one, because the worst of all thresholds counts towards delta.
+THRESHOLD_SHARE = Fraction(1, 2)
+QUERY_SHARE = Fraction(1, 4)
+UNSTABLE = -1
+
+
+@claim("STAB")
+def distance_to_instability(votes: ArrayLike) -> Integers:
+    """Return how many shards must change, at least, before a change of one more may flip the label.
+
+    ``votes`` holds one row of vote counts per query, one column per class. With the gap between the
+    largest and the second largest count it is max(0, ceil(gap / 2) - 1): it moves by at most one
+    when one shard changes its vote, and is 0 whenever one shard can flip the label.
+
+    Examples
+    --------
+    >>> from cumae.mechanisms import distance_to_instability
+    >>> distance_to_instability([[5, 5], [7, 5], [8, 5], [20, 3]]).tolist()
+    [0, 0, 1, 8]
+    """
+    counts = np.sort(np.asarray(votes), axis=-1)
+    gap = counts[..., -1] - counts[..., -2]
+    return np.asarray(np.maximum(0, (gap + 1) // 2 - 1), dtype=np.int64)
+
+
+@claim("STAB")
+class StabilityTest(SparseVector):
+    """Release the label with the most votes where it is stable, paying for unstable answers only.
+
+    Protects one row that changes the vote of at most one shard; the queries are public.
+
+    Parameters
+    ----------
+    epsilon
+        What one unstable answer, with all stable ones before it, may cost.
+    delta
+        The chance, over all queries, that a label passes that one row can flip.
+    max_queries, max_unstable
+        How many queries there will be, and how many of them may be found unstable.
+    random_state
+        None in production; a seed or a source in tests, which voids the guarantee.
+
+    Attributes
+    ----------
+    threshold
+        Distance to instability that a query has to show, before noise.
+    remaining
+        Queries left; 0 also when no unstable answer is left.
+
+    Examples
+    --------
+    >>> from cumae.mechanisms import StabilityTest
+    >>> test = StabilityTest.calibrated(1.0, 1e-6, max_queries=1_000, max_unstable=10)
+    >>> test.ask([[9_000, 1_000], [100, 9_900], [5_000, 5_000]]).tolist()
+    [0, 1, -1]
+    >>> test.remaining, test.unstable_remaining
+    (997, 9)
+    """
+
+    claims = ("STAB",)
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        max_queries: int,
+        max_unstable: int = 1,
+        *,
+        random_state: int | Source | None = None,
+    ) -> None:
+        check_delta(delta)
+        self.max_queries = self._queries_left = check_count(max_queries, "max_queries")
+        self.max_unstable = self.unstable_remaining = check_count(max_unstable, "max_unstable")
+        self.threshold = least_threshold(epsilon, delta, max_queries, max_unstable)
+        self.delta = delta_at_threshold(epsilon, self.threshold, max_queries, max_unstable)
+        super().__init__(epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state)
+
+    @classmethod
+    def calibrated(
+        cls,
+        epsilon: float,
+        delta: float,
+        max_queries: int,
+        max_unstable: int,
+        *,
+        random_state: int | Source | None = None,
+    ) -> StabilityTest:
+        """Return the one with the least noise that costs (epsilon, delta) in all."""
+        check_count(max_unstable, "max_unstable", least=1)
+        single = check_epsilon(epsilon)
+        if single < math.inf:
+            if check_delta(delta) == 0:
+                raise InvalidParameter("delta=0: the stability test needs a delta above 0.")
+            noise = calibrate(
+                lambda noise: or_fail(Pure(1 / noise) * max_unstable, delta / 2),
+                epsilon,
+                delta,
+                start=max_unstable / epsilon,
+            )
+            single = 1 / noise
+        return cls(single, delta / 2, max_queries, max_unstable, random_state=random_state)
+
+    @property
+    def cost(self) -> Cost:
+        """All answers together."""
+        return or_fail(Pure(self.epsilon) * self.max_unstable, self.delta)
+
+    @property
+    def remaining(self) -> int:
+        """Queries left; 0 also when no unstable answer is left."""
+        return self._queries_left if self.unstable_remaining else 0
+
+    def ask(self, votes: ArrayLike) -> Integers:
+        """Answer queries in order: the label's column, or -1 where it is unstable.
+
+        ``votes`` holds one row of counts per query. A batch larger than ``remaining`` is refused whole;
+        fewer answers than asked come back if the last unstable one is among them.
+        """
+        counts = np.atleast_2d(check_integers(votes, "votes"))
+        if counts.ndim != 2 or counts.shape[1] < 2:
+            raise InvalidData(
+                f"votes of shape {counts.shape}: give one row per query and one column per class."
+            )
+        self._check_alive(
+            self.remaining, f"{self.max_queries} answers or {self.max_unstable} unstable ones"
+        )
+        if len(counts) > self.remaining:
+            raise BudgetExhausted(
+                f"{len(counts)} queries were asked, but {self.remaining} remain; ask fewer at a time."
+            )
+        noisy = distance_to_instability(counts) + self._query_noise(len(counts))
+        answers = np.argmax(counts, axis=1)  # a tie goes to the class declared first
+        start = 0
+        while start < len(counts) and self.unstable_remaining:
+            unstable = np.flatnonzero(noisy[start:] < self.threshold + self._threshold_noise)
+            if not len(unstable):
+                start = len(counts)
+                break
+            start += int(unstable[0]) + 1
+            answers[start - 1] = UNSTABLE
+            self.unstable_remaining -= 1
+            self._threshold_noise = self._fresh_threshold_noise()
+        self._queries_left -= start
+        return answers[:start].astype(np.int64)
+
+
+@claim("STAB")
+def delta_at_threshold(epsilon: float, threshold: int, max_queries: int, max_unstable: int) -> float:
+    """Bound the chance that any of the queries passes at distance 0.
+
+    Given all threshold noises, each query passes with a chance of at most that of the smallest of
+    them; so delta is the mean of min(1, max_queries P(query noise >= threshold + smallest)).
+    """
+    if epsilon == math.inf or not max_queries or not max_unstable:
+        return 0.0
+    above, query = epsilon * float(THRESHOLD_SHARE), epsilon * float(QUERY_SHARE)
+    reach = math.ceil((80 + math.log(max_unstable)) / above)
+    values = np.arange(-reach, reach + 1, dtype=np.float64)
+    # P(smallest noise > x) = P(noise > x)^max_unstable, and 1 below the range (up to 1e-34).
+    later = np.append(1.0, np.exp(max_unstable * np.log(upper_tail(above, values + 1.0))))
+    passes = np.minimum(1.0, max_queries * upper_tail(query, threshold + values))
+    return float((-np.diff(later) * passes).sum() + later[-1] * passes[-1]) * (1 + 1e-9) + 1e-30
+
+
+@claim("STAB")
+def least_threshold(epsilon: float, delta: float, max_queries: int, max_unstable: int) -> int:
+    """Return the least threshold at which ``delta_at_threshold`` is at most delta."""
+    if epsilon == math.inf or not max_queries or not max_unstable:
+        return 0
+    if check_epsilon(epsilon) == 0 or check_delta(delta) <= 1e-29:
+        raise InvalidParameter(
+            f"epsilon={epsilon!r}, delta={delta!r}: both must be above 0 for a finite threshold."
+        )
+    low, high = 0, 1
+    while delta_at_threshold(epsilon, high, max_queries, max_unstable) > delta:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = delta_at_threshold(epsilon, middle, max_queries, max_unstable) <= delta
+        low, high = (low, middle) if fits else (middle, high)
+    return high

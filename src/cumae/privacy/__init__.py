@@ -1,0 +1,53 @@
+"""Privacy costs, guarantees and budgets: no randomness, no data.
+
+>>> from cumae.privacy import DiscreteGaussian, calibrate_gaussian
+>>> cost = DiscreteGaussian(scale=600) * 20_000
+>>> 0.995 < cost.epsilon(1e-6) < 1.02
+True
+"""
+
+from cumae.privacy.budget import Budget
+from cumae.privacy.calibration import calibrate, calibrate_gaussian
+from cumae.privacy.cost import (
+    ZCDP,
+    Approximate,
+    BoundedRange,
+    Composed,
+    Cost,
+    DiscreteGaussian,
+    Gaussian,
+    Pure,
+    compose,
+)
+from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
+from cumae.privacy.transforms import (
+    bootstrap,
+    group,
+    label_boost,
+    or_fail,
+    parallel,
+    subsample,
+)
+
+__all__ = [
+    "REPLACE_ONE",
+    "ZCDP",
+    "Approximate",
+    "BoundedRange",
+    "Budget",
+    "Composed",
+    "Cost",
+    "DiscreteGaussian",
+    "Gaussian",
+    "Guarantee",
+    "Pure",
+    "bootstrap",
+    "calibrate",
+    "calibrate_gaussian",
+    "compose",
+    "group",
+    "label_boost",
+    "or_fail",
+    "parallel",
+    "subsample",
+]

@@ -1,0 +1,124 @@
+"""Find the smallest noise that keeps a promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from cumae.claims import claim
+from cumae.errors import InvalidParameter
+from cumae.privacy.cost import Cost, DiscreteGaussian, Gaussian
+from cumae.privacy.validation import check_count, check_delta, check_epsilon
+
+MOST_STEPS = 400
+
+
+@claim("CAL")
+def calibrate(
+    cost_at: Callable[[float], Cost],
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    start: float = 1.0,
+    tolerance: float = 1e-4,
+) -> float:
+    """Return the smallest noise whose cost is within (epsilon, delta), up to ``tolerance``.
+
+    Parameters
+    ----------
+    cost_at
+        The cost at a given noise; more noise must not cost more.
+    epsilon, delta
+        The target. Without a target (epsilon = inf) the noise is 0.
+    start
+        A first guess, greater than 0.
+    tolerance
+        Relative width of the final bracket. The noise returned is its upper end, whose cost was
+        computed and found within the target.
+
+    Examples
+    --------
+    >>> from cumae.privacy import Pure, calibrate
+    >>> scale = calibrate(lambda scale: Pure(1 / scale), epsilon=0.5)
+    >>> Pure(1 / scale).epsilon(0) <= 0.5, round(scale, 2)
+    (True, 2.0)
+    """
+    check_epsilon(epsilon)
+    check_delta(delta)
+    if epsilon == math.inf:
+        return 0.0
+    if not (0 < start < math.inf and 0 < tolerance < 1):
+        raise InvalidParameter(
+            f"start={start!r}, tolerance={tolerance!r}: give a positive start and a tolerance "
+            "between 0 and 1."
+        )
+
+    def fits(noise: float) -> bool:
+        return cost_at(noise).delta(epsilon) <= delta
+
+    # Walk away from the start in growing steps until the answer is between two noises.
+    enough = fits(start)
+    low = high = start
+    grow = 1.0 + 10 * tolerance
+    for _ in range(MOST_STEPS):
+        if enough:
+            high, low = low, low / grow
+            if not fits(low):
+                break
+        else:
+            low, high = high, high * grow
+            if fits(high):
+                break
+        grow = min(grow**2, 2.0)
+    else:
+        raise InvalidParameter(
+            f"epsilon={epsilon!r}, delta={delta!r}: no noise between {low:.3g} and {high:.3g} just "
+            "reaches it; allow a larger epsilon, or a delta above 0 for Gaussian noise."
+        )
+    while high - low > tolerance * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    if not fits(high):  # the cost was not monotone: refuse rather than return what was not checked
+        raise InvalidParameter(
+            f"epsilon={epsilon!r}, delta={delta!r}: the cost at noise {high!r} exceeds the target; "
+            "pass a cost that falls with noise."
+        )
+    return high
+
+
+@claim("CAL")
+def calibrate_gaussian(
+    epsilon: float,
+    delta: float,
+    releases: int = 1,
+    sensitivity: int = 1,
+    *,
+    tolerance: float = 1e-4,
+) -> float:
+    """Return the smallest scale of discrete Gaussian noise for so many releases.
+
+    Examples
+    --------
+    >>> from cumae.privacy import DiscreteGaussian, calibrate_gaussian
+    >>> scale = calibrate_gaussian(1.0, 1e-6, releases=20_000)
+    >>> (DiscreteGaussian(scale) * 20_000).epsilon(1e-6) <= 1.0, 590 < scale < 610
+    (True, True)
+    """
+    check_count(releases, "releases")
+    check_count(sensitivity, "sensitivity")
+    if check_epsilon(epsilon) == math.inf or releases * sensitivity == 0:
+        return 0.0
+    if epsilon == 0 or check_delta(delta) == 0:
+        raise InvalidParameter(
+            f"epsilon={epsilon!r}, delta={delta!r}: Gaussian noise needs both above 0; use integer "
+            "Laplace noise for delta = 0."
+        )
+    moved = sensitivity * math.sqrt(releases)
+    real = calibrate(lambda scale: Gaussian(scale, moved), epsilon, delta, tolerance=1e-6)
+    return calibrate(
+        lambda scale: DiscreteGaussian(scale, sensitivity) * releases,
+        epsilon,
+        delta,
+        start=real,
+        tolerance=tolerance,
+    )

@@ -1,0 +1,454 @@
+"""What mechanisms cost: frozen values that know delta as a function of epsilon.
+
+Every figure is an upper bound that holds for neighbours which differ by replacing one row.
+A cost is built from the leaves of this module (``Pure``, ``BoundedRange``, ``Approximate``,
+``ZCDP``, ``Gaussian``, ``DiscreteGaussian``) with ``+``, ``*`` and the functions of
+``cumae.privacy.transforms``. Costs compare by value, carry no state, and never see data or
+randomness.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize, special
+
+from cumae.claims import claim
+from cumae.errors import UnknownCost
+from cumae.privacy.loss import Atoms, Floats, LossGrid, atoms_of_curve, compose_atoms
+from cumae.privacy.validation import check_count, check_delta, check_epsilon
+
+FAR = 700.0  # no curve is searched for an epsilon beyond this
+UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors
+
+
+class Cost(ABC):
+    """A privacy cost.
+
+    Examples
+    --------
+    >>> from cumae.privacy import DiscreteGaussian, Pure
+    >>> votes = DiscreteGaussian(scale=600) * 20_000
+    >>> 0.995 < votes.epsilon(1e-6) < 1.02
+    True
+    >>> (Pure(0.5) + Pure(0.25)).epsilon(0)
+    0.75
+    """
+
+    def delta(self, epsilon: float) -> float:
+        """Return an upper bound on delta at ``epsilon``."""
+        return float(self.deltas(np.array([check_epsilon(epsilon)]))[0])
+
+    def epsilon(self, delta: float) -> float:
+        """Return an upper bound on the smallest epsilon at ``delta``; ``inf`` if none is proven."""
+        target = check_delta(delta)
+        if self.delta(0.0) <= target:
+            return 0.0
+        high = min(self.pure, FAR)
+        if self.delta(high) > target:
+            return self.pure
+        low = 0.0
+        while high - low > 1e-9 * high and high > 1e-12:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
+        return high
+
+    def deltas(self, epsilon: Floats) -> Floats:
+        """Return an upper bound on delta at each of several epsilons of 0 or more."""
+        if self.infinite:
+            return np.ones_like(epsilon)
+        near = np.minimum(epsilon, FAR)  # delta falls with epsilon, so this is safe
+        best = np.minimum(self._curve(near), 1.0)
+        if self.zcdp is not None:
+            best = np.minimum(best, _zcdp_deltas(*self.zcdp, near))
+        return np.where(epsilon >= self.pure, 0.0, best)
+
+    @abstractmethod
+    def _curve(self, epsilon: Floats) -> Floats:
+        """Return upper bounds on delta; they need not be the best that ``deltas`` finds."""
+
+    @property
+    def pure(self) -> float:
+        """Epsilon at delta = 0; ``inf`` if none is proven."""
+        return math.inf
+
+    @property
+    def zcdp(self) -> tuple[float, float] | None:
+        """(rho, xi) such that the mechanism is xi-approximately rho-zCDP; None if unknown."""
+        return (self.pure**2 / 2, 0.0) if self.pure < math.inf else None
+
+    @property
+    def infinite(self) -> bool:
+        """Whether nothing at all is promised."""
+        return False
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        """Dominating pair, from the whole curve unless a leaf knows a better one."""
+        floor = 0.0 if self.pure < FAR else self.delta(FAR)
+        last = self.pure if self.pure < FAR else self.epsilon(max(1e-17, floor * (1 + 1e-6)))
+        return atoms_of_curve(self.deltas, min(last, FAR))
+
+    def __add__(self, other: Cost) -> Cost:
+        """Use both mechanisms on the same rows, the second perhaps chosen from the first's answer."""
+        return compose([(self, 1), (other, 1)])
+
+    def __mul__(self, count: int) -> Cost:
+        """Use the mechanism ``count`` times on the same rows, adaptively."""
+        return compose([(self, check_count(count))])
+
+    __rmul__ = __mul__
+
+
+@claim("PURE")
+@dataclass(frozen=True)
+class Pure(Cost):
+    """(eps, 0)-DP: P <= exp(eps) Q and Q <= exp(eps) P; no bound is better than randomized response.
+
+    delta(e) = (exp(eps) - exp(e)) / (1 + exp(eps)) for e < eps, and 0 beyond.
+    """
+
+    eps: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.eps)
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        return _gap(epsilon, self.eps) / (1.0 + math.exp(-self.eps)) * UP
+
+    @property
+    def pure(self) -> float:
+        return self.eps
+
+    @property
+    def infinite(self) -> bool:
+        return self.eps == math.inf
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        return _response(self.eps, 0.0)
+
+
+@claim("PURE")
+@dataclass(frozen=True)
+class BoundedRange(Cost):
+    """Losses of any two neighbours lie in some interval of length eps: the exponential mechanism.
+
+    delta(e) = (exp(eps/2) - exp(e/2))^2 / (exp(eps) - 1) for e < eps, and 0 beyond; pure eps-DP;
+    rho-zCDP with rho = eps^2/8, a quarter of what pure eps-DP alone would give.
+    """
+
+    eps: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.eps)
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        if self.eps == 0:
+            return np.zeros_like(epsilon)
+        share = np.minimum(_gap(epsilon / 2, self.eps / 2) ** 2 / -np.expm1(-self.eps), 1.0)
+        return share * UP
+
+    @property
+    def pure(self) -> float:
+        return self.eps
+
+    @property
+    def zcdp(self) -> tuple[float, float] | None:
+        return (self.eps**2 / 8, 0.0)
+
+    @property
+    def infinite(self) -> bool:
+        return self.eps == math.inf
+
+
+@claim("PURE")
+@dataclass(frozen=True)
+class Approximate(Cost):
+    """(eps, delta)-DP: dominated by "with probability delta tell all, else randomized response"."""
+
+    eps: float
+    failure: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.eps)
+        check_delta(self.failure)
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        return self.failure + (1.0 - self.failure) * Pure(self.eps)._curve(epsilon)
+
+    @property
+    def pure(self) -> float:
+        return self.eps if self.failure == 0 else math.inf
+
+    @property
+    def zcdp(self) -> tuple[float, float] | None:
+        return (self.eps**2 / 2, self.failure)
+
+    @property
+    def infinite(self) -> bool:
+        return self.eps == math.inf
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        return _response(self.eps, self.failure)
+
+
+@claim("ZCDP")
+@dataclass(frozen=True)
+class ZCDP(Cost):
+    """xi-approximate rho-zCDP: but for an event of probability xi, D_a(P || Q) <= rho a for all a > 1."""
+
+    rho: float
+    xi: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.rho, "rho")
+        check_delta(self.xi, "xi")
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        return _zcdp_deltas(self.rho, self.xi, epsilon)
+
+    @property
+    def pure(self) -> float:
+        return 0.0 if self.rho == self.xi == 0 else math.inf
+
+    @property
+    def zcdp(self) -> tuple[float, float] | None:
+        return (self.rho, self.xi)
+
+    @property
+    def infinite(self) -> bool:
+        return self.rho == math.inf
+
+
+@claim("NOISE")
+@dataclass(frozen=True)
+class Gaussian(Cost):
+    """Real Gaussian noise of standard deviation ``scale`` on a value that moves by ``sensitivity``.
+
+    With mu = sensitivity / scale: delta(e) = Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu).
+    Composition adds the squares of mu.
+    """
+
+    scale: float
+    sensitivity: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.scale, "scale")
+        check_epsilon(self.sensitivity, "sensitivity")
+
+    @property
+    def mu(self) -> float:
+        """Distance of the two neighbours' distributions in standard deviations."""
+        return _quotient(self.sensitivity, self.scale)
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        if self.mu == 0:
+            return np.zeros_like(epsilon)
+        first = special.log_ndtr(self.mu / 2 - epsilon / self.mu)
+        second = epsilon + special.log_ndtr(-self.mu / 2 - epsilon / self.mu)
+        # The difference of two close numbers: its rounding error is one of their size.
+        return np.exp(first) * (-np.expm1(np.minimum(second - first, 0.0)) + 1e-13) * UP
+
+    @property
+    def pure(self) -> float:
+        return 0.0 if self.mu == 0 else math.inf
+
+    @property
+    def zcdp(self) -> tuple[float, float] | None:
+        return (self.mu**2 / 2, 0.0)
+
+    @property
+    def infinite(self) -> bool:
+        return self.mu == math.inf
+
+
+@claim("NOISE")
+@dataclass(frozen=True)
+class DiscreteGaussian(Cost):
+    """Integer noise with P(x) proportional to exp(-x^2 / (2 scale^2)) on an integer value.
+
+    If the value moves by the integer D = ``sensitivity``, the loss at noise x is
+    D (D - 2x) / (2 scale^2): a lattice. rho-zCDP with rho = D^2 / (2 scale^2).
+    """
+
+    scale: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.scale, "scale")
+        check_count(self.sensitivity, "sensitivity")
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        return self.atoms.delta(epsilon)
+
+    @property
+    def pure(self) -> float:
+        return 0.0 if _quotient(self.sensitivity, self.scale) == 0 else math.inf
+
+    @property
+    def zcdp(self) -> tuple[float, float]:
+        return (_quotient(self.sensitivity, self.scale) ** 2 / 2, 0.0)
+
+    @property
+    def infinite(self) -> bool:
+        return _quotient(self.sensitivity, self.scale) == math.inf
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        if self.pure == 0:
+            return _response(0.0, 0.0)
+        reach = math.ceil(12 * self.scale) + 12
+        if reach > 2**22:  # too many atoms to list; zCDP alone is a little looser
+            return ZCDP(*self.zcdp).atoms
+        noise = np.arange(-reach, reach + 1, dtype=np.float64)
+        masses = np.exp(-(noise**2) / (2 * self.scale**2))
+        lattice = self.sensitivity / (2 * self.scale**2)
+        # Beyond 12 scales lies less than 1e-30 of the mass: let it tell all.
+        return Atoms(
+            (self.sensitivity - 2 * noise)[::-1] * lattice, masses / masses.sum(), 1e-30, lattice
+        )
+
+
+def _quotient(sensitivity: float, scale: float) -> float:
+    """Sensitivity over scale: 0 if nothing moves or noise is infinite, inf without noise."""
+    if sensitivity == 0 or scale == math.inf:
+        return 0.0
+    return math.inf if scale == 0 else sensitivity / scale
+
+
+def _gap(epsilon: Floats, end: float) -> Floats:
+    """1 - exp(epsilon - end) where positive, else 0."""
+    return -np.expm1(np.minimum(epsilon - end, 0.0))
+
+
+def _response(epsilon: float, failure: float) -> Atoms:
+    """Randomized response, with a failure."""
+    low = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
+    masses = (1.0 - failure) * np.array([low, 1.0 - low])
+    return Atoms(np.array([-epsilon, epsilon]), masses, failure, lattice=epsilon)
+
+
+@claim("ZCDP")
+def _zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
+    """Best conversion of zCDP to delta (Canonne, Kamath, Steinke): any order a gives a bound."""
+    if rho == 0:
+        return np.full_like(epsilon, xi)
+    if rho == math.inf:
+        return np.ones_like(epsilon)
+
+    def log_delta(t: Floats | float, e: Floats | float) -> Floats:  # a = 1 + exp(t)
+        a = 1.0 + np.exp(t)
+        value = np.exp(t) * (a * rho - e) - t + a * np.log1p(-1.0 / a)
+        return np.asarray(value)
+
+    # The minimum lies near a = (e + rho) / (2 rho); search a wide window around it, then refine
+    # between the neighbours of the best order. Every order is safe, so is every rounding of it.
+    centre = np.log(np.maximum((epsilon - rho) / (2 * rho), 1e-3))
+    window = centre[:, None] + np.linspace(-4.0, 4.0, 161)
+    values = log_delta(window, epsilon[:, None])
+    best = np.argmin(values, axis=1)
+    least = values[np.arange(len(epsilon)), best]
+    if len(epsilon) == 1:
+        around = window[0, max(best[0] - 1, 0)], window[0, min(best[0] + 1, 160)]
+        found = optimize.minimize_scalar(
+            lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
+        )
+        least = np.minimum(least, found.fun)
+    return np.minimum(xi + (1.0 - xi) * np.exp(least) * UP, 1.0)
+
+
+@claim("COMP")
+@dataclass(frozen=True)
+class Composed(Cost):
+    """Several mechanisms on the same rows, each perhaps chosen from the answers so far.
+
+    ``parts`` holds each distinct cost once, with its count; this is the only place that counts.
+    Use ``+``, ``*`` or :func:`compose` to make one.
+    """
+
+    parts: tuple[tuple[Cost, int], ...]
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        if isinstance(self._merged, Cost):
+            return self._merged._curve(epsilon)
+        best = np.ones_like(epsilon) if self._grid is None else self._grid.delta(epsilon)
+        # Without any transform: the pure parts shift the curve of the others.
+        certain = [item for item in self.parts if item[0].pure < math.inf]
+        others = [item for item in self.parts if item[0].pure == math.inf]
+        if certain and others:
+            shift = math.fsum(part.pure * count for part, count in certain)
+            behind = epsilon >= shift
+            best[behind] = np.minimum(best, compose(others).deltas(epsilon - shift))[behind]
+        return best
+
+    @cached_property
+    def _merged(self) -> Cost | list[tuple[Cost, int]]:
+        """Gaussians merge into one; so does what is only known as zCDP."""
+        mu2 = sum(part.mu**2 * count for part, count in self.parts if isinstance(part, Gaussian))
+        rho = sum(part.rho * count for part, count in self.parts if isinstance(part, ZCDP))
+        xi = -math.expm1(
+            sum(math.log1p(-part.xi) * count for part, count in self.parts if isinstance(part, ZCDP))
+        )
+        rest = [item for item in self.parts if not isinstance(item[0], Gaussian | ZCDP)]
+        if mu2 > 0:
+            rest.append((Gaussian(1.0 / math.sqrt(mu2)), 1))
+        if rho > 0 or xi > 0:
+            rest.append((ZCDP(rho, xi), 1))
+        return rest[0][0] if len(rest) == 1 and rest[0][1] == 1 else rest
+
+    @cached_property
+    def _grid(self) -> LossGrid | None:
+        assert isinstance(self._merged, list)
+        return compose_atoms([(part.atoms, count) for part, count in self._merged])
+
+    @property
+    def pure(self) -> float:
+        return math.fsum(part.pure * count for part, count in self.parts)
+
+    @property
+    def zcdp(self) -> tuple[float, float] | None:
+        rho = xi = 0.0
+        for part, count in self.parts:
+            if part.zcdp is None:
+                return None
+            rho += part.zcdp[0] * count
+            xi += part.zcdp[1] * count
+        return (rho, min(xi, 1.0))
+
+    @property
+    def infinite(self) -> bool:
+        return any(part.infinite for part, _ in self.parts)
+
+
+@claim("COMP")
+def compose(items: Iterable[tuple[Cost, int]]) -> Cost:
+    """Compose costs, each with a count; compositions inside are taken apart and counted.
+
+    Examples
+    --------
+    >>> from cumae.privacy import Pure, compose
+    >>> compose([(Pure(0.1), 3)]) == Pure(0.1) + Pure(0.1) + Pure(0.1)
+    True
+    >>> compose([])
+    Pure(eps=0.0)
+    """
+    counts: dict[Cost, int] = {}
+    for cost, count in items:
+        if not isinstance(cost, Cost):
+            raise UnknownCost(f"{cost!r} is not a privacy cost; build one from cumae.privacy.")
+        inner = cost.parts if isinstance(cost, Composed) else ((cost, 1),)
+        for part, times in inner:
+            total = times * check_count(count)
+            if total and part.pure > 0:  # what costs nothing leaves no trace
+                counts[part] = counts.get(part, 0) + total
+    parts = tuple(sorted(counts.items(), key=lambda item: repr(item[0])))
+    if not parts:
+        return Pure(0.0)
+    return parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else Composed(parts)

@@ -1,0 +1,184 @@
+"""Privacy loss distributions: atoms of a dominating pair, and their composition on a grid.
+
+A pair (P, Q) of distributions dominates a mechanism if, for every epsilon, the hockey-stick
+divergence of P and Q is at least that of the mechanism on any two neighbours. The loss
+L = ln(dP/dQ), with L ~ P, then tells everything: delta(epsilon) = E[max(0, 1 - exp(epsilon - L))].
+Independent losses of composed mechanisms add up, also when later mechanisms are chosen from
+earlier answers (claim COMP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal, stats
+
+from cumae.claims import claim
+
+Floats = NDArray[np.float64]
+Curve = Callable[[Floats], Floats]
+
+TAIL = 1e-15  # mass that a truncation may move to "infinite loss"; it is added to delta
+STEP = 0.02  # grid step, in standard deviations of one step's loss
+LONGEST = 2**23  # grid points; above that the closed forms have to do
+ROUNDING = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """A discrete dominating pair: losses with their P-masses, and the mass of infinite loss."""
+
+    losses: Floats
+    masses: Floats
+    infinite: float = 0.0
+    lattice: float = 0.0  # every loss is a whole multiple of it; 0 if there is none
+
+    def variance(self) -> float:
+        """Variance of the finite loss."""
+        mean = np.average(self.losses, weights=self.masses)
+        return float(np.average((self.losses - mean) ** 2, weights=self.masses))
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """Upper bound on delta at each epsilon of 0 or more."""
+        return self._grid.delta(epsilon)
+
+    @cached_property
+    def _grid(self) -> LossGrid:
+        return _grid(self.losses, self.masses, self.infinite, 1e-14)
+
+
+@claim("COMP")
+def atoms_of_curve(curve: Curve, last: float) -> Atoms:
+    """Dominating pair of any mechanism whose delta is at most ``curve`` in both directions.
+
+    ``curve`` is read on a grid of [0, last], where it should be close to its limit; what is left
+    there counts as infinite loss. The true profile is convex in u = exp(epsilon) and below the
+    readings, so it is below their lower convex hull, which is the profile of the atoms.
+    """
+    right = np.linspace(0.0, last, 4097)
+    delta = np.minimum(curve(right), 1.0)
+    # In the other direction: H_{exp(-e)}(P||Q) = 1 - exp(-e) (1 - H_{exp(e)}(Q||P)).
+    left = 1.0 - np.exp(-right[1:]) * (1.0 - delta[1:])
+    u = np.exp(np.concatenate([[-np.inf], -right[:0:-1], right]))
+    heights = np.concatenate([[1.0], left[::-1], delta])
+    corners = _lower_hull(u, heights)
+    u, heights = u[corners], heights[corners]
+    slopes = np.diff(heights) / np.diff(u)
+    # A kink at u carries Q-mass (change of slope) and P-mass u times that; behind the last
+    # corner the curve is flat, at the mass of infinite loss.
+    masses = u[1:] * np.diff(np.append(slopes, 0.0))
+    return Atoms(np.log(u[1:]), np.maximum(masses, 0.0), float(delta[-1]))
+
+
+def _lower_hull(x: Floats, y: Floats) -> list[int]:
+    """Corners of the lower convex hull of points with increasing x (Andrew's chain)."""
+    hull: list[int] = []
+    for i in range(len(x)):
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return hull
+
+
+@dataclass(frozen=True, eq=False)
+class LossGrid:
+    """Composed loss on a grid; ``slack`` bounds what floating-point transforms may have lost."""
+
+    losses: Floats
+    upper: Floats  # P-mass at and above each loss
+    lower: Floats  # Q-mass at and above each loss
+    infinite: float
+    slack: float
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """Upper bound on delta at each epsilon of 0 or more."""
+        first = np.searchsorted(self.losses, epsilon, side="right")
+        gain = self.upper[first] - np.exp(np.minimum(epsilon, 700.0)) * self.lower[first]
+        return np.asarray(np.maximum(gain, 0.0) + self.infinite + self.slack)
+
+
+@claim("COMP")
+def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
+    """Compose each pair ``count`` times; None if no grid of reasonable length fits them.
+
+    The grid follows from the counts: splitting a loss between two neighbours of a grid with step
+    h keeps P and Q, hence dominates, and adds at most h^2/4 to its variance. So h is a fiftieth
+    of the root mean square deviation per step, whatever the number of steps. Losses on a lattice
+    that is no finer than that keep it, and nothing is rounded at all.
+    """
+    # log1p and expm1 keep a total failure probability near 1e-30 apart from 0.
+    infinite = -np.expm1(sum(count * np.log1p(-atoms.infinite) for atoms, count in parts))
+    if len(parts) == 1 and len(parts[0][0].losses) == 2:
+        atoms, count = parts[0]
+        return _grid(*_binomial(atoms, count), infinite, 1e-11)
+
+    spread = sum(count * atoms.variance() for atoms, count in parts)
+    step = STEP * float(np.sqrt(spread / sum(count for _, count in parts)))
+    if len(parts) == 1 and parts[0][0].lattice >= step:
+        step = parts[0][0].lattice
+    widest = sum(float(np.ptp(atoms.losses)) for atoms, _ in parts)
+    if step == 0 or widest / step > LONGEST:
+        return None
+
+    # Imported here because it takes more than a second.
+    from dp_accounting.pld import common  # noqa: PLC0415
+
+    masses, offset, error = np.ones(1), 0, 0.0
+    for atoms, count in parts:
+        start, grid = _split(atoms, step)
+        shift, power = common.self_convolve(grid, count, TAIL) if count > 1 else (0, grid)
+        if len(power) + len(masses) > LONGEST:
+            return None
+        error += _transform_error(len(power), count, float(np.linalg.norm(grid)))
+        error += _transform_error(len(power) + len(masses), 2, 1.0) + TAIL
+        masses = signal.fftconvolve(masses, power)
+        offset += start * count + shift
+    losses = (offset + np.arange(len(masses))) * step
+    return _grid(losses, np.maximum(masses, 0.0), infinite, error)
+
+
+def _binomial(atoms: Atoms, count: int) -> tuple[Floats, Floats]:
+    """Losses and masses of a ``count``-fold composition of two atoms: a binomial, no transform."""
+    (low, high), weight = atoms.losses, atoms.masses.sum()
+    hits = np.arange(count + 1)
+    masses = stats.binom.pmf(hits, count, atoms.masses[1] / weight) * weight**count
+    return count * low + hits * (high - low), masses
+
+
+def _grid(losses: Floats, masses: Floats, infinite: float, slack: float) -> LossGrid:
+    positive = losses > 0  # delta is asked for epsilon >= 0 only
+    losses, masses = losses[positive], masses[positive]
+    return LossGrid(
+        losses=losses,
+        upper=np.append(np.cumsum(masses[::-1])[::-1], 0.0),
+        lower=np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0),
+        infinite=infinite,
+        slack=slack,
+    )
+
+
+def _split(atoms: Atoms, step: float) -> tuple[int, Floats]:
+    """Move each atom to its two neighbours on the grid so that its P- and Q-mass stay the same."""
+    position = atoms.losses / step
+    if step == atoms.lattice:  # whole numbers up to rounding; split, they would drift upwards
+        below, share = np.rint(position).astype(np.int64), np.ones_like(position)
+    else:
+        below = np.floor(position).astype(np.int64)
+        share = np.expm1((below + 1 - position) * step) / np.expm1(step)
+    start = int(below.min())
+    grid = np.zeros(int(below.max()) - start + 2)
+    np.add.at(grid, below - start, atoms.masses * share)
+    np.add.at(grid, below - start + 1, atoms.masses * (1.0 - share))
+    return start, grid
+
+
+def _transform_error(length: int, count: int, norm: float) -> float:
+    """Bound the sum of absolute errors of a ``count``-fold convolution by Fourier transforms."""
+    return 8.0 * ROUNDING * float(np.log2(length) + 1) * count * float(np.sqrt(length)) * norm

@@ -1,0 +1,46 @@
+"""Hooks of the suite: skip, loudly, what needs a Debian package that this machine lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# A busy machine is no bug: examples may take their time.
+settings.register_profile("cumae", deadline=None)
+settings.load_profile("cumae")
+
+# Written by tools/debian_packages.py on `make test`. Without it nothing is skipped.
+RECORD = ".venv/debian-packages.json"
+SKIPPED = pytest.StashKey[list[str]]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    path = config.rootpath / RECORD
+    record = json.loads(path.read_text()) if path.exists() else None
+    skipped = config.stash.setdefault(SKIPPED, [])
+    for item in items:
+        for marker in item.iter_markers("debian"):
+            (package,) = marker.args
+            if record is None:
+                continue
+            if package not in record["packages"]:
+                raise pytest.UsageError(f"{item.nodeid}: add {package} to the Makefile's list")
+            if package in record["missing"] and os.environ.get("CI") != "true":
+                item.add_marker(pytest.mark.skip(reason=f"Debian package {package} is missing"))
+                skipped.append(f"{item.nodeid} (needs {package})")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for line in config.stash.get(SKIPPED, []):
+        terminalreporter.write_line(
+            f"*** SKIPPED for lack of a Debian package: {line} ***", red=True, bold=True
+        )

@@ -1,0 +1,298 @@
+"""Every claim has code, a proof that was read against it, and a test; and this check bites."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import cumae
+from cumae.claims import claims_of
+from tools import claims
+
+CODE = '''
+from cumae.claims import claim
+
+
+@claim("SUM")
+def add(a, b):
+    """Add."""
+    return a + b  # the claim
+
+
+class Box:
+    @property
+    @claim("SUM")
+    def size(self):
+        if self.full:
+            print("full")
+        return 1
+'''
+
+PROOF = """# SUM: sums are sums
+Status: proven
+Relation: replace one row
+Assumptions: a machine
+  that adds
+Code:
+## Statement
+It adds.
+
+## Proof
+It does.
+"""
+
+TEST = """
+import pytest
+
+@pytest.mark.claim("SUM")
+def test_sum():
+    pass
+"""
+
+
+# --- this repository
+
+
+def test_this_repository_has_no_problems() -> None:
+    assert claims.problems() == []
+
+
+def test_the_marks_in_the_text_are_those_at_run_time() -> None:
+    """The tool reads the source; Python, importing it, must have seen the same marks."""
+    imported = defaultdict(set)
+    for module in pkgutil.walk_packages(cumae.__path__, "cumae."):
+        for name, target in _owned(importlib.import_module(module.name)):
+            for claim in claims_of(target):
+                imported[claim].add(name)
+    marked = claims.marked_code(claims.ROOT / "src")
+    assert dict(imported) == {name: set(code) for name, code in marked.items()}
+
+
+def _owned(module: object) -> Iterator[tuple[str, object]]:
+    """Yield the functions, classes and methods that the module defines, with their names."""
+    todo = list(vars(module).values())
+    while todo:
+        target = todo.pop()
+        for wrapped in ("fget", "__func__", "func"):  # property, class and static method, cached
+            target = getattr(target, wrapped, None) or target
+        if getattr(target, "__module__", None) != getattr(module, "__name__", ""):
+            continue
+        if inspect.isclass(target):
+            todo += vars(target).values()
+        if hasattr(target, "__qualname__") and hasattr(target, "__dict__"):
+            yield f"{target.__module__}.{target.__qualname__}", target
+
+
+# --- a small repository, to see the check bite
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository whose one claim is in order."""
+    write(tmp_path / "src/cumae/sums.py", CODE)
+    write(tmp_path / "proofs/SUM.md", PROOF)
+    write(tmp_path / "tests/unit/test_sums.py", TEST)
+    claims.accept(tmp_path)
+    assert claims.problems(tmp_path) == []
+    return tmp_path
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_mark_without_proof_is_a_problem(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", '@claim("SUM")\ndef', '@claim("SUM", "NEW")\ndef')
+    assert "NEW: there is no proofs/NEW.md" in claims.problems(root)
+
+
+def test_a_mark_on_a_nested_function_counts(root: Path) -> None:
+    write(root / "src/cumae/nested.py", 'def outer():\n    @claim("NEW")\n    def inner(): ...\n')
+    assert claims.marked_code(root / "src")["NEW"].keys() == {"cumae.nested.outer.<locals>.inner"}
+
+
+def test_a_proof_without_mark_is_a_problem(root: Path) -> None:
+    write(root / "proofs/OLD.md", PROOF.replace("SUM", "OLD"))
+    assert 'OLD: no code carries @claim("OLD")' in claims.problems(root)
+
+
+def test_a_claim_without_test_is_a_problem(root: Path) -> None:
+    edit(root / "tests/unit/test_sums.py", '@pytest.mark.claim("SUM")\n', "")
+    assert 'SUM: no test carries @pytest.mark.claim("SUM")' in claims.problems(root)
+
+
+def test_a_mark_on_something_that_is_no_test_does_not_count(root: Path) -> None:
+    edit(root / "tests/unit/test_sums.py", "test_sum", "helper")
+    assert 'SUM: no test carries @pytest.mark.claim("SUM")' in claims.problems(root)
+
+
+def test_a_test_of_an_unknown_claim_is_a_problem(root: Path) -> None:
+    edit(root / "tests/unit/test_sums.py", '"SUM"', '"SUM", "TYPO"')
+    assert "TYPO: there is no proofs/TYPO.md" in claims.problems(root)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a + b", "a - b"),
+        ("return 1", "return 2"),
+        ("        return 1", "            return 1"),
+        ("add(a, b)", "add(a, b=0)"),
+        ("return a + b", "a + b"),
+        ("    @property\n", ""),
+    ],
+)
+def test_changed_code_asks_for_a_look_at_its_proof(root: Path, old: str, new: str) -> None:
+    edit(root / "src/cumae/sums.py", old, new)
+    (problem,) = claims.problems(root)
+    assert "has changed; read proofs/SUM.md" in problem
+    claims.accept(root, ["SUM"])
+    assert claims.problems(root) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  # the claim", ""),
+        ('"""Add."""', '"""Add two numbers."""'),
+        ('    """Add."""\n', ""),
+        ("a + b", "(\n        a\n        + b\n    )"),
+        ("add(a, b)", "add(\n    a,\n    b,\n)"),
+        ('"full"', "'full'"),
+    ],
+)
+def test_mere_layout_does_not(root: Path, old: str, new: str) -> None:
+    edit(root / "src/cumae/sums.py", old, new)
+    assert claims.problems(root) == []
+
+
+def test_the_list_of_code_is_exact(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", '    @property\n    @claim("SUM")\n', "    @property\n")
+    assert claims.problems(root) == [
+        "SUM: the proof lists cumae.sums.Box.size, which is not marked"
+    ]
+    claims.accept(root)
+    write(root / "src/cumae/__init__.py", '@claim("SUM")\nclass New: ...\n')
+    assert claims.problems(root) == ["SUM: cumae.New is marked, but the proof does not list it"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("# SUM:", "# SAM:", "first line"),
+        ("Status: proven\n", "", "no line 'Status"),
+        ("Status: proven", "Status: hoped", "status must be one of proven, cited"),
+        ("Relation: replace one row\n", "", "no line 'Relation"),
+        ("Assumptions: a machine\n  that adds\n", "", "no line 'Assumptions"),
+        ("Code:", "Codes:", "no list 'Code:'"),
+        ("sums.add` sha256:", "sums.add` md5:", "not readable"),
+        ("It adds.\n", "", "no text under '## Statement'"),
+        ("It does.\n", "", "no text under '## Proof'"),
+    ],
+)
+def test_a_page_of_the_wrong_form_is_a_problem(
+    root: Path, old: str, new: str, problem: str
+) -> None:
+    edit(root / "proofs/SUM.md", old, new)
+    assert any(problem in line for line in claims.problems(root))
+
+
+def test_the_table_is_generated_and_must_be_fresh(root: Path) -> None:
+    page = root / "docs/claims.md"
+    row = page.read_text(encoding="utf-8").splitlines()[-1]
+    assert row == (
+        "| [SUM](../proofs/SUM.md) | sums are sums | proven | replace one row "
+        "| `cumae.sums.Box.size`<br>`cumae.sums.add` | `tests/unit/test_sums.py::test_sum` |"
+    )
+    edit(page, "sums are sums", "sums are products")
+    assert claims.problems(root) == ["docs/claims.md is stale: run `python tools/claims.py docs`"]
+    claims.write_page(root)
+    assert claims.problems(root) == []
+
+
+def test_fields_may_run_over_lines(root: Path) -> None:
+    assert claims.read_proof(root / "proofs/SUM.md").fields["Assumptions"] == "a machine that adds"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ('@pytest.mark.claim("A", "SUM")\ndef test_x(): ...', "test_x"),
+        ('@pytest.mark.claim("SUM")\nclass TestX:\n    def test_y(self): ...', "TestX::test_y"),
+        ('pytestmark = [pytest.mark.claim("SUM")]\ndef test_x(): ...', "test_x"),
+        (
+            '@parametrize("a", [pytest.param(1, marks=mark.claim("SUM"))])\ndef test_x(a): ...',
+            "test_x",
+        ),
+    ],
+)
+def test_marks_of_functions_classes_modules_and_parameters_are_found(
+    tmp_path: Path, source: str, name: str
+) -> None:
+    write(tmp_path / "tests/test_it.py", source)
+    assert claims.tests_of_claims(tmp_path / "tests")["SUM"] == [f"tests/test_it.py::{name}"]
+
+
+def test_ids_must_be_plain_strings(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", '@claim("SUM")\ndef', "@claim(NAME)\ndef")
+    with pytest.raises(ValueError, match="line 5: write the ids"):
+        claims.problems(root)
+
+
+def test_the_hash_is_the_same_on_every_python() -> None:
+    """A fixed function has a fixed hash, whatever this Python's own dump of it looks like."""
+    source = """
+        @claim("A")
+        def f(x: float, *rest: int, key: str = "é") -> str:
+            with open(key) as file, lock:
+                y = [i for i in rest if i > 0.1][::2] or None
+            return f"{x:>{len(rest)}} {y!r}" + (lambda: b"")()
+    """
+    (function,) = ast.parse(textwrap.dedent(source)).body
+    assert claims.code_hash(function) == "a6319c2b455184f9"
+
+
+def run(root: Path, *arguments: str) -> int:
+    return claims.main(["--root", str(root), *arguments])
+
+
+def test_the_commands(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(root, "check") == 0
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    assert run(root, "check") == 1
+    assert "cumae.sums.add has changed" in capsys.readouterr().out
+    assert run(root, "accept", "SUM") == 0
+    edit(root / "proofs/SUM.md", "sums are sums", "sums")
+    assert run(root, "check") == 1
+    assert run(root, "docs") == 0
+    assert run(root, "check") == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [
+        (lambda root: (root / "proofs/SUM.md").unlink(), FileNotFoundError),
+        (lambda root: edit(root / "proofs/SUM.md", "Code:", "Codes:"), ValueError),
+    ],
+)
+def test_accept_refuses_what_it_cannot_write(
+    root: Path, spoil: Callable[[Path], None], error: type[Exception]
+) -> None:
+    spoil(root)
+    with pytest.raises(error, match=r"proofs/SUM\.md"):
+        claims.accept(root, ["SUM"])

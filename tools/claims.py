@@ -1,0 +1,328 @@
+"""Tie every claim in the code to its proof and its tests.
+
+A claim has an id. The code that it speaks about carries ``@claim("ID")``, ``proofs/ID.md`` states
+and proves it, and at least one test carries ``@pytest.mark.claim("ID")``. Each proof lists the code
+that it was read against, with a hash of that code, so that changed code asks for a second look::
+
+    # ID: title
+    Status: proven
+    Relation: replace one row
+    Assumptions: none
+    Code:
+    - `cumae.module.name` sha256:0123456789abcdef
+    ## Statement
+    ## Proof
+
+``check`` prints what does not fit together, ``accept`` says "I have read the proofs against the
+code as it is now" and writes the hashes, ``docs`` writes the table of all claims, docs/claims.md.
+
+The hash is taken over the syntax tree without docstrings: comments, layout, quotes, brackets and
+the version of Python do not change it; an operator, a constant or a moved statement does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FIELDS = ("Status", "Relation", "Assumptions")
+STATUSES = ("proven", "cited")
+SECTIONS = ("Statement", "Proof")
+CODE_LIST = re.compile(r"^Code:\n(?:- .*\n)*", re.MULTILINE)
+CODE_ITEM = re.compile(r"- `([\w.]+)` sha256:([0-9a-f]{16})")
+
+Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass
+class Proof:
+    """What a page in proofs/ says, and what is wrong with its form."""
+
+    name: str
+    title: str = ""
+    fields: dict[str, str] = field(default_factory=dict)
+    code: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+# --- the code
+
+
+def code_hash(node: ast.AST) -> str:
+    """Return 16 hexadecimal digits that change when the meaning of the code may have changed."""
+    return hashlib.sha256(_shape(node).encode()).hexdigest()[:16]
+
+
+def _shape(value: object) -> str:
+    # ast.dump is not used: what it prints depends on the version of Python.
+    if isinstance(value, ast.JoinedStr):  # some versions put empty pieces into f-strings
+        value.values = [part for part in value.values if getattr(part, "value", None) != ""]
+    if isinstance(value, list):
+        return "[" + ",".join(map(_shape, value)) + "]"
+    if not isinstance(value, ast.AST):
+        return ascii(value)
+    parts = []
+    for name, child in ast.iter_fields(value):
+        content = _without_docstring(child) if name == "body" else child
+        if content is not None and content != [] and name not in {"kind", "type_comment"}:
+            parts.append(f"{name}={_shape(content)}")
+    return f"{type(value).__name__}({','.join(parts)})"
+
+
+def _without_docstring(body: object) -> object:
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            return rest
+    return body
+
+
+def marked_code(source_root: Path) -> dict[str, dict[str, str]]:
+    """Return, for each claim id, the dotted names and hashes of the code marked with it."""
+    claims: dict[str, dict[str, str]] = defaultdict(dict)
+    for path in sorted(source_root.rglob("*.py")):
+        parts = path.relative_to(source_root).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        for name, node in _definitions(_parse(path)):
+            for call in node.decorator_list:
+                for claim in _ids(call, "claim"):
+                    claims[claim][f"{module}.{name}"] = code_hash(node)
+    return dict(claims)
+
+
+def _definitions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Named]]:
+    """Yield every function and class with its qualified name, nested ones included."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, Named):
+            yield prefix + child.name, child
+            inner = "." if isinstance(child, ast.ClassDef) else ".<locals>."
+            yield from _definitions(child, prefix + child.name + inner)
+        else:
+            yield from _definitions(child, prefix)
+
+
+def _ids(call: ast.AST, function: str) -> list[str]:
+    """Return the ids if this is a call such as ``claim("A", "B")``, else nothing."""
+    if not isinstance(call, ast.Call):
+        return []
+    called = ast.unparse(call.func)
+    if called != function and not called.endswith("." + function):
+        return []
+    ids = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    if len(ids) != len(call.args) or not ids or call.keywords:
+        raise ValueError(f"line {call.lineno}: write the ids of a claim as plain strings")
+    return [str(name) for name in ids]
+
+
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+# --- the tests
+
+
+def tests_of_claims(tests_root: Path) -> dict[str, list[str]]:
+    """Return, for each claim id, the tests marked with it (by function, class or module)."""
+    tests: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(tests_root.rglob("test_*.py")):
+        place = path.relative_to(tests_root.parent).as_posix()
+        tree = _parse(path)
+        everywhere = [
+            name
+            for statement in tree.body
+            if isinstance(statement, ast.Assign)
+            and ast.unparse(statement.targets[0]) == "pytestmark"
+            for name in _marks([statement.value])
+        ]
+        for test, names in _marked_tests(tree, everywhere):
+            for name in dict.fromkeys(names):
+                tests[name].append(f"{place}::{test}")
+    return dict(tests)
+
+
+def _marked_tests(
+    scope: ast.Module | ast.ClassDef, inherited: list[str], prefix: str = ""
+) -> Iterator[tuple[str, list[str]]]:
+    for node in scope.body:
+        if not isinstance(node, Named):
+            continue
+        names = inherited + _marks(node.decorator_list)
+        if isinstance(node, ast.ClassDef):
+            yield from _marked_tests(node, names, f"{prefix}{node.name}::")
+        elif node.name.startswith("test"):
+            yield prefix + node.name, names
+
+
+def _marks(expressions: Sequence[ast.AST]) -> list[str]:
+    inside = [node for expression in expressions for node in ast.walk(expression)]
+    return [name for node in inside for name in _ids(node, "mark.claim")]
+
+
+# --- the proofs
+
+
+def read_proof(path: Path) -> Proof:
+    """Read a page and note everything that is missing from its form."""
+    text = path.read_text(encoding="utf-8")
+    proof = Proof(path.stem)
+    heading = re.match(rf"# {re.escape(path.stem)}: (.+)\n", text)
+    if heading:
+        proof.title = heading[1]
+    else:
+        proof.problems.append(f"the first line must be '# {path.stem}: title'")
+    _read_fields(proof, text.split("\n## ")[0])
+    _read_code(proof, text)
+    for section in SECTIONS:
+        if not re.search(rf"^## {section}\n+(?!#)\S", text, re.MULTILINE):
+            proof.problems.append(f"no text under '## {section}'")
+    return proof
+
+
+def _read_fields(proof: Proof, head: str) -> None:
+    for name in FIELDS:
+        # A field may run over several lines; it ends where the next one begins.
+        found = re.search(rf"^{name}: ((?:.|\n)+?)(?=\n\n|\n[A-Z]\w+:|\Z)", head, re.MULTILINE)
+        if found:
+            proof.fields[name] = " ".join(found[1].split())
+        else:
+            proof.problems.append(f"no line '{name}: ...'")
+    if proof.fields.get("Status", STATUSES[0]) not in STATUSES:
+        proof.problems.append(f"the status must be one of {', '.join(STATUSES)}")
+
+
+def _read_code(proof: Proof, text: str) -> None:
+    listed = CODE_LIST.search(text)
+    if listed is None:
+        proof.problems.append("no list 'Code:'")
+        return
+    for line in listed[0].splitlines()[1:]:
+        item = CODE_ITEM.fullmatch(line)
+        if item:
+            proof.code[item[1]] = item[2]
+        else:
+            proof.problems.append(f"not readable as code and hash: {line}")
+
+
+def read_proofs(root: Path) -> dict[str, Proof]:
+    return {path.stem: read_proof(path) for path in sorted((root / "proofs").glob("*.md"))}
+
+
+# --- what does not fit together
+
+
+def problems(root: Path = ROOT) -> list[str]:
+    """Return everything that is wrong with the claims below ``root``, in plain sentences."""
+    code = marked_code(root / "src")
+    tests = tests_of_claims(root / "tests")
+    proofs = read_proofs(root)
+    found = []
+    for name in sorted(code.keys() | tests.keys() | proofs.keys()):
+        if name not in proofs:
+            found.append(f"{name}: there is no proofs/{name}.md")
+        if name not in code:
+            found.append(f'{name}: no code carries @claim("{name}")')
+        if name not in tests:
+            found.append(f'{name}: no test carries @pytest.mark.claim("{name}")')
+        if name in proofs:
+            found += [f"{name}: proofs/{name}.md: {problem}" for problem in proofs[name].problems]
+            found += _code_problems(proofs[name], code.get(name, {}))
+    page = root / "docs" / "claims.md"
+    if not page.exists() or page.read_text(encoding="utf-8") != claims_page(root):
+        found.append("docs/claims.md is stale: run `python tools/claims.py docs`")
+    return found
+
+
+def _code_problems(proof: Proof, code: dict[str, str]) -> list[str]:
+    found = []
+    for item in sorted(proof.code.keys() | code.keys()):
+        if item not in proof.code:
+            found.append(f"{proof.name}: {item} is marked, but the proof does not list it")
+        elif item not in code:
+            found.append(f"{proof.name}: the proof lists {item}, which is not marked")
+        elif proof.code[item] != code[item]:
+            found.append(
+                f"{proof.name}: {item} has changed; read proofs/{proof.name}.md against it, then "
+                f"run `python tools/claims.py accept {proof.name}`"
+            )
+    return found
+
+
+# --- what is written
+
+
+def accept(root: Path = ROOT, names: Sequence[str] = ()) -> None:
+    """Write the current code and hashes into the proofs with these ids, or into all proofs."""
+    code = marked_code(root / "src")
+    for name in names or sorted(read_proofs(root)):
+        path = root / "proofs" / f"{name}.md"
+        if not path.exists():
+            raise FileNotFoundError(f"there is no proofs/{name}.md")
+        marked = sorted(code.get(name, {}).items())
+        items = [f"- `{item}` sha256:{digest}" for item, digest in marked]
+        text, count = CODE_LIST.subn(
+            "\n".join(["Code:", *items]) + "\n", path.read_text(encoding="utf-8"), count=1
+        )
+        if count == 0:
+            raise ValueError(f"proofs/{name}.md has no list 'Code:'")
+        path.write_text(text, encoding="utf-8")
+    write_page(root)
+
+
+def write_page(root: Path = ROOT) -> None:
+    page = root / "docs" / "claims.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(claims_page(root), encoding="utf-8")
+
+
+def claims_page(root: Path = ROOT) -> str:
+    """Return docs/claims.md: one row for each proof."""
+    tests = tests_of_claims(root / "tests")
+    lines = [
+        "# Claims",
+        "",
+        "What cumae promises, where each promise is proven, which code it speaks about and which",
+        "tests support it. Written by `python tools/claims.py docs`; do not edit.",
+        "",
+        "| id | claim | status | relation | code | tests |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, proof in read_proofs(root).items():
+        cells = [
+            f"[{name}](../proofs/{name}.md)",
+            proof.title,
+            proof.fields.get("Status", ""),
+            proof.fields.get("Relation", ""),
+            "<br>".join(f"`{item}`" for item in proof.code),
+            "<br>".join(f"`{test}`" for test in tests.get(name, [])),
+        ]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Tie claims to their proofs and tests.")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("check", help="print what does not fit together")
+    accepting = commands.add_parser("accept", help="the proofs have been read against the code")
+    accepting.add_argument("ids", nargs="*", help="claims to accept; all if none is named")
+    commands.add_parser("docs", help="write docs/claims.md")
+    options = parser.parse_args(arguments)
+    if options.command == "accept":
+        accept(options.root, options.ids)
+    elif options.command == "docs":
+        write_page(options.root)
+    found = problems(options.root) if options.command == "check" else []
+    for problem in found:
+        print(problem)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
