@@ -1,8 +1,8 @@
 """Mark code that carries a privacy or exactness claim with the id of its proof.
 
 ``@claim("ID")`` says: what this function or class promises is stated and proven in
-``proofs/ID.md``. ``tests/test_claims.py`` fails when a mark has no proof, a proof no mark, either of
-them no test, or when the marked code changed and nobody looked at its proof.
+``proofs/ID.md``. ``tests/test_claims.py`` fails when a mark has no proof, a proof no mark, either
+of them no test, or when the marked code changed and nobody looked at its proof.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ floating point knows up to a certified margin; in the rare case that the bits fa
 margin, more bits are drawn and the comparison is made with integers of growing precision.
 
 The production source keeps no state, neither a seed nor a buffer: each call asks the operating
-system. So nothing repeats after a fork, a copy or a restore. A :class:`SeededSource` is for tests; it
-is ``deterministic``, and whatever builds a guarantee from it must mark it as void.
+system. So nothing repeats after a fork, a copy or a restore. A :class:`SeededSource` is for tests;
+it is ``deterministic``, and whatever builds a guarantee from it must mark it as void.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
-from typing import TypeAlias, overload
+from functools import lru_cache, partial
+from typing import Any, TypeAlias, overload
 
 import numba
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.exact import Bounds, exp_bounds, gaussian_bounds
+from cumae.privacy.validation import check_count
 
 Words: TypeAlias = NDArray[np.uint64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -140,9 +141,7 @@ def integers(bound: int, size: int | None = None, source: Source = SYSTEM) -> in
     >>> integers(6, size=3).shape
     (3,)
     """
-    if isinstance(bound, bool) or not isinstance(bound, int | np.integer) or bound < 1:
-        raise InvalidParameter(f"bound={bound!r} is not a positive integer; give 1 or more.")
-    width = (int(bound) - 1).bit_length()
+    width = (check_count(bound, "bound", least=1) - 1).bit_length()
     if size is None:
         count = max(1, -(-width // 64))
         while True:
@@ -152,14 +151,14 @@ def integers(bound: int, size: int | None = None, source: Source = SYSTEM) -> in
     if width > 63:
         raise InvalidParameter(f"bound={bound!r} with a size: give at most 2**63.")
     if width == 0:
-        return np.zeros(_size(size), dtype=np.int64)
+        return np.zeros(check_count(size, "size"), dtype=np.int64)
     shift = np.uint64(64 - width)
 
     def draw(count: int) -> tuple[Integers, NDArray[np.bool_]]:
         drawn = (source.words(count) >> shift).astype(np.int64)
         return drawn, drawn < bound
 
-    return _accepted(draw, _size(size))
+    return _accepted(draw, check_count(size, "size"))
 
 
 @claim("RAND")
@@ -174,7 +173,7 @@ def permutation(count: int, source: Source = SYSTEM) -> Integers:
     """
     # Sorting by independent keys is uniform given that no two keys are equal.
     while True:
-        keys = source.words(_size(count))
+        keys = source.words(check_count(count))
         order = np.argsort(keys)
         if not np.any(np.diff(keys[order]) == 0):
             return order.astype(np.int64)
@@ -182,7 +181,7 @@ def permutation(count: int, source: Source = SYSTEM) -> Integers:
 
 def sample(count: int, draws: int, source: Source = SYSTEM) -> Integers:
     """Draw ``draws`` of 0, ..., count - 1 without replacement, in uniformly random order."""
-    if _size(draws) > count:
+    if check_count(draws, "draws") > count:
         raise InvalidParameter(f"draws={draws!r} of count={count!r}: give at most as many.")
     return permutation(count, source)[:draws]
 
@@ -208,7 +207,9 @@ def bernoulli_exp(x: Real | Floats, source: Source = SYSTEM) -> bool | NDArray[n
         values = np.asarray(x, dtype=np.float64)
         if not np.all(values >= 0):
             raise InvalidParameter("x holds a negative number or NaN; give numbers of 0 or more.")
-        return _compare_exp(-values, np.ones_like(values), lambda i: (_exact(-values[i]), 1), source)
+        return _compare_exp(
+            -values, np.ones_like(values), lambda i: (_exact(-values[i]), 1), source
+        )
     if not x >= 0:
         raise InvalidParameter(f"x={x!r} is not a number of 0 or more.")
     if x == math.inf:
@@ -282,7 +283,7 @@ def discrete_laplace(
     if size is None:
         return int(discrete_laplace(rate, 1, source)[0])
     if rate == math.inf:
-        return np.zeros(_size(size), dtype=np.int64)
+        return np.zeros(check_count(size, "size"), dtype=np.int64)
     if not rate > 0 or rate < 1 / LARGEST_SCALE:
         raise InvalidParameter(f"rate={rate!r} is outside [2**-50, inf]; give epsilon over scale.")
     exact = Fraction(rate)
@@ -293,7 +294,7 @@ def discrete_laplace(
         negative = source.words(count) >> np.uint64(63) == 1
         return np.where(negative, -magnitude, magnitude), (magnitude > 0) | ~negative
 
-    return _accepted(draw, _size(size))
+    return _accepted(draw, check_count(size, "size"))
 
 
 def _geometric(rate: Fraction, count: int, source: Source) -> Integers:
@@ -309,8 +310,12 @@ def _geometric(rate: Fraction, count: int, source: Source) -> Integers:
     magnitude = found.astype(np.int64)
     for i in np.flatnonzero(unsure):
         uniform = _Uniform(source, int(words[i]), 64)
-        magnitude[i] = _last(lambda k, u=uniform: u.below(lambda b: exp_bounds(-k * rate, b)))
+        magnitude[i] = _last(partial(_reaches, uniform, rate))
     return magnitude
+
+
+def _reaches(uniform: _Uniform, rate: Fraction, k: int) -> bool:
+    return uniform.below(lambda bits: exp_bounds(-k * rate, bits))
 
 
 def _last(holds: Callable[[int], bool]) -> int:
@@ -352,11 +357,11 @@ def discrete_gaussian(
     if not 0 <= scale <= LARGEST_SCALE:
         raise InvalidParameter(f"scale={scale!r} is outside [0, 2**50]; give less noise.")
     if scale == 0:
-        return np.zeros(_size(size), dtype=np.int64)
+        return np.zeros(check_count(size, "size"), dtype=np.int64)
     if scale > TABLE_SCALE:
-        return _gaussian_by_rejection(Fraction(scale), _size(size), source)
+        return _gaussian_by_rejection(Fraction(scale), check_count(size, "size"), source)
     thresholds, guide = _gaussian_table(Fraction(scale))
-    words = source.words(_size(size))
+    words = source.words(check_count(size, "size"))
     drawn = np.empty(len(words), dtype=np.int64)
     for i in _look_up(words, thresholds, guide, drawn):
         magnitude = _gaussian_tail(Fraction(scale), int(words[i] >> np.uint64(1)), source)
@@ -380,7 +385,7 @@ def _gaussian_table(scale: Fraction) -> tuple[Words, NDArray[np.int32]]:
     return thresholds, np.searchsorted(thresholds, starts).astype(np.int32)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _look_up(
     words: Words, thresholds: Words, guide: NDArray[np.int32], drawn: Integers
 ) -> Integers:
@@ -492,8 +497,8 @@ def weighted_choice(
         logs = float(rate) * (values - best).astype(np.float64)
     logs = np.where(np.isneginf(values.astype(np.float64)), -np.inf, logs)
 
-    # Propose i with an integer weight just above the true one, then accept with the quotient: the sum
-    # of integers is exact, and only the proposed weight needs more digits than a float has.
+    # Propose i with an integer weight just above the true one, then accept with the quotient: the
+    # sum of integers is exact, and only the proposed weight needs more digits than a float has.
     rough = often.astype(np.float64) * np.exp(logs)
     power = 60 - len(values).bit_length() - math.frexp(float(rough.max()))[1]
     with np.errstate(invalid="ignore"):
@@ -516,25 +521,25 @@ def weighted_choice(
         factors = np.ldexp(often[place].astype(np.float64), power) / proposal[place]
         return place.astype(np.int64), _compare_exp(logs[place], factors, exact, source)
 
-    return _accepted(draw, _size(size))
+    return _accepted(draw, check_count(size, "size"))
 
 
 def _check_weights(
     scores: ArrayLike, rate: Real, counts: ArrayLike | None
-) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+) -> tuple[NDArray[Any], NDArray[Any]]:
     values = np.asarray(scores)
     often = np.ones(values.shape, dtype=np.int64) if counts is None else np.asarray(counts)
     if values.ndim != 1 or values.shape != often.shape:
         raise InvalidParameter(
-            f"scores of shape {values.shape} with counts of shape {often.shape}: give one of each in "
-            "two flat lists of the same length."
+            f"scores of shape {values.shape} with counts of shape {often.shape}: give one of each "
+            "in two flat lists of the same length."
         )
     if not rate >= 0:
         raise InvalidParameter(f"rate={rate!r} is not a number of 0 or more.")
     if values.dtype.kind not in "iufO" or often.dtype.kind not in "iuO" or np.any(often < 0):
         raise InvalidParameter(
-            f"scores of type {values.dtype} with counts of type {often.dtype}: give integer or float "
-            "scores, and integer counts of 0 or more."
+            f"scores of type {values.dtype} with counts of type {often.dtype}: give integer or "
+            "float scores, and integer counts of 0 or more."
         )
     if values.dtype.kind == "f" and not np.all(values < np.inf):
         raise InvalidParameter("scores hold NaN or +inf; give numbers below infinity.")
@@ -546,9 +551,7 @@ def _check_weights(
     return values, often
 
 
-def _accepted(
-    draw: Callable[[int], tuple[Integers, NDArray[np.bool_]]], size: int
-) -> Integers:
+def _accepted(draw: Callable[[int], tuple[Integers, NDArray[np.bool_]]], size: int) -> Integers:
     """Keep the accepted draws, in order, until there are ``size`` of them."""
     kept: list[Integers] = []
     missing = size
@@ -558,9 +561,3 @@ def _accepted(
         kept.append(drawn[accepted][:missing])
         missing -= len(kept[-1])
     return np.concatenate(kept) if kept else np.empty(0, dtype=np.int64)
-
-
-def _size(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-        raise InvalidParameter(f"size={size!r} is not a whole number of 0 or more.")
-    return int(size)

@@ -58,8 +58,8 @@ class Interactive(Mechanism):
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise LiveState(
-            f"{type(self).__name__} cannot be copied or pickled, because both copies would hold the "
-            "same noise and the same budget; pass the one object around."
+            f"{type(self).__name__} cannot be copied or pickled, because both copies would hold "
+            "the same noise and the same budget; pass the one object around."
         )
 
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
@@ -70,8 +70,8 @@ def check_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and np.any(array >= 2**62)):
         raise InvalidData(
-            f"{name} of type {array.dtype} are not 64-bit integers; count in whole numbers, because "
-            "noise on rounded values is not covered by the proof."
+            f"{name} of type {array.dtype} are not 64-bit integers; count in whole numbers, "
+            "because noise on rounded values is not covered by the proof."
         )
     if array.size and (array.min() < -(2**62) or array.max() > 2**62):
         raise InvalidData(f"{name} leave the range of -2**62 to 2**62; scale them down.")

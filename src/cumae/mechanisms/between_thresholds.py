@@ -36,8 +36,8 @@ class BetweenThresholds(SparseVector):
     """Tell whether counts lie below, above or between two thresholds, paying for "between" only.
 
     Protects one row that moves each count by at most one. It has state: a "between" answer
-    redraws the noise and counts down, so the counts asked about must be public functions of the rows;
-    it does not hide what was asked.
+    redraws the noise and counts down, so the counts asked about must be public functions of the
+    rows; it does not hide what was asked.
 
     Parameters
     ----------
@@ -81,8 +81,9 @@ class BetweenThresholds(SparseVector):
         needed = least_gap(epsilon, delta)
         if upper - lower < needed:
             raise InvalidParameter(
-                f"lower={lower!r}, upper={upper!r} are {upper - lower} apart, but epsilon={epsilon!r}"
-                f", delta={delta!r} need {needed}; move them apart or allow a larger epsilon."
+                f"lower={lower!r}, upper={upper!r} are {upper - lower} apart, but "
+                f"epsilon={epsilon!r}, delta={delta!r} need {needed}; move them apart or "
+                "allow a larger epsilon."
             )
         self.delta = delta_at_gap(epsilon, upper - lower)
         super().__init__(epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state)
@@ -106,7 +107,9 @@ class BetweenThresholds(SparseVector):
             middle = votes // 2
             return cls(middle, middle, epsilon, 0.0, max_between, random_state=random_state)
         if check_delta(delta) == 0:
-            raise InvalidParameter("delta=0: BetweenThresholds needs a delta above 0, such as 1e-6.")
+            raise InvalidParameter(
+                "delta=0: BetweenThresholds needs a delta above 0, such as 1e-6."
+            )
         share = delta / (2 * max_between)
         noise = calibrate(
             lambda noise: Approximate(1 / noise, share) * max_between,
@@ -118,8 +121,8 @@ class BetweenThresholds(SparseVector):
         lower = math.ceil((votes - gap) / 2)
         if lower <= 0:
             raise InvalidParameter(
-                f"votes={votes!r} are too few: the thresholds would be {gap} apart; train more shards, "
-                "allow a larger epsilon or fewer 'between' answers."
+                f"votes={votes!r} are too few: the thresholds would be {gap} apart; train more "
+                "shards, allow a larger epsilon or fewer 'between' answers."
             )
         return cls(lower, lower + gap, 1 / noise, share, max_between, random_state=random_state)
 

@@ -50,8 +50,8 @@ class LaplaceNoise(Mechanism):
         self.sensitivity = check_count(sensitivity, "sensitivity", least=1)
         if self.epsilon * LARGEST_SCALE < self.sensitivity:
             raise InvalidParameter(
-                f"epsilon={epsilon!r} with sensitivity={sensitivity!r} needs noise beyond 2**50; give "
-                "a larger epsilon."
+                f"epsilon={epsilon!r} with sensitivity={sensitivity!r} needs noise beyond 2**50; "
+                "give a larger epsilon."
             )
         self.source = source_for(random_state)
 

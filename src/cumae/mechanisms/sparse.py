@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Interactive
@@ -47,7 +47,7 @@ def rate_of(epsilon: float, share: Fraction) -> Fraction | float:
     return Fraction(epsilon) * share if math.isfinite(epsilon) else epsilon
 
 
-def upper_tail(rate: float, t: Floats | float) -> Floats:
+def upper_tail(rate: float, t: ArrayLike) -> Floats:
     """Return P(X >= t) for whole t and integer Laplace noise X with the given rate.
 
     Examples
@@ -57,7 +57,7 @@ def upper_tail(rate: float, t: Floats | float) -> Floats:
     >>> upper_tail(1.0, np.array([-1.0, 2.0])).round(4)
     array([0.9011, 0.0989])
     """
-    t = np.asarray(t, dtype=np.float64)
+    whole = np.asarray(t, dtype=np.float64)
     # For t >= 1: q^t / (1 + q) with q = exp(-rate); below, by symmetry.
-    beyond = np.exp(-rate * np.maximum(t, 1.0 - t)) / (1.0 + math.exp(-rate))
-    return np.where(t >= 1, beyond, 1.0 - beyond)
+    beyond = np.exp(-rate * np.maximum(whole, 1.0 - whole)) / (1.0 + math.exp(-rate))
+    return np.where(whole >= 1, beyond, 1.0 - beyond)

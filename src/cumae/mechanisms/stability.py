@@ -132,8 +132,8 @@ class StabilityTest(SparseVector):
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries in order: the label's column, or -1 where it is unstable.
 
-        ``votes`` holds one row of counts per query. A batch larger than ``remaining`` is refused whole;
-        fewer answers than asked come back if the last unstable one is among them.
+        ``votes`` holds one row of counts per query. A batch larger than ``remaining`` is refused
+        whole; fewer answers than asked come back if the last unstable one is among them.
         """
         counts = np.atleast_2d(check_integers(votes, "votes"))
         if counts.ndim != 2 or counts.shape[1] < 2:
@@ -145,7 +145,8 @@ class StabilityTest(SparseVector):
         )
         if len(counts) > self.remaining:
             raise BudgetExhausted(
-                f"{len(counts)} queries were asked, but {self.remaining} remain; ask fewer at a time."
+                f"{len(counts)} queries were asked, but {self.remaining} remain; ask fewer "
+                "at a time."
             )
         noisy = distance_to_instability(counts) + self._query_noise(len(counts))
         answers = np.argmax(counts, axis=1)  # a tie goes to the class declared first
@@ -160,11 +161,13 @@ class StabilityTest(SparseVector):
             self.unstable_remaining -= 1
             self._threshold_noise = self._fresh_threshold_noise()
         self._queries_left -= start
-        return answers[:start].astype(np.int64)
+        return np.asarray(answers[:start], dtype=np.int64)
 
 
 @claim("STAB")
-def delta_at_threshold(epsilon: float, threshold: int, max_queries: int, max_unstable: int) -> float:
+def delta_at_threshold(
+    epsilon: float, threshold: int, max_queries: int, max_unstable: int
+) -> float:
     """Bound the chance that any of the queries passes at distance 0.
 
     Given all threshold noises, each query passes with a chance of at most that of the smallest of

@@ -157,8 +157,8 @@ the rows are used.
     def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise LiveState(
-                f"{self!r} was opened in another process; spend it there, for instance with n_jobs=1 "
-                "or a thread-based joblib backend."
+                f"{self!r} was opened in another process; spend it there, for instance with "
+                "n_jobs=1 or a thread-based joblib backend."
             )
 
     def __sklearn_clone__(self) -> Budget:

@@ -95,7 +95,7 @@ class Cost(ABC):
         return atoms_of_curve(self.deltas, min(last, FAR))
 
     def __add__(self, other: Cost) -> Cost:
-        """Use both mechanisms on the same rows, the second perhaps chosen from the first's answer."""
+        """Use both mechanisms on the same rows, the second perhaps after looking at the first."""
         return compose([(self, 1), (other, 1)])
 
     def __mul__(self, count: int) -> Cost:
@@ -108,7 +108,7 @@ class Cost(ABC):
 @claim("PURE")
 @dataclass(frozen=True)
 class Pure(Cost):
-    """(eps, 0)-DP: P <= exp(eps) Q and Q <= exp(eps) P; no bound is better than randomized response.
+    """(eps, 0)-DP: P <= exp(eps) Q and Q <= exp(eps) P; randomized response is the worst case.
 
     delta(e) = (exp(eps) - exp(e)) / (1 + exp(eps)) for e < eps, and 0 beyond.
     """
@@ -119,7 +119,7 @@ class Pure(Cost):
         check_epsilon(self.eps)
 
     def _curve(self, epsilon: Floats) -> Floats:
-        return _gap(epsilon, self.eps) / (1.0 + math.exp(-self.eps)) * UP
+        return np.asarray(_gap(epsilon, self.eps) / (1.0 + math.exp(-self.eps)) * UP)
 
     @property
     def pure(self) -> float:
@@ -151,7 +151,7 @@ class BoundedRange(Cost):
     def _curve(self, epsilon: Floats) -> Floats:
         if self.eps == 0:
             return np.zeros_like(epsilon)
-        share = np.minimum(_gap(epsilon / 2, self.eps / 2) ** 2 / -np.expm1(-self.eps), 1.0)
+        share: Floats = np.minimum(_gap(epsilon / 2, self.eps / 2) ** 2 / -np.expm1(-self.eps), 1.0)
         return share * UP
 
     @property
@@ -202,7 +202,7 @@ class Approximate(Cost):
 @claim("ZCDP")
 @dataclass(frozen=True)
 class ZCDP(Cost):
-    """xi-approximate rho-zCDP: but for an event of probability xi, D_a(P || Q) <= rho a for all a > 1."""
+    """xi-approximate rho-zCDP: D_a(P || Q) <= rho a for all a > 1, but for an event of mass xi."""
 
     rho: float
     xi: float = 0.0
@@ -361,7 +361,7 @@ def _zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
             lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
         )
         least = np.minimum(least, found.fun)
-    return np.minimum(xi + (1.0 - xi) * np.exp(least) * UP, 1.0)
+    return np.asarray(np.minimum(xi + (1.0 - xi) * np.exp(least) * UP, 1.0))
 
 
 @claim("COMP")
@@ -376,8 +376,8 @@ class Composed(Cost):
     parts: tuple[tuple[Cost, int], ...]
 
     def _curve(self, epsilon: Floats) -> Floats:
-        if isinstance(self._merged, Cost):
-            return self._merged._curve(epsilon)
+        if len(self._merged) == 1 and self._merged[0][1] == 1:
+            return self._merged[0][0]._curve(epsilon)
         best = np.ones_like(epsilon) if self._grid is None else self._grid.delta(epsilon)
         # Without any transform: the pure parts shift the curve of the others.
         certain = [item for item in self.parts if item[0].pure < math.inf]
@@ -389,23 +389,24 @@ class Composed(Cost):
         return best
 
     @cached_property
-    def _merged(self) -> Cost | list[tuple[Cost, int]]:
+    def _merged(self) -> list[tuple[Cost, int]]:
         """Gaussians merge into one; so does what is only known as zCDP."""
         mu2 = sum(part.mu**2 * count for part, count in self.parts if isinstance(part, Gaussian))
         rho = sum(part.rho * count for part, count in self.parts if isinstance(part, ZCDP))
         xi = -math.expm1(
-            sum(math.log1p(-part.xi) * count for part, count in self.parts if isinstance(part, ZCDP))
+            sum(
+                math.log1p(-part.xi) * count for part, count in self.parts if isinstance(part, ZCDP)
+            )
         )
         rest = [item for item in self.parts if not isinstance(item[0], Gaussian | ZCDP)]
         if mu2 > 0:
             rest.append((Gaussian(1.0 / math.sqrt(mu2)), 1))
         if rho > 0 or xi > 0:
             rest.append((ZCDP(rho, xi), 1))
-        return rest[0][0] if len(rest) == 1 and rest[0][1] == 1 else rest
+        return rest
 
     @cached_property
     def _grid(self) -> LossGrid | None:
-        assert isinstance(self._merged, list)
         return compose_atoms([(part.atoms, count) for part, count in self._merged])
 
     @property

@@ -40,7 +40,8 @@ class Guarantee:
     --------
     >>> from cumae.privacy import Guarantee, Pure
     >>> print(Guarantee.of(Pure(1.0), protects="one vote", claims=("EXP",)))
-    (epsilon = 1, delta = 0)-differential privacy (also 0.5-zCDP) for one vote: neighbours differ in \
+    (epsilon = 1, delta = 0)-differential privacy (also 0.5-zCDP) for one vote: neighbours differ in
+    \
 that one row is replaced by any other, and the number of rows is public; proven under EXP.
     """
 
@@ -110,15 +111,15 @@ that one row is replaced by any other, and the number of rows is public; proven 
             return cls(**fields)
         except TypeError as error:
             raise InvalidParameter(
-                f"fields {sorted(fields)} do not make a Guarantee; give those that to_dict returns."
+                f"fields {sorted(fields)} do not make a Guarantee; give those of to_dict."
             ) from error
 
     def __str__(self) -> str:
         """Return one plain sentence."""
         also = "" if self.rho is None else f" (also {_up(self.rho)}-zCDP)"
         sentence = (
-            f"(epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)})-differential privacy{also} "
-            f"for {self.protects}: neighbours differ in that {self.relation}"
+            f"(epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)})-differential privacy{also}"
+            f" for {self.protects}: neighbours differ in that {self.relation}"
         )
         if self.assumptions:
             sentence += "; assumes that " + " and that ".join(self.assumptions)

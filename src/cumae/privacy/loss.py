@@ -140,7 +140,7 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
         error += _transform_error(len(power) + len(masses), 2, 1.0) + TAIL
         masses = signal.fftconvolve(masses, power)
         offset += start * count + shift
-    losses = (offset + np.arange(len(masses))) * step
+    losses = np.asarray((offset + np.arange(len(masses))) * step, dtype=np.float64)
     return _grid(losses, np.maximum(masses, 0.0), infinite, error)
 
 

@@ -90,7 +90,7 @@ class Subsampled(Cost):
 @claim("SUB")
 @dataclass(frozen=True)
 class PaperSubsampled(Cost):
-    """Claim C.1 of paper 1: (e, d) on a share q becomes (q (3 + exp(e)), 4 q d), if that is <= 1."""
+    """Claim C.1 of paper 1: (e, d) on a share q is (q (3 + exp(e)), 4 q d), if at most (1, ...)."""
 
     base: Cost
     rate: float
@@ -135,10 +135,10 @@ def _amplified(epsilon: float, rate: float) -> float:
 def label_boost(cost: Cost, epsilon: float, role: str, k: int = 2, variant: str = "tight") -> Cost:
     """Cost for one row when a drawn hypothesis relabels the rows and ``cost`` is paid afterwards.
 
-    The hypothesis is drawn by the exponential mechanism with ``epsilon``, scored on the labelled rows
-    S, among candidates that the points of S and T define. With g = exp(epsilon/2), the draw is a
-    mechanism of bounded range 2 ln F, composed with ``cost``: F = 1 + g for a row of S and 2 for a
-    row of T if k = 2, which means that a new point splits a candidate into at most two, which
+    The hypothesis is drawn by the exponential mechanism with ``epsilon``, scored on the labelled
+    rows S, among candidates that the points of S and T define. With g = exp(epsilon/2), the draw is
+    a mechanism of bounded range 2 ln F, composed with ``cost``: F = 1 + g for a row of S and 2 for
+    a row of T if k = 2, which means that a new point splits a candidate into at most two, which
     disagree on it; else F = k g for S and k for T, where k bounds the factor by which one point
     changes the weight of the candidates that agree elsewhere (k = 1: candidates are public).
 
@@ -172,8 +172,8 @@ def label_boost(cost: Cost, epsilon: float, role: str, k: int = 2, variant: str 
     if check_choice(variant, VARIANTS, "variant") == "paper":
         if epsilon != 1 or k != 2:
             raise InvalidParameter(
-                f"variant='paper' with epsilon={epsilon!r}, k={k!r}: the paper states its bound for "
-                "epsilon=1 and k=2 only; use variant='tight'."
+                f"variant='paper' with epsilon={epsilon!r}, k={k!r}: the paper states its bound "
+                "for epsilon=1 and k=2 only; use variant='tight'."
             )
         return PaperLabelBoosted(cost)
     scored = epsilon / 2 if role == "S" else 0.0
@@ -205,9 +205,7 @@ class PaperLabelBoosted(Cost):
         return self.base.infinite
 
 
-def bootstrap(
-    cost: Cost, rows: int, draws: int | None = None, variant: str = "tight"
-) -> Cost:
+def bootstrap(cost: Cost, rows: int, draws: int | None = None, variant: str = "tight") -> Cost:
     """Cost of running on ``draws`` rows (default: as many) drawn with replacement from ``rows``.
 
     Examples
@@ -223,8 +221,8 @@ def bootstrap(
     if check_choice(variant, VARIANTS, "variant") == "paper":
         if draws != rows:
             raise InvalidParameter(
-                f"variant='paper' with draws={draws}, rows={rows}: the paper states its bound for as "
-                "many draws as rows only; use variant='tight'."
+                f"variant='paper' with draws={draws}, rows={rows}: the paper states its bound for "
+                "as many draws as rows only; use variant='tight'."
             )
         return PaperBootstrapped(cost)
     return Bootstrapped(cost, rows, draws)
@@ -265,7 +263,7 @@ class Bootstrapped(Cost):
 
     @cached_property
     def _readings(self) -> tuple[Floats, Floats]:
-        """ln R(e), rising, with the least C(e) delta(e) up to there, for many e."""
+        """Ln R(e), rising, with the least C(e) delta(e) up to there, for many e."""
         grid = np.linspace(0.0, 6.0, 601)
         readings: list[tuple[float, float]] = []
         for _ in range(6):  # narrow down on the best e: a curve may have a step there
@@ -346,7 +344,7 @@ class PaperBootstrapped(Cost):
 
 
 @claim("GROUP")
-def group(cost: Cost, size: int) -> Cost:
+def group(cost: Cost, size: int) -> Cost:  # noqa: PLR0911 - one line a kind of cost
     """Cost of protecting ``size`` rows at once.
 
     Examples
@@ -380,7 +378,7 @@ def group(cost: Cost, size: int) -> Cost:
 @claim("GROUP")
 @dataclass(frozen=True)
 class Grouped(Cost):
-    """A chain of k neighbours: delta_k(e) = (1 + x + ... + x^(k-1)) delta(e/k) with x = exp(e/k)."""
+    """A chain of k neighbours: delta_k(e) = (1 + x + ... + x^(k-1)) delta(e/k), x = exp(e/k)."""
 
     base: Cost
     size: int
@@ -392,7 +390,7 @@ class Grouped(Cost):
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(step > 0, np.expm1(tries) / np.expm1(step), self.size)
         delta = self.base.deltas((step * (1.0 - 1e-15)).ravel()).reshape(step.shape)
-        return np.minimum(factor * delta * UP, 1.0).min(axis=1)
+        return np.asarray(np.minimum(factor * delta * UP, 1.0).min(axis=1))
 
     @property
     def pure(self) -> float:
@@ -432,7 +430,7 @@ class Parallel(Cost):
     parts: tuple[Cost, ...]
 
     def _curve(self, epsilon: Floats) -> Floats:
-        return np.max([part.deltas(epsilon) for part in self.parts], axis=0)
+        return np.asarray(np.max([part.deltas(epsilon) for part in self.parts], axis=0))
 
     @property
     def pure(self) -> float:
