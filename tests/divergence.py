@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -35,7 +36,10 @@ def hockey_stick(p: Law, q: Law, epsilon: float) -> float:
 
 def divergence(pairs: Pairs, epsilon: float) -> float:
     """Return the largest hockey-stick divergence of the pairs, in both orders."""
-    return max(max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)) for p, q in pairs)
+    p, q = (np.array(side) for side in zip(*pairs, strict=True))
+    u = math.exp(epsilon)
+    sides = (np.maximum(p - u * q, 0.0), np.maximum(q - u * p, 0.0))
+    return max(float(side.sum(axis=1).max()) for side in sides)
 
 
 def assert_covers(cost: Cost, pairs: Pairs, epsilons: Iterable[float] = EPSILONS) -> None:
@@ -51,9 +55,14 @@ class Exact(Cost):
 
     pairs: tuple[tuple[Law, Law], ...]
 
-    def _curve(self, epsilon: Law) -> Law:
+    @cached_property
+    def _sides(self) -> tuple[Law, Law]:
         both = [*self.pairs, *((q, p) for p, q in self.pairs)]
         p, q = (np.array(side) for side in zip(*both, strict=True))
+        return p, q
+
+    def _curve(self, epsilon: Law) -> Law:
+        p, q = self._sides
         return np.array([np.maximum(p - math.exp(e) * q, 0.0).sum(axis=1).max() for e in epsilon])
 
     @property
@@ -88,7 +97,12 @@ def pairs_of(
 ) -> tuple[tuple[Law, Law], ...]:
     """Return the laws of the mechanism on all pairs of neighbours."""
     laws = {rows: mechanism(rows) for rows in databases(values, size)}
-    return tuple((laws[a], laws[b]) for a, b in neighbours(values, size, distance))
+    distinct: dict[frozenset[bytes], tuple[Law, Law]] = {}
+    for a, b in neighbours(values, size, distance):
+        if not np.array_equal(laws[a], laws[b]):
+            key = frozenset((laws[a].round(12).tobytes(), laws[b].round(12).tobytes()))
+            distinct[key] = (laws[a], laws[b])
+    return tuple(distinct.values())
 
 
 def response(epsilon: float, *, flipped: bool = False) -> Law:

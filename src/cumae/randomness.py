@@ -495,7 +495,9 @@ def weighted_choice(
         often, rate = np.where(values == best, often, 0), 0
     with np.errstate(invalid="ignore"):  # 0 * -inf, which the next line mends
         logs = float(rate) * (values - best).astype(np.float64)
-    logs = np.where(np.isneginf(values.astype(np.float64)), -np.inf, logs)
+    # What is never drawn gets no weight, whatever its score: it must not spoil the others' scale.
+    never = np.isneginf(values.astype(np.float64)) | (often == 0)
+    logs = np.where(never, -np.inf, logs)
 
     # Propose i with an integer weight just above the true one, then accept with the quotient: the
     # sum of integers is exact, and only the proposed weight needs more digits than a float has.
@@ -506,6 +508,8 @@ def weighted_choice(
     proposal = np.where(often > 0, np.floor(raised) + 1.0, 0.0).astype(np.int64)
     upto = np.cumsum(proposal)
     total = int(upto[-1])
+    if not 0 < total < 2**62 or np.any(proposal < 0):
+        raise AssertionError("proposal weights left the range that the proof of RAND needs")
 
     def draw(count: int) -> tuple[Integers, NDArray[np.bool_]]:
         place = np.searchsorted(upto, integers(total, count, source), side="right")
@@ -541,8 +545,8 @@ def _check_weights(
             f"scores of type {values.dtype} with counts of type {often.dtype}: give integer or "
             "float scores, and integer counts of 0 or more."
         )
-    if values.dtype.kind == "f" and not np.all(values < np.inf):
-        raise InvalidParameter("scores hold NaN or +inf; give numbers below infinity.")
+    if values.dtype.kind == "f" and not np.all(np.isneginf(values) | (np.abs(values) < 1e300)):
+        raise InvalidParameter("scores hold NaN or numbers beyond 1e300; scale them down.")
     if not np.any((often > 0) & (values > -np.inf)):
         raise InvalidParameter("no candidate is left to draw from; give at least one.")
     if values.dtype.kind in "iu":  # differences of 64-bit integers must not wrap around

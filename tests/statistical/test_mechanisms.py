@@ -100,14 +100,14 @@ def test_noise_is_fresh_for_each_count(kind: str) -> None:
     """Two noises are equal as often as independent ones; planted: noise reused in a batch."""
     x = np.arange(-200, 201)
     if kind == "laplace":
-        mass, fresh, reused = laplace_mass(0.5, x), LaplaceNoise(0.5), LaplaceNoise(0.5)
+        mass = laplace_mass(0.5, x)
+        fresh, reused = (LaplaceNoise(0.5, random_state=s).release for s in (None, Forgetful()))
     else:
         mass = np.exp(-(x**2) / 32.0)
-        fresh, reused = GaussianNoise(4.0), GaussianNoise(4.0)  # type: ignore[assignment]
+        fresh, reused = (GaussianNoise(4.0, random_state=s).release for s in (None, Forgetful()))
     chance = float((mass**2).sum() / mass.sum() ** 2)
-    assert not binomial_rejects(equal_pairs(fresh.release), RUNS, chance, checks=2)
-    reused.source = Forgetful()
-    assert binomial_rejects(equal_pairs(reused.release), RUNS, chance, checks=0)
+    assert not binomial_rejects(equal_pairs(fresh), RUNS, chance, checks=2)
+    assert binomial_rejects(equal_pairs(reused), RUNS, chance, checks=0)
 
 
 # BetweenThresholds

@@ -7,10 +7,13 @@ import itertools
 import math
 import multiprocessing
 import pickle
+import sys
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -459,3 +462,101 @@ def test_rates_are_exact_shares(epsilon: float) -> None:
     votes = BetweenThresholds(0, bt.least_gap(epsilon, 0.01), epsilon, 0.01)
     assert votes._threshold_rate + 3 * Fraction(votes._query_rate) == Fraction(epsilon)
     assert votes.source is SYSTEM
+
+
+# What a hostile review found, so that it stays mended.
+
+
+@pytest.mark.claim("EXP")
+@pytest.mark.parametrize("score", [1419, 1420, 5000])
+def test_a_candidate_that_cannot_be_drawn_does_not_move_the_others(score: int) -> None:
+    """Its weight is 0, whatever its score; it once overflowed the scale of all others."""
+    mechanism = ExponentialMechanism(1.0)
+    drawn = {mechanism.choose([0, 0, 0, score], counts=[4096, 4096, 1, 0]) for _ in range(60)}
+    assert {0, 1} <= drawn <= {0, 1, 2}
+
+
+@pytest.mark.claim("BT")
+def test_threads_cannot_overdraw() -> None:
+    """Many threads at once still get exactly the charged answers that were paid for."""
+    votes = BetweenThresholds.calibrated(10_000, 1.0, 1e-6, max_between=20)
+    test = StabilityTest.calibrated(1.0, 1e-6, max_queries=10**6, max_unstable=10)
+    charged: list[int] = []
+    unstable: list[int] = []
+
+    def ask() -> None:
+        for _ in range(20):
+            try:
+                charged.append(int((votes.ask(np.full(50, 5000)) == Side.BETWEEN).sum()))
+                unstable.append(int((test.ask(np.full((50, 2), 500)) < 0).sum()))
+            except BudgetExhausted:
+                return
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert sum(charged) == 20
+    assert sum(unstable) <= 10
+
+
+@pytest.mark.claim("NOISE")
+def test_delta_zero_is_promised_by_pure_costs_only() -> None:
+    """A delta that underflows is not 0."""
+    assert GaussianNoise(600.0).guarantee("one row").epsilon == math.inf
+    assert BetweenThresholds(0, 100_000, 1.0, 1e-6).guarantee("one row").epsilon == math.inf
+
+
+@pytest.mark.claim("BT")
+def test_a_charged_answer_is_counted_after_its_noise_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An interruption while drawing leaves the old count, never the old noise with a new count."""
+    votes = BetweenThresholds.calibrated(10_000, 1.0, 1e-6, max_between=20)
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(votes, "_fresh_threshold_noise", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        votes.ask(5000)
+    assert votes.remaining == 20
+
+
+@pytest.mark.claim("STAB")
+def test_delta_at_threshold_against_exact_arithmetic() -> None:
+    """mpmath agrees where max_unstable times the chance is far below 2^-53 and above it."""
+    for epsilon, queries, unstable, threshold in [
+        (1.0, 10**6, 10**4, 60),
+        (0.5, 10**7, 10**7, 250),
+    ]:
+        with mpmath.workdps(60):
+            q, p = mpmath.exp(-mpmath.mpf(epsilon) / 2), mpmath.exp(-mpmath.mpf(epsilon) / 4)
+
+            def above(x: int, base: Any) -> Any:  # P(noise >= x)
+                return base**x / (1 + base) if x >= 1 else 1 - base ** (1 - x) / (1 + base)
+
+            later = [above(x + 1, q) ** unstable for x in range(-500, 501)]
+            total = later[-1] * min(1, queries * above(threshold + 500, p))
+            for i, x in enumerate(range(-500, 501)):
+                chance = (later[i - 1] if i else mpmath.mpf(1)) - later[i]
+                total += chance * min(1, queries * above(threshold + x, p))
+        found = stab.delta_at_threshold(epsilon, threshold, queries, unstable)
+        assert float(total) <= found <= float(total) * (1 + 1e-6) + 1e-29
+
+
+def test_unsigned_votes_have_the_same_distance() -> None:
+    assert distance_to_instability(np.array([[5, 5], [9, 2]], dtype=np.uint8)).tolist() == [0, 3]
+
+
+def test_the_source_is_fixed() -> None:
+    mechanism = ExponentialMechanism(1.0, random_state=1)
+    with pytest.raises(AttributeError):
+        mechanism.source = SYSTEM  # type: ignore[misc]
+    assert not mechanism.guarantee("one row").within(1.0, 0.0)  # void promises nothing

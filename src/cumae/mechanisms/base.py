@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NoReturn
 
@@ -18,7 +19,14 @@ class Mechanism(ABC):
     """Something that turns private integers into a release, at a known cost."""
 
     claims: ClassVar[tuple[str, ...]]
-    source: Source
+
+    def __init__(self, random_state: int | Source | None) -> None:
+        self._source = source_for(random_state)
+
+    @property
+    def source(self) -> Source:
+        """Where random bits come from; fixed, because a guarantee depends on it."""
+        return self._source
 
     @property
     @abstractmethod
@@ -41,8 +49,9 @@ class Interactive(Mechanism):
     """A mechanism with live state: it counts down, and there must only ever be one of it."""
 
     def __init__(self, random_state: int | Source | None) -> None:
-        self.source = source_for(random_state)
+        super().__init__(random_state)
         self._process = os.getpid()
+        self._lock = threading.Lock()  # a question reads and writes the state in one step
 
     def _check_alive(self, left: int, what: str) -> None:
         if os.getpid() != self._process:

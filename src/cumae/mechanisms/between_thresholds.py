@@ -14,6 +14,7 @@ from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import check_integers
 from cumae.mechanisms.sparse import Integers, SparseVector, upper_tail
 from cumae.privacy import Approximate, Cost, calibrate
+from cumae.privacy.cost import LEAST
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 from cumae.randomness import Source
 
@@ -137,11 +138,15 @@ class BetweenThresholds(SparseVector):
         Raises :class:`~cumae.errors.BudgetExhausted` if it had ended before.
         """
         values = np.atleast_1d(check_integers(counts, "counts"))
-        self._check_alive(self.remaining, f"{self.max_between} 'between' answers")
+        with self._lock:
+            self._check_alive(self.remaining, f"{self.max_between} 'between' answers")
+            return self._answer(values)
+
+    def _answer(self, values: Integers) -> Integers:
         noisy = values + self._query_noise(len(values))
         answers = np.empty(len(values), dtype=np.int64)
         start = 0
-        while start < len(values) and self.remaining:
+        while start < len(values) and self.remaining > 0:
             shift = self._threshold_noise
             rest = noisy[start:]
             sides = np.where(rest > self.upper - shift, Side.HIGH, Side.BETWEEN)
@@ -150,8 +155,8 @@ class BetweenThresholds(SparseVector):
             stop = start + int(between[0]) + 1 if len(between) else len(values)
             answers[start:stop] = sides[: stop - start]
             if len(between):
+                self._refresh()
                 self.remaining -= 1
-                self._threshold_noise = self._fresh_threshold_noise()
             start = stop
         return answers[:start]
 
@@ -186,7 +191,8 @@ def delta_at_gap(epsilon: float, gap: int) -> float:
     if epsilon == math.inf:
         return 0.0
     most = (gap + 1 - _width(epsilon)) // 2  # threshold noise up to here keeps the gap wide enough
-    return float(upper_tail(epsilon * float(THRESHOLD_SHARE), float(most + 1)))
+    tail = float(upper_tail(epsilon * float(THRESHOLD_SHARE), float(most + 1)))
+    return max(tail, LEAST)  # a tail that underflows is not 0
 
 
 def _width(epsilon: float) -> int:

@@ -12,7 +12,7 @@ from cumae.errors import InvalidData
 from cumae.mechanisms.base import Mechanism, check_integers
 from cumae.privacy import BoundedRange, Cost
 from cumae.privacy.validation import check_count, check_epsilon
-from cumae.randomness import Source, source_for, weighted_choice
+from cumae.randomness import Source, weighted_choice
 
 
 @claim("EXP")
@@ -49,7 +49,7 @@ in that one row is replaced by any other, and the number of rows is public; prov
     ) -> None:
         self.epsilon = check_epsilon(epsilon)
         self.sensitivity = check_count(sensitivity, "sensitivity", least=1)
-        self.source = source_for(random_state)
+        super().__init__(random_state)
 
     @property
     def cost(self) -> Cost:

@@ -13,7 +13,7 @@ from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Mechanism, check_integers
 from cumae.privacy import Cost, DiscreteGaussian, Pure, calibrate_gaussian
 from cumae.privacy.validation import check_count, check_epsilon
-from cumae.randomness import LARGEST_SCALE, Source, discrete_gaussian, discrete_laplace, source_for
+from cumae.randomness import LARGEST_SCALE, Source, discrete_gaussian, discrete_laplace
 
 Integers = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ class LaplaceNoise(Mechanism):
                 f"epsilon={epsilon!r} with sensitivity={sensitivity!r} needs noise beyond 2**50; "
                 "give a larger epsilon."
             )
-        self.source = source_for(random_state)
+        super().__init__(random_state)
 
     @property
     def cost(self) -> Cost:
@@ -111,7 +111,7 @@ class GaussianNoise(Mechanism):
         self.scale = check_epsilon(scale, "scale")
         self.sensitivity = check_count(sensitivity, "sensitivity", least=1)
         self.moves = check_count(moves, "moves", least=1)
-        self.source = source_for(random_state)
+        super().__init__(random_state)
 
     @classmethod
     def calibrated(

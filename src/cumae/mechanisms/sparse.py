@@ -35,6 +35,10 @@ class SparseVector(Interactive):
         self._query_rate = rate_of(epsilon, query_share)
         self._threshold_noise = self._fresh_threshold_noise()
 
+    def _refresh(self) -> None:
+        """Draw new threshold noise. Called before a charged answer is counted, never after."""
+        self._threshold_noise = self._fresh_threshold_noise()
+
     def _fresh_threshold_noise(self) -> int:
         return discrete_laplace(self._threshold_rate, source=self.source)
 

@@ -37,7 +37,7 @@ def distance_to_instability(votes: ArrayLike) -> Integers:
     >>> distance_to_instability([[5, 5], [7, 5], [8, 5], [20, 3]]).tolist()
     [0, 0, 1, 8]
     """
-    counts = np.sort(np.asarray(votes), axis=-1)
+    counts = np.sort(check_integers(votes, "votes"), axis=-1)
     gap = counts[..., -1] - counts[..., -2]
     return np.asarray(np.maximum(0, (gap + 1) // 2 - 1), dtype=np.int64)
 
@@ -127,7 +127,7 @@ class StabilityTest(SparseVector):
     @property
     def remaining(self) -> int:
         """Queries left; 0 also when no unstable answer is left."""
-        return self._queries_left if self.unstable_remaining else 0
+        return self._queries_left if self.unstable_remaining > 0 else 0
 
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries in order: the label's column, or -1 where it is unstable.
@@ -140,9 +140,13 @@ class StabilityTest(SparseVector):
             raise InvalidData(
                 f"votes of shape {counts.shape}: give one row per query and one column per class."
             )
-        self._check_alive(
-            self.remaining, f"{self.max_queries} answers or {self.max_unstable} unstable ones"
-        )
+        with self._lock:
+            self._check_alive(
+                self.remaining, f"{self.max_queries} answers or {self.max_unstable} unstable ones"
+            )
+            return self._answer(counts)
+
+    def _answer(self, counts: Integers) -> Integers:
         if len(counts) > self.remaining:
             raise BudgetExhausted(
                 f"{len(counts)} queries were asked, but {self.remaining} remain; ask fewer "
@@ -151,15 +155,15 @@ class StabilityTest(SparseVector):
         noisy = distance_to_instability(counts) + self._query_noise(len(counts))
         answers = np.argmax(counts, axis=1)  # a tie goes to the class declared first
         start = 0
-        while start < len(counts) and self.unstable_remaining:
+        while start < len(counts) and self.unstable_remaining > 0:
             unstable = np.flatnonzero(noisy[start:] < self.threshold + self._threshold_noise)
             if not len(unstable):
                 start = len(counts)
                 break
             start += int(unstable[0]) + 1
             answers[start - 1] = UNSTABLE
+            self._refresh()
             self.unstable_remaining -= 1
-            self._threshold_noise = self._fresh_threshold_noise()
         self._queries_left -= start
         return np.asarray(answers[:start], dtype=np.int64)
 
@@ -177,11 +181,21 @@ def delta_at_threshold(
         return 0.0
     above, query = epsilon * float(THRESHOLD_SHARE), epsilon * float(QUERY_SHARE)
     reach = math.ceil((80 + math.log(max_unstable)) / above)
+    if reach > 2**24:
+        raise InvalidParameter(
+            f"epsilon={epsilon!r} for one unstable answer is too small; allow fewer of them."
+        )
     values = np.arange(-reach, reach + 1, dtype=np.float64)
-    # P(smallest noise > x) = P(noise > x)^max_unstable, and 1 below the range (up to 1e-34).
-    later = np.append(1.0, np.exp(max_unstable * np.log(upper_tail(above, values + 1.0))))
+    # ln P(smallest noise > x) = max_unstable ln P(noise > x); P(smallest = x) is the difference of
+    # two such powers. Both are written so that chances far below 2^-53 are not lost.
+    low = np.log1p(-upper_tail(above, np.maximum(-values, 1.0)))
+    single = np.where(values < 0, low, np.log(upper_tail(above, values + 1.0)))
+    later = max_unstable * single
+    before = np.append(0.0, later[:-1])
+    smallest = -np.exp(before) * np.expm1(later - before)
     passes = np.minimum(1.0, max_queries * upper_tail(query, threshold + values))
-    return float((-np.diff(later) * passes).sum() + later[-1] * passes[-1]) * (1 + 1e-9) + 1e-30
+    beyond = np.exp(later[-1]) * passes[-1]
+    return float((smallest * passes).sum() + beyond) * (1 + 1e-9) + 1e-30
 
 
 @claim("STAB")

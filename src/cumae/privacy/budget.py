@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from cumae.claims import claim
@@ -67,9 +68,9 @@ the rows are used.
     """
 
     def __init__(self, epsilon: float, delta: float = 0.0, *, accounting: str = "sum") -> None:
-        self.epsilon = check_epsilon(epsilon)
-        self.delta = check_delta(delta)
-        self.accounting = check_choice(accounting, ("sum", "zcdp"), "accounting")
+        self._epsilon = check_epsilon(epsilon)
+        self._delta = check_delta(delta)
+        self._accounting = check_choice(accounting, ("sum", "zcdp"), "accounting")
         if accounting == "zcdp" and delta == 0:
             raise InvalidParameter(
                 "accounting='zcdp' with delta=0: a sum of rho promises nothing at delta 0; give a "
@@ -78,6 +79,21 @@ the rows are used.
         self._entries: list[Entry] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
+
+    @property
+    def epsilon(self) -> float:
+        """The cap's epsilon."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float:
+        """The cap's delta."""
+        return self._delta
+
+    @property
+    def accounting(self) -> str:
+        """How uses are added up; fixed when the account is opened."""
+        return self._accounting
 
     def spend(self, cost: Cost, *, delta: float = 0.0, what: str = "a use") -> None:
         """Pay for a use, or raise and pay nothing.
@@ -143,6 +159,8 @@ the rows are used.
     @property
     def remaining(self) -> tuple[float, float]:
         """(epsilon, delta) left; with zCDP, the difference of the two epsilons, for orientation."""
+        if self.epsilon == math.inf:
+            return math.inf, max(0.0, self.delta - self.spent[1])
         epsilon, delta = _totals(self._entries)
         if self.accounting == "sum":
             return float(_decimal(self.epsilon) - epsilon), float(_decimal(self.delta) - delta)
@@ -173,13 +191,14 @@ the rows are used.
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
 
 
-def _decimal(value: float) -> Decimal:
-    return Decimal(repr(value))
+def _decimal(value: float) -> Fraction | float:
+    """Return the decimal that a float prints as, exactly; infinity stays what it is."""
+    return Fraction(repr(value)) if math.isfinite(value) else value
 
 
-def _totals(entries: list[Entry]) -> tuple[Decimal, Decimal]:
+def _totals(entries: list[Entry]) -> tuple[Fraction | float, Fraction | float]:
     # Decimals as printed, so that three uses at 0.1 fit into 0.3.
     return (
-        sum((_decimal(entry.epsilon) for entry in entries), Decimal(0)),
-        sum((_decimal(entry.delta) for entry in entries), Decimal(0)),
+        sum((_decimal(entry.epsilon) for entry in entries), Fraction(0)),
+        sum((_decimal(entry.delta) for entry in entries), Fraction(0)),
     )

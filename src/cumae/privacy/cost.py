@@ -23,6 +23,7 @@ from cumae.errors import UnknownCost
 from cumae.privacy.loss import Atoms, Floats, LossGrid, atoms_of_curve, compose_atoms
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 
+LEAST = 5e-324  # the smallest positive float
 FAR = 700.0  # no curve is searched for an epsilon beyond this
 UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors
 
@@ -47,10 +48,12 @@ class Cost(ABC):
     def epsilon(self, delta: float) -> float:
         """Return an upper bound on the smallest epsilon at ``delta``; ``inf`` if none is proven."""
         target = check_delta(delta)
+        if target == 0:  # a curve that underflows to 0 proves nothing
+            return self.pure
         if self.delta(0.0) <= target:
             return 0.0
         high = min(self.pure, FAR)
-        if self.delta(high) > target:
+        if not self.delta(high) <= target:
             return self.pure
         low = 0.0
         while high - low > 1e-9 * high and high > 1e-12:
@@ -66,7 +69,9 @@ class Cost(ABC):
         best = np.minimum(self._curve(near), 1.0)
         if self.zcdp is not None:
             best = np.minimum(best, _zcdp_deltas(*self.zcdp, near))
-        return np.where(epsilon >= self.pure, 0.0, best)
+        # Only a pure bound is exactly 0; what underflowed is the smallest number there is.
+        best = np.maximum(best, LEAST)
+        return np.where(epsilon >= self.pure, 0.0, best) if self.pure < math.inf else best
 
     @abstractmethod
     def _curve(self, epsilon: Floats) -> Floats:
@@ -90,8 +95,10 @@ class Cost(ABC):
     @cached_property
     def atoms(self) -> Atoms:
         """Dominating pair, from the whole curve unless a leaf knows a better one."""
-        floor = 0.0 if self.pure < FAR else self.delta(FAR)
-        last = self.pure if self.pure < FAR else self.epsilon(max(1e-17, floor * (1 + 1e-6)))
+        if self.pure < FAR:
+            return atoms_of_curve(self.deltas, self.pure)
+        floor = self.delta(FAR) * (1 + 1e-6)
+        last = self.epsilon(max(1e-17, floor)) if floor < 1 else FAR
         return atoms_of_curve(self.deltas, min(last, FAR))
 
     def __add__(self, other: Cost) -> Cost:
@@ -116,7 +123,7 @@ class Pure(Cost):
     eps: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.eps)
+        _keep(self, eps=check_epsilon(self.eps))
 
     def _curve(self, epsilon: Floats) -> Floats:
         return np.asarray(_gap(epsilon, self.eps) / (1.0 + math.exp(-self.eps)) * UP)
@@ -146,7 +153,7 @@ class BoundedRange(Cost):
     eps: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.eps)
+        _keep(self, eps=check_epsilon(self.eps))
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.eps == 0:
@@ -176,8 +183,7 @@ class Approximate(Cost):
     failure: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.eps)
-        check_delta(self.failure)
+        _keep(self, eps=check_epsilon(self.eps), failure=check_delta(self.failure))
 
     def _curve(self, epsilon: Floats) -> Floats:
         return self.failure + (1.0 - self.failure) * Pure(self.eps)._curve(epsilon)
@@ -208,8 +214,7 @@ class ZCDP(Cost):
     xi: float = 0.0
 
     def __post_init__(self) -> None:
-        check_epsilon(self.rho, "rho")
-        check_delta(self.xi, "xi")
+        _keep(self, rho=check_epsilon(self.rho, "rho"), xi=check_delta(self.xi, "xi"))
 
     def _curve(self, epsilon: Floats) -> Floats:
         return _zcdp_deltas(self.rho, self.xi, epsilon)
@@ -240,8 +245,11 @@ class Gaussian(Cost):
     sensitivity: float = 1.0
 
     def __post_init__(self) -> None:
-        check_epsilon(self.scale, "scale")
-        check_epsilon(self.sensitivity, "sensitivity")
+        _keep(
+            self,
+            scale=check_epsilon(self.scale, "scale"),
+            sensitivity=check_epsilon(self.sensitivity, "sensitivity"),
+        )
 
     @property
     def mu(self) -> float:
@@ -253,8 +261,10 @@ class Gaussian(Cost):
             return np.zeros_like(epsilon)
         first = special.log_ndtr(self.mu / 2 - epsilon / self.mu)
         second = epsilon + special.log_ndtr(-self.mu / 2 - epsilon / self.mu)
-        # The difference of two close numbers: its rounding error is one of their size.
-        return np.exp(first) * (-np.expm1(np.minimum(second - first, 0.0)) + 1e-13) * UP
+        # The difference of two close numbers: its rounding error is one of their size, and the
+        # exponential's grows with the exponent.
+        error = 1e-15 * (100.0 - first - np.minimum(second, 0.0))
+        return np.exp(first) * (-np.expm1(np.minimum(second - first, 0.0)) + error) * UP
 
     @property
     def pure(self) -> float:
@@ -282,8 +292,11 @@ class DiscreteGaussian(Cost):
     sensitivity: int = 1
 
     def __post_init__(self) -> None:
-        check_epsilon(self.scale, "scale")
-        check_count(self.sensitivity, "sensitivity")
+        _keep(
+            self,
+            scale=check_epsilon(self.scale, "scale"),
+            sensitivity=check_count(self.sensitivity, "sensitivity"),
+        )
 
     def _curve(self, epsilon: Floats) -> Floats:
         return self.atoms.delta(epsilon)
@@ -314,6 +327,12 @@ class DiscreteGaussian(Cost):
         return Atoms(
             (self.sensitivity - 2 * noise)[::-1] * lattice, masses / masses.sum(), 1e-30, lattice
         )
+
+
+def _keep(cost: Cost, **fields: float) -> None:
+    """Store checked values as plain numbers: a float16 would round what is computed from it."""
+    for name, value in fields.items():
+        object.__setattr__(cost, name, value)
 
 
 def _quotient(sensitivity: float, scale: float) -> float:
@@ -351,12 +370,14 @@ def _zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
     # The minimum lies near a = (e + rho) / (2 rho); search a wide window around it, then refine
     # between the neighbours of the best order. Every order is safe, so is every rounding of it.
     centre = np.log(np.maximum((epsilon - rho) / (2 * rho), 1e-3))
-    window = centre[:, None] + np.linspace(-4.0, 4.0, 161)
-    values = log_delta(window, epsilon[:, None])
+    near, wide = np.linspace(-4.0, 4.0, 161), np.linspace(-8.0, 40.0, 97)
+    window = np.sort(np.concatenate([centre[:, None] + near, 0 * centre[:, None] + wide], axis=1))
+    with np.errstate(over="ignore"):
+        values = log_delta(window, epsilon[:, None])
     best = np.argmin(values, axis=1)
     least = values[np.arange(len(epsilon)), best]
     if len(epsilon) == 1:
-        around = window[0, max(best[0] - 1, 0)], window[0, min(best[0] + 1, 160)]
+        around = window[0, max(best[0] - 1, 0)], window[0, min(best[0] + 1, len(window[0]) - 1)]
         found = optimize.minimize_scalar(
             lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
         )

@@ -86,8 +86,8 @@ that one row is replaced by any other, and the number of rows is public; proven 
         )
 
     def within(self, epsilon: float, delta: float) -> bool:
-        """Tell whether this promises at least (``epsilon``, ``delta``)."""
-        return self.epsilon <= epsilon and self.delta <= delta
+        """Tell whether this promises at least (``epsilon``, ``delta``); a void one never does."""
+        return not self.void and self.epsilon <= epsilon and self.delta <= delta
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; an infinite epsilon becomes ``"inf"``."""

@@ -16,6 +16,7 @@ from scipy import stats
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.privacy.cost import (
+    FAR,
     UP,
     BoundedRange,
     Composed,
@@ -64,12 +65,12 @@ class Subsampled(Cost):
     rate: float
 
     def __post_init__(self) -> None:
-        check_rate(self.rate)
+        object.__setattr__(self, "rate", check_rate(self.rate))
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.rate == 0:
             return np.zeros_like(epsilon)
-        inner = np.log1p(np.expm1(np.minimum(epsilon, 700.0)) / self.rate)
+        inner = np.minimum(np.log1p(np.expm1(epsilon) / self.rate), FAR)
         # Reading the base a little to the left keeps the rounding of ``inner`` on the safe side.
         return self.rate * self.base.deltas(inner * (1.0 - 1e-12)) * UP
 
@@ -96,7 +97,7 @@ class PaperSubsampled(Cost):
     rate: float
 
     def __post_init__(self) -> None:
-        check_rate(self.rate)
+        object.__setattr__(self, "rate", check_rate(self.rate))
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.rate == 0:
@@ -109,7 +110,9 @@ class PaperSubsampled(Cost):
     def pure(self) -> float:
         if self.rate == 0:
             return 0.0
-        epsilon = self.rate * (3.0 + math.exp(min(self.base.pure, 700.0)))
+        if self.base.pure > FAR:
+            return math.inf
+        epsilon = self.rate * (3.0 + math.exp(self.base.pure))
         return epsilon if epsilon <= 1 else math.inf
 
     @property
@@ -218,6 +221,8 @@ def bootstrap(cost: Cost, rows: int, draws: int | None = None, variant: str = "t
     """
     check_count(rows, "rows", least=1)
     draws = rows if draws is None else check_count(draws, "draws")
+    if rows == 1:  # every draw is the same row
+        return group(cost, draws)
     if check_choice(variant, VARIANTS, "variant") == "paper":
         if draws != rows:
             raise InvalidParameter(
@@ -248,13 +253,20 @@ class Bootstrapped(Cost):
         return np.minimum(self._by_groups(epsilon), self._by_mixture(epsilon)) * UP
 
     def _by_groups(self, epsilon: Floats) -> Floats:
-        law = stats.binom(self.draws, 1.0 / self.rows)
-        inner = np.log1p(np.expm1(epsilon) / law.sf(0)) * (1.0 - 1e-12)
-        most = int(min(self.draws, 40))  # P(L > 40) is below 1e-40 when draws = rows
-        total = np.full_like(epsilon, law.sf(most))
+        seen = -math.expm1(self.draws * math.log1p(-1.0 / self.rows))
+        inner = np.minimum(np.log1p(np.expm1(epsilon) / seen), FAR) * (1.0 - 1e-12)
+        most = min(self.draws, 40)  # P(L > 40) is below 1e-40 when draws = rows
+        chances = np.exp(self._log_chances(most))
+        total = np.full_like(epsilon, stats.binom.sf(most, self.draws, 1.0 / self.rows))
         for copies in range(1, most + 1):
-            total += law.pmf(copies) * group(self.base, copies).deltas(inner)
+            total += chances[copies] * group(self.base, copies).deltas(inner)
         return total
+
+    def _log_chances(self, most: int) -> Floats:
+        """Return ln P(L = l) for l = 0, ..., most, by recurrence, without huge logarithms."""
+        copies = np.arange(most)
+        steps = np.log((self.draws - copies) / ((copies + 1.0) * (self.rows - 1.0)))
+        return _before(steps) + self.draws * math.log1p(-1.0 / self.rows)
 
     def _by_mixture(self, epsilon: Floats) -> Floats:
         known, delta = self._readings
@@ -287,17 +299,20 @@ class Bootstrapped(Cost):
         mean = self.draws / self.rows
         if epsilon > 600 or mean * math.expm1(epsilon) > 600:
             return math.inf, math.inf  # the sums below would overflow, and their bound is useless
-        copies = np.arange(min(self.draws, 200 + math.ceil(20 * mean * math.exp(epsilon))) + 1)
-        logs = stats.binom.logpmf(copies, self.draws, 1.0 / self.rows)
-        plain, risen, sunk = (np.exp(logs + sign * epsilon * copies) for sign in (0, 1, -1))
-        quotients = (_before(plain) + _from(risen)) / (_before(sunk) + _from(plain))
-        first = int(np.argmax(quotients))
-        ratio = float(quotients[first])
-        chain = copies.astype(np.float64)
-        if epsilon > 0:
-            chain = np.expm1(np.minimum(epsilon * copies, 700.0)) / math.expm1(epsilon)
-        price = ratio * float((sunk * chain)[:first].sum()) + float((plain * chain)[first:].sum())
-        return math.log(ratio) * (1.0 + 1e-9), price
+        most = min(self.draws, 200 + math.ceil(20 * mean * math.exp(epsilon)))
+        copies, logs = np.arange(most + 1), self._log_chances(most)
+        plain, risen = np.exp(logs), np.exp(logs + epsilon * copies)
+        near = plain * np.expm1(np.minimum(epsilon * copies, 1.0))
+        up = np.where(epsilon * copies < 1, near, risen - plain)
+        down = -plain * np.expm1(-epsilon * copies)
+        # Numerator less denominator, over the denominator: R - 1 without cancellation.
+        excess = (_before(down) + _from(up)) / (_before(plain - down) + _from(plain))
+        log_ratio = math.log1p(float(excess.max())) * (1.0 + 1e-9)
+        if epsilon == 0:
+            return 0.0, float((plain * copies).sum())
+        first = int(np.searchsorted(epsilon * copies, log_ratio, side="right"))
+        price = math.exp(log_ratio) * down[:first].sum() + up[first:].sum()
+        return log_ratio, float(price) / math.expm1(epsilon)
 
     @property
     def pure(self) -> float:
@@ -388,7 +403,7 @@ class Grouped(Cost):
         tries = epsilon[:, None] * np.append(0.9 ** np.arange(80), 0.0)
         step = tries / self.size
         with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.where(step > 0, np.expm1(tries) / np.expm1(step), self.size)
+            factor = np.where(step > 1e-300, np.expm1(tries) / np.expm1(step), self.size)
         delta = self.base.deltas((step * (1.0 - 1e-15)).ravel()).reshape(step.shape)
         return np.asarray(np.minimum(factor * delta * UP, 1.0).min(axis=1))
 
