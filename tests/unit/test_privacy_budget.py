@@ -139,7 +139,8 @@ def test_zcdp_adds_rho() -> None:
         budget.spend(cost)
     rho = 1 / 5000 + 0.1**2 / 8 + 0.05**2 / 2 + 1e-4
     assert sum(entry.rho for entry in budget.entries) == pytest.approx(rho)
-    assert budget.spent == (pytest.approx(ZCDP(rho).epsilon(1e-6)), 1e-6)
+    assert budget.spent[0] == pytest.approx(ZCDP(rho).epsilon(1e-6))
+    assert budget.spent[1] == 1e-6
     assert budget.remaining[0] == pytest.approx(1 - budget.spent[0])
 
 
@@ -229,13 +230,13 @@ def test_an_account_cannot_be_copied_or_pickled(duplicate: Any) -> None:
 @pytest.mark.parametrize("accounting", ["sum", "zcdp"])
 def test_threads_together_never_exceed_the_cap(accounting: str) -> None:
     budget = Budget(1.0, 1e-6, accounting=accounting)
-    cost = Pure(0.01) if accounting == "sum" else ZCDP(5e-4)
+    cost = Pure(0.01) if accounting == "sum" else ZCDP(2e-3)
     paid: list[int] = []
     gate = threading.Barrier(8)
 
     def work() -> None:
         gate.wait()
-        for _ in range(30):
+        for _ in range(15):
             try:
                 budget.spend(cost)
             except BudgetExhausted:
@@ -252,7 +253,7 @@ def test_threads_together_never_exceed_the_cap(accounting: str) -> None:
         assert len(paid) == 100
         assert budget.spent == (1.0, 0.0)
     else:
-        assert ZCDP(len(paid) * 5e-4).delta(1.0) <= 1e-6 < ZCDP((len(paid) + 1) * 5e-4).delta(1.0)
+        assert ZCDP(len(paid) * 2e-3).delta(1.0) <= 1e-6 < ZCDP((len(paid) + 1) * 2e-3).delta(1.0)
 
 
 def in_a_fork(action: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from cumae.privacy import (
     subsample,
 )
 
-COST_AT = {
+COST_AT: dict[str, Callable[[float], Cost]] = {
     "pure": lambda noise: Pure(1 / noise),
     "many pure": lambda noise: Pure(1 / noise) * 30,
     "gaussian": Gaussian,

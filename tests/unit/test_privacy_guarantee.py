@@ -38,9 +38,9 @@ def test_a_guarantee_is_frozen_and_compares_by_value() -> None:
 def test_it_prints_as_one_sentence() -> None:
     assert str(FULL) == (
         "(epsilon = 1.25, delta = 1e-06)-differential privacy (also 0.03-zCDP) for one labelled "
-        "training row: neighbours differ in that one row is replaced by any other, and the number of "
-        "rows is public; assumes that rows belong to different people and that sizes are public; "
-        "proven under SUB, LB."
+        "training row: neighbours differ in that one row is replaced by any other, and the number "
+        "of rows is public; assumes that rows belong to different people and that sizes are "
+        "public; proven under SUB, LB."
     )
     bare = Guarantee(1.0, 0.0, "one vote", "one vote changes", ())
     assert str(bare) == (
@@ -74,7 +74,8 @@ def test_a_void_guarantee_says_so_first() -> None:
 )
 def test_printed_figures_are_never_below_the_true_ones(value: float) -> None:
     for field, text in (("epsilon", r"epsilon = ([^,]+),"), ("rho", r"also (.+)-zCDP")):
-        sentence = str(dataclasses.replace(FULL, **{field: value}))
+        change: dict[str, Any] = {field: value}
+        sentence = str(dataclasses.replace(FULL, **change))
         found = re.search(text, sentence)
         assert found is not None
         # A float lies within half a unit of its decimal; that much is not "below".

@@ -53,12 +53,15 @@ class Interactive(Mechanism):
         self._process = os.getpid()
         self._lock = threading.Lock()  # a question reads and writes the state in one step
 
-    def _check_alive(self, left: int, what: str) -> None:
+    def _check_process(self) -> None:
+        # Before the lock is taken: in a forked process it may be held for ever.
         if os.getpid() != self._process:
             raise LiveState(
                 f"{type(self).__name__} was started in another process; ask it there, because the "
                 "same noise must not be used twice."
             )
+
+    def _check_left(self, left: int, what: str) -> None:
         if left <= 0:
             raise BudgetExhausted(
                 f"{type(self).__name__} has given all of its {what}; start a new one, which costs "

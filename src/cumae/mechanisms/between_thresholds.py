@@ -138,8 +138,9 @@ class BetweenThresholds(SparseVector):
         Raises :class:`~cumae.errors.BudgetExhausted` if it had ended before.
         """
         values = np.atleast_1d(check_integers(counts, "counts"))
+        self._check_process()
         with self._lock:
-            self._check_alive(self.remaining, f"{self.max_between} 'between' answers")
+            self._check_left(self.remaining, f"{self.max_between} 'between' answers")
             return self._answer(values)
 
     def _answer(self, values: Integers) -> Integers:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost
-from cumae.privacy.cost import ZCDP, Cost
+from cumae.privacy.cost import ZCDP, Cost, check_cost
 from cumae.privacy.validation import check_choice, check_delta, check_epsilon
 
 
@@ -108,8 +108,8 @@ the rows are used.
             A name for the ledger and for messages.
         """
         entry = self._price(cost, check_delta(delta), what)
+        self._check_process()  # first: in a forked process the lock may be held for ever
         with self._lock:
-            self._check_process()
             if not self._fits([*self._entries, entry]):
                 need = f"epsilon={entry.epsilon!r}, delta={entry.delta!r}"
                 if self.accounting == "zcdp":
@@ -122,8 +122,7 @@ the rows are used.
             self._entries.append(entry)
 
     def _price(self, cost: Cost, delta: float, what: str) -> Entry:
-        if not isinstance(cost, Cost):
-            raise UnknownCost(f"{cost!r} is not a privacy cost; build one from cumae.privacy.")
+        check_cost(cost)
         if self.accounting == "sum":
             return Entry(what, cost.epsilon(delta), delta)
         if cost.zcdp is None:
@@ -154,7 +153,8 @@ the rows are used.
         if not self._entries:
             return 0.0, 0.0
         rho = sum(entry.rho for entry in self._entries)
-        return ZCDP(rho, float(delta)).epsilon(self.delta), self.delta
+        # What was accepted fits the cap; the inverse of the curve may be a hair above it.
+        return min(ZCDP(rho, float(delta)).epsilon(self.delta), self.epsilon), self.delta
 
     @property
     def remaining(self) -> tuple[float, float]:

@@ -45,13 +45,16 @@ def calibrate(
     """
     check_epsilon(epsilon)
     check_delta(delta)
-    if epsilon == math.inf:
-        return 0.0
-    if not (0 < start < math.inf and 0 < tolerance < 1):
+    if not (
+        0 < check_epsilon(start, "start") < math.inf
+        and 0 < check_epsilon(tolerance, "tolerance") < 1
+    ):
         raise InvalidParameter(
             f"start={start!r}, tolerance={tolerance!r}: give a positive start and a tolerance "
             "between 0 and 1."
         )
+    if epsilon == math.inf:
+        return 0.0
 
     def fits(noise: float) -> bool:
         return cost_at(noise).delta(epsilon) <= delta
@@ -106,9 +109,11 @@ def calibrate_gaussian(
     """
     check_count(releases, "releases")
     check_count(sensitivity, "sensitivity")
-    if check_epsilon(epsilon) == math.inf or releases * sensitivity == 0:
+    check_epsilon(epsilon)
+    check_delta(delta)
+    if epsilon == math.inf or releases * sensitivity == 0:
         return 0.0
-    if epsilon == 0 or check_delta(delta) == 0:
+    if epsilon == 0 or delta == 0:
         raise InvalidParameter(
             f"epsilon={epsilon!r}, delta={delta!r}: Gaussian noise needs both above 0; use integer "
             "Laplace noise for delta = 0."

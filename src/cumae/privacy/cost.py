@@ -13,6 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +26,7 @@ from cumae.privacy.validation import check_count, check_delta, check_epsilon
 
 LEAST = 5e-324  # the smallest positive float
 FAR = 700.0  # no curve is searched for an epsilon beyond this
+HOPELESS = 1e6  # noise so small, or rho so large, that no epsilon up to FAR is left to promise
 UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors
 
 
@@ -59,7 +61,9 @@ class Cost(ABC):
         while high - low > 1e-9 * high and high > 1e-12:
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
-        return high
+        # A step of the curve usually lies at a short number: take it if the search came that close.
+        short = float(f"{high:.8g}")
+        return short if low <= short <= high and self.delta(short) <= target else high
 
     def deltas(self, epsilon: Floats) -> Floats:
         """Return an upper bound on delta at each of several epsilons of 0 or more."""
@@ -85,7 +89,7 @@ class Cost(ABC):
     @property
     def zcdp(self) -> tuple[float, float] | None:
         """(rho, xi) such that the mechanism is xi-approximately rho-zCDP; None if unknown."""
-        return (self.pure**2 / 2, 0.0) if self.pure < math.inf else None
+        return (_half_square(self.pure), 0.0) if self.pure < math.inf else None
 
     @property
     def infinite(self) -> bool:
@@ -167,7 +171,7 @@ class BoundedRange(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (self.eps**2 / 8, 0.0)
+        return (_half_square(self.eps) / 4, 0.0)
 
     @property
     def infinite(self) -> bool:
@@ -194,7 +198,7 @@ class Approximate(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (self.eps**2 / 2, self.failure)
+        return (_half_square(self.eps), self.failure)
 
     @property
     def infinite(self) -> bool:
@@ -229,7 +233,7 @@ class ZCDP(Cost):
 
     @property
     def infinite(self) -> bool:
-        return self.rho == math.inf
+        return self.rho > HOPELESS
 
 
 @claim("NOISE")
@@ -263,6 +267,7 @@ class Gaussian(Cost):
         second = epsilon + special.log_ndtr(-self.mu / 2 - epsilon / self.mu)
         # The difference of two close numbers: its rounding error is one of their size, and the
         # exponential's grows with the exponent.
+        first, second = np.maximum(first, -1e5), np.maximum(second, -1e5)  # far below any float
         error = 1e-15 * (100.0 - first - np.minimum(second, 0.0))
         return np.exp(first) * (-np.expm1(np.minimum(second - first, 0.0)) + error) * UP
 
@@ -272,11 +277,11 @@ class Gaussian(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (self.mu**2 / 2, 0.0)
+        return (_half_square(self.mu), 0.0)
 
     @property
     def infinite(self) -> bool:
-        return self.mu == math.inf
+        return self.mu > HOPELESS
 
 
 @claim("NOISE")
@@ -307,11 +312,11 @@ class DiscreteGaussian(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float]:
-        return (_quotient(self.sensitivity, self.scale) ** 2 / 2, 0.0)
+        return (_half_square(_quotient(self.sensitivity, self.scale)), 0.0)
 
     @property
     def infinite(self) -> bool:
-        return _quotient(self.sensitivity, self.scale) == math.inf
+        return _quotient(self.sensitivity, self.scale) > HOPELESS
 
     @cached_property
     def atoms(self) -> Atoms:
@@ -333,6 +338,11 @@ def _keep(cost: Cost, **fields: float) -> None:
     """Store checked values as plain numbers: a float16 would round what is computed from it."""
     for name, value in fields.items():
         object.__setattr__(cost, name, value)
+
+
+def _half_square(x: float) -> float:
+    """x^2 / 2, for a rho: infinite rather than an error, and not 0 unless x is."""
+    return max(x * x / 2, LEAST) if x > 0 else 0.0
 
 
 def _quotient(sensitivity: float, scale: float) -> float:
@@ -359,8 +369,9 @@ def _zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
     """Best conversion of zCDP to delta (Canonne, Kamath, Steinke): any order a gives a bound."""
     if rho == 0:
         return np.full_like(epsilon, xi)
-    if rho == math.inf:
+    if rho > HOPELESS:
         return np.ones_like(epsilon)
+    rho = max(rho, 1e-300)
 
     def log_delta(t: Floats | float, e: Floats | float) -> Floats:  # a = 1 + exp(t)
         a = 1.0 + np.exp(t)
@@ -400,19 +411,25 @@ class Composed(Cost):
         if len(self._merged) == 1 and self._merged[0][1] == 1:
             return self._merged[0][0]._curve(epsilon)
         best = np.ones_like(epsilon) if self._grid is None else self._grid.delta(epsilon)
+        if self.pure < math.inf:
+            return np.minimum(best, Pure(self.pure)._curve(epsilon))
         # Without any transform: the pure parts shift the curve of the others.
         certain = [item for item in self.parts if item[0].pure < math.inf]
         others = [item for item in self.parts if item[0].pure == math.inf]
         if certain and others:
-            shift = math.fsum(part.pure * count for part, count in certain)
+            shift = _sum_up(certain)
             behind = epsilon >= shift
-            best[behind] = np.minimum(best, compose(others).deltas(epsilon - shift))[behind]
+            best[behind] = np.minimum(
+                best, compose(others).deltas(np.maximum(epsilon - shift, 0.0))
+            )[behind]
         return best
 
     @cached_property
     def _merged(self) -> list[tuple[Cost, int]]:
         """Gaussians merge into one; so does what is only known as zCDP."""
-        mu2 = sum(part.mu**2 * count for part, count in self.parts if isinstance(part, Gaussian))
+        mu = math.hypot(
+            *(part.mu * math.sqrt(n) for part, n in self.parts if isinstance(part, Gaussian))
+        )
         rho = sum(part.rho * count for part, count in self.parts if isinstance(part, ZCDP))
         xi = -math.expm1(
             sum(
@@ -420,8 +437,8 @@ class Composed(Cost):
             )
         )
         rest = [item for item in self.parts if not isinstance(item[0], Gaussian | ZCDP)]
-        if mu2 > 0:
-            rest.append((Gaussian(1.0 / math.sqrt(mu2)), 1))
+        if mu > 0:
+            rest.append((Gaussian(1.0, mu), 1))
         if rho > 0 or xi > 0:
             rest.append((ZCDP(rho, xi), 1))
         return rest
@@ -432,7 +449,7 @@ class Composed(Cost):
 
     @property
     def pure(self) -> float:
-        return math.fsum(part.pure * count for part, count in self.parts)
+        return _sum_up(self.parts)
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
@@ -449,6 +466,23 @@ class Composed(Cost):
         return any(part.infinite for part, _ in self.parts)
 
 
+def _sum_up(parts: Iterable[tuple[Cost, int]]) -> float:
+    """Sum of the pure epsilons, rounded up."""
+    parts = list(parts)
+    if any(part.pure == math.inf for part, _ in parts):
+        return math.inf
+    return round_up(sum((Fraction(part.pure) * count for part, count in parts), Fraction(0)))
+
+
+def round_up(exact: Fraction) -> float:
+    """Return the least float that is not below ``exact``."""
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
 @claim("COMP")
 def compose(items: Iterable[tuple[Cost, int]]) -> Cost:
     """Compose costs, each with a count; compositions inside are taken apart and counted.
@@ -463,8 +497,7 @@ def compose(items: Iterable[tuple[Cost, int]]) -> Cost:
     """
     counts: dict[Cost, int] = {}
     for cost, count in items:
-        if not isinstance(cost, Cost):
-            raise UnknownCost(f"{cost!r} is not a privacy cost; build one from cumae.privacy.")
+        check_cost(cost)
         inner = cost.parts if isinstance(cost, Composed) else ((cost, 1),)
         for part, times in inner:
             total = times * check_count(count)
@@ -474,3 +507,10 @@ def compose(items: Iterable[tuple[Cost, int]]) -> Cost:
     if not parts:
         return Pure(0.0)
     return parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else Composed(parts)
+
+
+def check_cost(cost: object) -> Cost:
+    """Return ``cost`` if it is one."""
+    if not isinstance(cost, Cost):
+        raise UnknownCost(f"{cost!r} is not a privacy cost; build one from cumae.privacy.")
+    return cost

@@ -55,10 +55,15 @@ that one row is replaced by any other, and the number of rows is public; proven 
     void: bool = False
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        if self.rho is not None:
-            check_epsilon(self.rho, "rho")
+        # Stored as plain numbers, so that JSON can hold them.
+        checked: dict[str, Any] = {
+            "epsilon": check_epsilon(self.epsilon),
+            "delta": check_delta(self.delta),
+            "rho": None if self.rho is None else check_epsilon(self.rho, "rho"),
+            "void": bool(self.void),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(
@@ -102,8 +107,8 @@ that one row is replaced by any other, and the number of rows is public; proven 
     def from_dict(cls, plain: dict[str, Any]) -> Guarantee:
         """Rebuild what ``to_dict`` returned."""
         fields = dict(plain)
-        for name in ("claims", "assumptions"):
-            fields[name] = tuple(fields.get(name, ()))
+        for name in {"claims", "assumptions"} & fields.keys():
+            fields[name] = tuple(fields[name])
         for name in ("epsilon", "rho"):
             if fields.get(name) == "inf":
                 fields[name] = math.inf

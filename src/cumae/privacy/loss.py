@@ -120,8 +120,10 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
     that is no finer than that keep it, and nothing is rounded at all.
     """
     # log1p and expm1 keep a total failure probability near 1e-30 apart from 0.
+    if any(atoms.infinite >= 1 for atoms, _ in parts):
+        return None
     infinite = -np.expm1(sum(count * np.log1p(-atoms.infinite) for atoms, count in parts))
-    if len(parts) == 1 and len(parts[0][0].losses) == 2:
+    if len(parts) == 1 and len(parts[0][0].losses) == 2 and parts[0][1] < LONGEST:
         atoms, count = parts[0]
         return _grid(*_binomial(atoms, count), infinite, 1e-11)
 
@@ -130,7 +132,9 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
     if len(parts) == 1 and parts[0][0].lattice >= step:
         step = parts[0][0].lattice
     widest = sum(float(np.ptp(atoms.losses)) for atoms, _ in parts)
-    if step == 0 or widest / step > LONGEST:
+    if step == 0:  # no finite loss at all
+        return _grid(np.zeros(1), np.ones(1), infinite, 0.0)
+    if widest / step > LONGEST:
         return None
 
     # Imported here because it takes more than a second.
@@ -192,14 +196,21 @@ def _binomial(atoms: Atoms, count: int) -> tuple[Floats, Floats]:
 def _grid(losses: Floats, masses: Floats, infinite: float, slack: float) -> LossGrid:
     positive = losses > 0  # delta is asked for epsilon >= 0 only
     losses, masses = losses[positive], masses[positive]
-    slack += 4.0 * len(losses) * ROUNDING * float(masses.sum())  # of the running sums below
+    # Running sums in extended precision, and a bound on what they may still be off.
+    rounding = 4.0 * len(losses) * float(np.finfo(np.longdouble).eps) + 8.0 * ROUNDING
     return LossGrid(
         losses=losses,
-        upper=np.append(np.cumsum(masses[::-1])[::-1], 0.0),
-        lower=np.append(np.cumsum((masses * np.exp(-losses))[::-1])[::-1], 0.0),
+        upper=_sums_from(masses),
+        lower=_sums_from(masses * np.exp(-losses)),
         infinite=infinite,
-        slack=slack,
+        slack=slack + rounding * float(masses.sum()),
     )
+
+
+def _sums_from(masses: Floats) -> Floats:
+    """Sum of the masses from each place on, and 0 at the end."""
+    sums = np.cumsum(masses[::-1], dtype=np.longdouble)[::-1]
+    return np.append(sums.astype(np.float64), 0.0)
 
 
 def _split(atoms: Atoms, step: float) -> tuple[int, Floats]:

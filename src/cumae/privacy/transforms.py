@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -18,13 +19,16 @@ from cumae.errors import InvalidParameter
 from cumae.privacy.cost import (
     FAR,
     UP,
+    Approximate,
     BoundedRange,
     Composed,
     Cost,
     DiscreteGaussian,
     Gaussian,
     Pure,
+    check_cost,
     compose,
+    round_up,
 )
 from cumae.privacy.loss import Floats
 from cumae.privacy.validation import (
@@ -51,6 +55,7 @@ def subsample(cost: Cost, rate: float, variant: str = "tight") -> Cost:
     >>> round(subsample(Pure(1.0), 0.1, variant="paper").epsilon(0), 4)
     0.5718
     """
+    check_cost(cost)
     if check_choice(variant, VARIANTS, "variant") == "paper":
         return PaperSubsampled(cost, rate)
     return Subsampled(cost, rate)
@@ -70,7 +75,8 @@ class Subsampled(Cost):
     def _curve(self, epsilon: Floats) -> Floats:
         if self.rate == 0:
             return np.zeros_like(epsilon)
-        inner = np.minimum(np.log1p(np.expm1(epsilon) / self.rate), FAR)
+        with np.errstate(over="ignore"):
+            inner = np.minimum(np.log1p(np.expm1(epsilon) / self.rate), FAR)
         # Reading the base a little to the left keeps the rounding of ``inner`` on the safe side.
         return self.rate * self.base.deltas(inner * (1.0 - 1e-12)) * UP
 
@@ -80,8 +86,10 @@ class Subsampled(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        # A mixture diverges no more than its worst part, so the base's own figure still holds.
-        return self.base.zcdp if self.rate > 0 else (0.0, 0.0)
+        # A mixture diverges no more than its worst part, so the base's own figure still holds;
+        # what follows from the amplified pure epsilon may be better.
+        known = [rho for rho in (self.base.zcdp, super().zcdp) if rho is not None]
+        return min(known, default=None) if self.rate > 0 else (0.0, 0.0)
 
     @property
     def infinite(self) -> bool:
@@ -167,6 +175,7 @@ def label_boost(cost: Cost, epsilon: float, role: str, k: int = 2, variant: str 
     >>> label_boost(Pure(1.0), 1.0, "S", variant="paper").epsilon(0)
     4.0
     """
+    check_cost(cost)
     check_epsilon(epsilon)
     check_count(k, "k", least=1)
     check_choice(role, ("S", "T", "untouched"), "role")
@@ -219,6 +228,7 @@ def bootstrap(cost: Cost, rows: int, draws: int | None = None, variant: str = "t
     >>> round(bootstrap(Pure(1.0), 10_000, variant="paper").epsilon(0), 2)
     5.5
     """
+    check_cost(cost)
     check_count(rows, "rows", least=1)
     draws = rows if draws is None else check_count(draws, "draws")
     if rows == 1:  # every draw is the same row
@@ -254,7 +264,8 @@ class Bootstrapped(Cost):
 
     def _by_groups(self, epsilon: Floats) -> Floats:
         seen = -math.expm1(self.draws * math.log1p(-1.0 / self.rows))
-        inner = np.minimum(np.log1p(np.expm1(epsilon) / seen), FAR) * (1.0 - 1e-12)
+        with np.errstate(over="ignore"):
+            inner = np.minimum(np.log1p(np.expm1(epsilon) / seen), FAR) * (1.0 - 1e-12)
         most = min(self.draws, 40)  # P(L > 40) is below 1e-40 when draws = rows
         chances = np.exp(self._log_chances(most))
         total = np.full_like(epsilon, stats.binom.sf(most, self.draws, 1.0 / self.rows))
@@ -318,7 +329,7 @@ class Bootstrapped(Cost):
     def pure(self) -> float:
         if self.draws == 0:
             return 0.0
-        return min(self._mixture(self.base.pure)[0], self.draws * self.base.pure)
+        return min(self._mixture(self.base.pure)[0], _times(self.base.pure, self.draws))
 
     @property
     def infinite(self) -> bool:
@@ -370,6 +381,7 @@ def group(cost: Cost, size: int) -> Cost:  # noqa: PLR0911 - one line a kind of 
     >>> group(DiscreteGaussian(600.0), 2)
     DiscreteGaussian(scale=600.0, sensitivity=2)
     """
+    check_cost(cost)
     check_count(size, "size")
     if size == 0:
         return Pure(0.0)
@@ -377,13 +389,18 @@ def group(cost: Cost, size: int) -> Cost:  # noqa: PLR0911 - one line a kind of 
         return cost
     match cost:
         case Pure(eps):
-            return Pure(size * eps)
+            return Pure(_times(eps, size))
         case BoundedRange(eps):
-            return BoundedRange(size * eps)
+            return BoundedRange(_times(eps, size))
         case Gaussian(scale, sensitivity):
-            return Gaussian(scale, size * sensitivity)
+            return Gaussian(scale, _times(sensitivity, size))
         case DiscreteGaussian(scale, sensitivity):
             return DiscreteGaussian(scale, size * sensitivity)
+        case Approximate(eps, failure) if size * eps < FAR:
+            total = failure * _chain(np.array([_times(eps, size)]), size)[0] * UP
+            return (
+                Approximate(_times(eps, size), float(total)) if total < 1 else Grouped(cost, size)
+            )
         case Composed(parts):
             return compose((group(part, size), count) for part, count in parts)
         case _:
@@ -399,17 +416,25 @@ class Grouped(Cost):
     size: int
 
     def _curve(self, epsilon: Floats) -> Floats:
-        # The chained bound may rise again with e, delta may not: take the best of smaller e, too.
-        tries = epsilon[:, None] * np.append(0.9 ** np.arange(80), 0.0)
-        step = tries / self.size
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.where(step > 1e-300, np.expm1(tries) / np.expm1(step), self.size)
-        delta = self.base.deltas((step * (1.0 - 1e-15)).ravel()).reshape(step.shape)
-        return np.asarray(np.minimum(factor * delta * UP, 1.0).min(axis=1))
+        # The chained bound may rise again with e, delta may not: stay at the best e behind it.
+        return self._chained(np.minimum(epsilon, self._turn))
+
+    def _chained(self, epsilon: Floats) -> Floats:
+        delta = self.base.deltas(epsilon / self.size * (1.0 - 1e-15))
+        return np.minimum(_chain(epsilon, self.size) * delta * UP, 1.0)
+
+    @cached_property
+    def _turn(self) -> float:
+        """Return the e with the least chained bound, as far as a search finds it."""
+        grid = np.linspace(0.0, FAR, 2001)
+        for _ in range(6):
+            best = int(np.argmin(self._chained(grid)))
+            grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], 101)
+        return float(grid[int(np.argmin(self._chained(grid)))])
 
     @property
     def pure(self) -> float:
-        return self.size * self.base.pure
+        return _times(self.base.pure, self.size)
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
@@ -422,6 +447,18 @@ class Grouped(Cost):
         return self.base.infinite
 
 
+def _times(value: float, size: int) -> float:
+    """Multiply, rounding up."""
+    return round_up(Fraction(value) * size) if math.isfinite(value) else value
+
+
+def _chain(epsilon: Floats, size: int) -> Floats:
+    """Return 1 + x + ... + x^(size - 1) with x = exp(epsilon / size)."""
+    step = epsilon / size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(step > 1e-300, np.expm1(epsilon) / np.expm1(step), size)
+
+
 def parallel(*costs: Cost) -> Cost:
     """Cost of mechanisms that each see rows of their own, split by index and public status only.
 
@@ -431,7 +468,7 @@ def parallel(*costs: Cost) -> Cost:
     >>> parallel(Pure(1.0), Approximate(0.5, 1e-6)).delta(0.5) == Pure(1.0).delta(0.5)
     True
     """
-    distinct = tuple(sorted(set(costs), key=repr))
+    distinct = tuple(sorted({check_cost(cost) for cost in costs}, key=repr))
     if not distinct:
         return Pure(0.0)
     return distinct[0] if len(distinct) == 1 else Parallel(distinct)
@@ -472,6 +509,7 @@ def or_fail(cost: Cost, delta: float) -> Cost:
     >>> or_fail(Pure(1.0), 1e-6).delta(1.0)
     1e-06
     """
+    check_cost(cost)
     return Failing(cost, delta) if check_delta(delta) > 0 else cost
 
 

@@ -10,9 +10,15 @@ from cumae.errors import InvalidParameter
 
 def _real(name: str, value: object) -> float:
     # bool is a number to Python, but epsilon=True is a slip of the pen.
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidParameter(f"{name}={value!r} is not a number; give a real number.")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise InvalidParameter(f"{name} is an integer beyond all floats; give less.") from error
+    if math.isnan(number):
+        raise InvalidParameter(f"{name}={value!r} is not a number; give a real number.")
+    return number
 
 
 def check_epsilon(value: object, name: str = "epsilon") -> float:
