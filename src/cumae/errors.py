@@ -15,6 +15,8 @@ it. Of the data it names a row and a column at most, never a value.
 
 from __future__ import annotations
 
+import numbers
+
 
 class CumaeError(Exception):
     """Base of every error that cumae raises on purpose."""
@@ -38,3 +40,17 @@ class BudgetExhausted(CumaeError, RuntimeError):
 
 class LiveState(CumaeError, TypeError):
     """A live privacy state was about to be copied, pickled or used in a forked process."""
+
+
+def shown(value: object) -> str:
+    """Return how a message may show a parameter's value: short scalars only, never a table of data.
+
+    Examples
+    --------
+    >>> from cumae.errors import shown
+    >>> shown(-1.0), shown([120, 95])
+    ('-1.0', '<list>')
+    """
+    text = repr(value)
+    scalar = value is None or isinstance(value, str | bytes | numbers.Number | bool)
+    return text if scalar and len(text) <= 60 else f"<{type(value).__name__}>"

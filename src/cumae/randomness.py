@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidParameter, shown
 from cumae.exact import Bounds, exp_bounds, gaussian_bounds
 from cumae.privacy.validation import check_count
 
@@ -90,8 +90,8 @@ def source_for(random_state: int | Source | None) -> Source:
         return random_state
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
         raise InvalidParameter(
-            f"random_state={random_state!r} is not a seed; give None in production, or an integer "
-            "in tests, which voids the guarantee."
+            f"random_state={shown(random_state)} is not a seed; give None in production, or an "
+            "integer in tests, which voids the guarantee."
         )
     if random_state < 0:
         raise InvalidParameter(f"random_state={random_state!r} is negative; give 0 or more.")

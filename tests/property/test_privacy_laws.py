@@ -31,8 +31,8 @@ from cumae.privacy import (
 )
 from tests.divergence import TOO_SMALL, Law, assert_covers, hockey_stick, product_pair, response
 
-some = settings(max_examples=30)
-few = settings(max_examples=15)
+some = settings(max_examples=25)
+few = settings(max_examples=10)
 
 epsilons = st.floats(0.0, 4.0).map(lambda x: round(x, 4))
 small = st.just(0.0) | st.floats(1e-15, 0.1)
@@ -197,7 +197,12 @@ def test_more_noise_costs_less(scale: float, sensitivity: int, epsilon: float) -
 
 @pytest.mark.claim("LB")
 @few
-@given(leaves, st.floats(0.0, 3.0), st.integers(1, 5), st.floats(0.0, 6.0))
+@given(
+    leaves.filter(lambda cost: not isinstance(cost, ZCDP)),  # its curve is not convex: see above
+    st.floats(0.0, 3.0),
+    st.integers(1, 5),
+    st.floats(0.0, 6.0),
+)
 def test_a_row_of_s_costs_more_than_one_of_t(
     cost: Cost, eps: float, k: int, epsilon: float
 ) -> None:

@@ -33,7 +33,7 @@ from cumae.mechanisms import (
 from cumae.mechanisms import between_thresholds as bt
 from cumae.mechanisms import stability as stab
 from cumae.mechanisms.sparse import upper_tail
-from cumae.privacy import Pure
+from cumae.privacy import Budget, Pure, compose
 from cumae.randomness import SYSTEM
 
 Floats = NDArray[np.float64]
@@ -560,3 +560,68 @@ def test_the_source_is_fixed() -> None:
     with pytest.raises(AttributeError):
         mechanism.source = SYSTEM  # type: ignore[misc]
     assert not mechanism.guarantee("one row").within(1.0, 0.0)  # void promises nothing
+
+
+# What a newcomer stumbled over.
+
+
+@pytest.mark.claim("BT")
+def test_a_table_of_counts_is_refused_before_anything_is_drawn() -> None:
+    """It once failed after drawing, with a message that told the answer and cost nothing."""
+    votes = BetweenThresholds.calibrated(10_000, 1.0, 1e-6, max_between=1)
+    for count in (100, 5000):
+        with pytest.raises(InvalidData, match=r"counts of shape \(2, 2\)"):
+            votes.ask([[count, count], [count, count]])
+    assert votes.remaining == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ExponentialMechanism,
+        lambda data: ExponentialMechanism(1.0, random_state=data),
+        lambda data: LaplaceNoise(1.0, sensitivity=data),
+        GaussianNoise,
+        lambda data: StabilityTest(1.0, 1e-6, max_queries=data),
+        Budget,
+        lambda data: Budget(1.0).spend(data),
+    ],
+)
+def test_arguments_in_the_wrong_place_are_not_printed(call: Callable[[Any], object]) -> None:
+    """A message names the type of a table, never its values."""
+    for data in (np.array([120, 95, 31077]), [31077, 1], {"a": 31077}):
+        with pytest.raises(CumaeError) as caught:
+            call(data)
+        assert "31077" not in str(caught.value)
+
+
+def test_a_guarantee_of_several_releases() -> None:
+    noise = GaussianNoise.calibrated(1.0, 1e-6, releases=1000)
+    together = noise.guarantee("one row", delta=1e-6, releases=1000)
+    assert 0.99 < together.epsilon <= 1.0
+    assert noise.guarantee("one row", delta=1e-6).epsilon < 0.1
+    assert str(noise.guarantee("one row")).startswith("NO PRIVACY is promised")
+    assert "GaussianNoise with cost" in repr(noise)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: BetweenThresholds(6000, 4000, 1.0, 0.1), "above upper"),
+        (lambda: BetweenThresholds.calibrated(10_000, 0.0, 1e-6, 1), "both above 0"),
+        (lambda: BetweenThresholds.calibrated("x", 1.0, 1e-6, 1), "votes='x'"),  # type: ignore[arg-type]
+        (lambda: StabilityTest.calibrated(0.0, 1e-6, 5, 1), "both above 0"),
+        (lambda: StabilityTest(1.0, 1e-6, max_queries=0), "max_queries=0"),
+        (lambda: GaussianNoise.calibrated(1.0, 1e-6, releases=0), "releases=0"),
+        (lambda: GaussianNoise(math.inf), "scale=inf"),
+        (lambda: ExponentialMechanism(1.0).choose([[1, 2], [3]]), "different lengths"),
+        (lambda: Budget(1.0).spend(GaussianNoise(9.0).cost), "no finite epsilon at delta=0.0"),
+    ],
+)
+def test_messages_say_what_to_do(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(CumaeError, match=text):
+        call()
+
+
+def test_costs_can_be_summed_and_listed() -> None:
+    assert sum([Pure(0.1)] * 3) == compose([Pure(0.1)] * 3) == Pure(0.1) * 3

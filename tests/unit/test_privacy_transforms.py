@@ -155,7 +155,7 @@ def test_a_subset_of_an_unprotected_mechanism_fails_at_most_at_its_rate() -> Non
 
 BASE_GRID = [
     *(Pure(eps) for eps in (0.0, 0.1, 0.5, 1.0, 2.0)),
-    *(Approximate(eps, d) for eps in (0.1, 0.5, 1.0, 2.0) for d in (1e-12, 1e-6, 1e-3)),
+    *(Approximate(eps, d) for eps in (0.1, 1.0, 2.0) for d in (1e-12, 1e-6, 1e-3)),
     BoundedRange(1.0),
     Gaussian(3.0),
     Gaussian(1.0),
@@ -164,7 +164,7 @@ BASE_GRID = [
 
 
 def assert_tight_is_below_paper(
-    tight: Cost, paper: Cost, deltas: tuple[float, ...] = (0.0, 1e-9, 1e-5, 1e-2)
+    tight: Cost, paper: Cost, deltas: tuple[float, ...] = (0.0, 1e-9, 1e-3)
 ) -> None:
     for epsilon in (*EPSILONS, 0.9, 3.0, 3.2, 5.0, math.log(244), 5.6, 10.0):
         assert tight.delta(epsilon) <= paper.delta(epsilon) * (1 + 1e-9), epsilon
@@ -175,7 +175,7 @@ def assert_tight_is_below_paper(
 @pytest.mark.claim("SUB")
 @pytest.mark.parametrize("base", BASE_GRID, ids=repr)
 def test_tight_subsampling_is_below_the_papers(base: Cost) -> None:
-    for rate in (0.0, 1e-4, 0.01, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0):
+    for rate in (0.0, 1e-4, 0.05, 0.2, 0.25, 1.0):
         assert_tight_is_below_paper(subsample(base, rate), subsample(base, rate, variant="paper"))
 
 
@@ -242,7 +242,7 @@ def tell_a_label(eps: float, place: int) -> Callable[[Labelled], Law]:
 
 INNER: list[Callable[[Labelled], Law]] = [
     run_randomly(0),
-    *(tell_a_label(1.5, place) for place in POINTS),
+    *(tell_a_label(1.5, place) for place in (0, 1)),
 ]
 
 
@@ -283,7 +283,7 @@ def test_label_boosting_covers_all_neighbours(
         for a, b in neighbours(POINTS, sizes[1])
         if a < b
     ]
-    epsilons = (0.0, 0.3, 1.0, 2.0, 3.5)
+    epsilons = (0.0, 0.5, 1.5, 3.0)
     assert_covers(label_boost(base, epsilon, "S"), of_s, epsilons)
     assert_covers(label_boost(base, epsilon, "T"), of_t, epsilons)
 
@@ -359,7 +359,7 @@ def test_bootstrap_covers_the_average_over_draws(name: str, rows: int, draws: in
     mechanism, values = BASES[name]
     cost = bootstrap(Exact(pairs_of(mechanism, values, draws)), rows, draws)
     pairs = pairs_of(with_replacement(mechanism, draws), values, rows)
-    assert_covers(cost, pairs, (0.0, 0.2, 0.6, 1.1, 2.0))
+    assert_covers(cost, pairs, (0.0, 0.3, 0.9, 1.8))
 
 
 @pytest.mark.claim("BOOT")
@@ -381,6 +381,7 @@ def test_bootstrap_covers_noisy_counts_of_many_rows(eps: float, rows: int) -> No
 
 @pytest.mark.claim("BOOT")
 def test_bootstrap_of_pure_one_costs_about_1_863() -> None:
+    assert bootstrap(Pure(1.0), 10**6).delta(math.log(244)) == 0.0
     assert bootstrap(Pure(1.0), 10**6).epsilon(0.0) == pytest.approx(1.863, abs=2e-3)
     assert bootstrap(Pure(1.0), 1).epsilon(0.0) == pytest.approx(1.0)
     assert bootstrap(Pure(0.5), 1, 4).epsilon(0.0) == pytest.approx(2.0)
@@ -388,7 +389,7 @@ def test_bootstrap_of_pure_one_costs_about_1_863() -> None:
 
 
 @pytest.mark.claim("BOOT")
-@pytest.mark.parametrize("rows", [1, 8, 1000])
+@pytest.mark.parametrize("rows", [1, 8])
 @pytest.mark.parametrize(
     "base",
     [

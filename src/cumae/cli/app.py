@@ -44,7 +44,7 @@ class ErrorPrinter(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort):
+        except (typer.Exit, typer.Abort, BrokenPipeError):  # the reader of a pipe may leave
             raise
         except CumaeError as error:
             _print_error(f"Error: {error}")

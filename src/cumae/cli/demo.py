@@ -107,7 +107,7 @@ def demo(
     typer.echo(f"Rule: predict high blood pressure if {chosen}.")
     typer.echo(f"      ({chosen.column}: {survey.meanings[chosen.column]})")
     typer.echo(
-        f"Accuracy on {len(test):,} held-out rows: {accuracy:.1%}"
+        f"Accuracy on {len(test):,} held-out rows, which are not protected: {accuracy:.1%}"
         f" (always guessing the larger class: {guessing:.1%})"
     )
     typer.echo(f"Guarantee: {mechanism.guarantee(protects='one labelled training row')}")

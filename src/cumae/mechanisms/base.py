@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.errors import BudgetExhausted, InvalidData, LiveState
-from cumae.privacy import Cost, Guarantee
+from cumae.privacy import REPLACE_ONE, Cost, Guarantee
+from cumae.privacy.validation import check_count
 from cumae.randomness import Source, source_for
 
 
@@ -33,16 +34,33 @@ class Mechanism(ABC):
     def cost(self) -> Cost:
         """What one release costs, or all of them together if the mechanism is interactive."""
 
-    def guarantee(self, protects: str, *, delta: float = 0.0, **fields: Any) -> Guarantee:
-        """Return the guarantee of ``cost``, read at ``delta``; void if the source was seeded."""
+    def guarantee(
+        self,
+        protects: str,
+        *,
+        delta: float = 0.0,
+        releases: int = 1,
+        relation: str = REPLACE_ONE,
+        assumptions: tuple[str, ...] = (),
+    ) -> Guarantee:
+        """Return the guarantee of ``releases`` uses together, read at ``delta``.
+
+        A mechanism does not count its uses: say how many there are, or pay each from a ``Budget``.
+        The guarantee is void if the source was seeded.
+        """
+        claims = (*self.claims, "RAND") if releases == 1 else (*self.claims, "COMP", "RAND")
         return Guarantee.of(
-            self.cost,
+            self.cost * check_count(releases, "releases", least=1),
             protects=protects,
             delta=delta,
-            claims=(*self.claims, "RAND"),
+            relation=relation,
+            claims=claims,
+            assumptions=assumptions,
             void=self.source.deterministic,
-            **fields,
         )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with cost {self.cost!r}>"
 
 
 class Interactive(Mechanism):
@@ -79,11 +97,15 @@ class Interactive(Mechanism):
 
 def check_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return ``values`` as 64-bit integers; refuse anything that would be rounded."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidData(f"{name} are rows of different lengths; give a regular table.") from error
     if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and np.any(array >= 2**62)):
         raise InvalidData(
             f"{name} of type {array.dtype} are not 64-bit integers; count in whole numbers, "
-            "because noise on rounded values is not covered by the proof."
+            "because noise on rounded values is not covered by the proof; convert whole ones with "
+            ".astype(int)."
         )
     if array.size and (array.min() < -(2**62) or array.max() > 2**62):
         raise InvalidData(f"{name} leave the range of -2**62 to 2**62; scale them down.")

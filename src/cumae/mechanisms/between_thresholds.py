@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.claims import claim
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms.base import check_integers
 from cumae.mechanisms.sparse import Integers, SparseVector, upper_tail
 from cumae.privacy import Approximate, Cost, calibrate
@@ -25,7 +25,7 @@ QUERY_SHARE = Fraction(1, 6)
 
 
 class Side(enum.IntEnum):
-    """Where a noisy count lies."""
+    """Where a noisy count lies: 0 below both thresholds, 1 above both, 2 between them."""
 
     LOW = 0
     HIGH = 1
@@ -43,13 +43,20 @@ class BetweenThresholds(SparseVector):
     Parameters
     ----------
     lower, upper
-        Whole thresholds, at least :func:`least_gap` apart.
+        Whole thresholds, at least ``least_gap(epsilon, delta)`` of this module apart.
     epsilon, delta
         What one "between" answer, with all other answers before it, may cost.
     max_between
         How many "between" answers there will be; after them it refuses.
     random_state
         None in production; a seed or a source in tests, which voids the guarantee.
+
+    Attributes
+    ----------
+    remaining
+        "Between" answers left.
+    delta
+        What one of them costs in delta, given the thresholds.
 
     Examples
     --------
@@ -76,9 +83,11 @@ class BetweenThresholds(SparseVector):
         random_state: int | Source | None = None,
     ) -> None:
         check_delta(delta)
-        self.max_between = self.remaining = check_count(max_between, "max_between")
+        self.max_between = self.remaining = check_count(max_between, "max_between", least=1)
         self.lower = check_count(lower, "lower", -(2**62))
         self.upper = check_count(upper, "upper", -(2**62))
+        if lower > upper:
+            raise InvalidParameter(f"lower={lower!r} is above upper={upper!r}; swap them.")
         needed = least_gap(epsilon, delta)
         if upper - lower < needed:
             raise InvalidParameter(
@@ -101,15 +110,17 @@ class BetweenThresholds(SparseVector):
     ) -> BetweenThresholds:
         """Return the one with the least noise that costs (epsilon, delta) in all.
 
-        Its thresholds lie as close around half of ``votes`` as the proof allows.
+        Its thresholds lie as close around half of ``votes``, the number of voters, as the proof
+        allows.
         """
         check_count(max_between, "max_between", least=1)
+        check_count(votes, "votes", least=1)
         if check_epsilon(epsilon) == math.inf:
             middle = votes // 2
             return cls(middle, middle, epsilon, 0.0, max_between, random_state=random_state)
-        if check_delta(delta) == 0:
+        if epsilon == 0 or check_delta(delta) == 0:
             raise InvalidParameter(
-                "delta=0: BetweenThresholds needs a delta above 0, such as 1e-6."
+                f"epsilon={epsilon!r}, delta={delta!r}: BetweenThresholds needs both above 0."
             )
         share = delta / (2 * max_between)
         noise = calibrate(
@@ -138,6 +149,10 @@ class BetweenThresholds(SparseVector):
         Raises :class:`~cumae.errors.BudgetExhausted` if it had ended before.
         """
         values = np.atleast_1d(check_integers(counts, "counts"))
+        if values.ndim != 1:  # before anything is drawn
+            raise InvalidData(
+                f"counts of shape {values.shape}: give a flat list, one count per question."
+            )
         self._check_process()
         with self._lock:
             self._check_left(self.remaining, f"{self.max_between} 'between' answers")

@@ -109,6 +109,8 @@ class GaussianNoise(Mechanism):
         random_state: int | Source | None = None,
     ) -> None:
         self.scale = check_epsilon(scale, "scale")
+        if self.scale > LARGEST_SCALE:
+            raise InvalidParameter(f"scale={scale!r} is beyond 2**50; give less noise.")
         self.sensitivity = check_count(sensitivity, "sensitivity", least=1)
         self.moves = check_count(moves, "moves", least=1)
         super().__init__(random_state)
@@ -125,7 +127,7 @@ class GaussianNoise(Mechanism):
         random_state: int | Source | None = None,
     ) -> GaussianNoise:
         """Return the smallest noise with which so many releases stay within (epsilon, delta)."""
-        count = check_count(releases, "releases") * check_count(moves, "moves", least=1)
+        count = check_count(releases, "releases", least=1) * check_count(moves, "moves", least=1)
         scale = calibrate_gaussian(epsilon, delta, count, sensitivity)
         return cls(scale, sensitivity, moves=moves, random_state=random_state)
 

@@ -88,8 +88,10 @@ class StabilityTest(SparseVector):
         random_state: int | Source | None = None,
     ) -> None:
         check_delta(delta)
-        self.max_queries = self._queries_left = check_count(max_queries, "max_queries")
-        self.max_unstable = self.unstable_remaining = check_count(max_unstable, "max_unstable")
+        self.max_queries = self._queries_left = check_count(max_queries, "max_queries", least=1)
+        self.max_unstable = self.unstable_remaining = check_count(
+            max_unstable, "max_unstable", least=1
+        )
         self.threshold = least_threshold(epsilon, delta, max_queries, max_unstable)
         self.delta = delta_at_threshold(epsilon, self.threshold, max_queries, max_unstable)
         super().__init__(epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state)
@@ -108,8 +110,10 @@ class StabilityTest(SparseVector):
         check_count(max_unstable, "max_unstable", least=1)
         single = check_epsilon(epsilon)
         if single < math.inf:
-            if check_delta(delta) == 0:
-                raise InvalidParameter("delta=0: the stability test needs a delta above 0.")
+            if single == 0 or check_delta(delta) == 0:
+                raise InvalidParameter(
+                    f"epsilon={epsilon!r}, delta={delta!r}: the stability test needs both above 0."
+                )
             noise = calibrate(
                 lambda noise: or_fail(Pure(1 / noise) * max_unstable, delta / 2),
                 epsilon,

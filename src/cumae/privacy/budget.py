@@ -108,6 +108,11 @@ the rows are used.
             A name for the ledger and for messages.
         """
         entry = self._price(cost, check_delta(delta), what)
+        if entry.epsilon == math.inf > self.epsilon:
+            raise BudgetExhausted(
+                f"{what} has no finite epsilon at delta={entry.delta!r}, but {self!r} has; pass "
+                "spend(..., delta=...) with a share of the budget's delta, such as 1e-7."
+            )
         self._check_process()  # first: in a forked process the lock may be held for ever
         with self._lock:
             if not self._fits([*self._entries, entry]):

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import optimize, special
 
 from cumae.claims import claim
-from cumae.errors import UnknownCost
+from cumae.errors import UnknownCost, shown
 from cumae.privacy.loss import Atoms, Floats, LossGrid, atoms_of_curve, compose_atoms
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 
@@ -109,6 +109,10 @@ class Cost(ABC):
         """Use both mechanisms on the same rows, the second perhaps after looking at the first."""
         return compose([(self, 1), (other, 1)])
 
+    def __radd__(self, other: object) -> Cost:
+        """Let ``sum`` begin with 0."""
+        return self if other == 0 else compose([(check_cost(other), 1), (self, 1)])
+
     def __mul__(self, count: int) -> Cost:
         """Use the mechanism ``count`` times on the same rows, adaptively."""
         return compose([(self, check_count(count))])
@@ -171,7 +175,7 @@ class BoundedRange(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (_half_square(self.eps) / 4, 0.0)
+        return (_half_square(self.eps / 2), 0.0)
 
     @property
     def infinite(self) -> bool:
@@ -484,8 +488,8 @@ def round_up(exact: Fraction) -> float:
 
 
 @claim("COMP")
-def compose(items: Iterable[tuple[Cost, int]]) -> Cost:
-    """Compose costs, each with a count; compositions inside are taken apart and counted.
+def compose(items: Iterable[Cost | tuple[Cost, int]]) -> Cost:
+    """Compose costs, each perhaps with a count; compositions inside are taken apart and counted.
 
     Examples
     --------
@@ -496,7 +500,8 @@ def compose(items: Iterable[tuple[Cost, int]]) -> Cost:
     Pure(eps=0.0)
     """
     counts: dict[Cost, int] = {}
-    for cost, count in items:
+    for item in items:
+        cost, count = item if isinstance(item, tuple) else (item, 1)
         check_cost(cost)
         inner = cost.parts if isinstance(cost, Composed) else ((cost, 1),)
         for part, times in inner:
@@ -512,5 +517,8 @@ def compose(items: Iterable[tuple[Cost, int]]) -> Cost:
 def check_cost(cost: object) -> Cost:
     """Return ``cost`` if it is one."""
     if not isinstance(cost, Cost):
-        raise UnknownCost(f"{cost!r} is not a privacy cost; build one from cumae.privacy.")
+        raise UnknownCost(
+            f"{shown(cost)} is not a privacy cost; build one from cumae.privacy, or give "
+            "the .cost of a mechanism."
+        )
     return cost

@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from cumae.errors import InvalidParameter
-from cumae.privacy.cost import Cost
+from cumae.privacy.cost import Cost, check_cost
 from cumae.privacy.validation import check_delta, check_epsilon
 
 REPLACE_ONE = "one row is replaced by any other, and the number of rows is public"
@@ -78,7 +78,7 @@ that one row is replaced by any other, and the number of rows is public; proven 
         void: bool = False,
     ) -> Guarantee:
         """Read a cost at ``delta``."""
-        rho, xi = cost.zcdp or (math.inf, 0.0)
+        rho, xi = check_cost(cost).zcdp or (math.inf, 0.0)
         return cls(
             epsilon=cost.epsilon(delta),
             delta=delta,
@@ -122,6 +122,11 @@ that one row is replaced by any other, and the number of rows is public; proven 
     def __str__(self) -> str:
         """Return one plain sentence."""
         also = "" if self.rho is None else f" (also {_up(self.rho)}-zCDP)"
+        if self.epsilon == math.inf:
+            return (
+                f"NO PRIVACY is promised for {self.protects} at delta = {_up(self.delta)}; if "
+                "noise was added, ask for the guarantee at a larger delta, such as 1e-6."
+            )
         sentence = (
             f"(epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)})-differential privacy{also}"
             f" for {self.protects}: neighbours differ in that {self.relation}"

@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 import numbers
 
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidParameter, shown
 
 
 def _real(name: str, value: object) -> float:
     # bool is a number to Python, but epsilon=True is a slip of the pen.
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InvalidParameter(f"{name}={value!r} is not a number; give a real number.")
+        raise InvalidParameter(f"{name}={shown(value)} is not a number; give a real number.")
     try:
         number = float(value)
     except OverflowError as error:
         raise InvalidParameter(f"{name} is an integer beyond all floats; give less.") from error
     if math.isnan(number):
-        raise InvalidParameter(f"{name}={value!r} is not a number; give a real number.")
-    return number
+        raise InvalidParameter(f"{name}={shown(value)} is not a number; give a real number.")
+    return number + 0.0  # minus zero is zero
 
 
 def check_epsilon(value: object, name: str = "epsilon") -> float:
     """Return ``value`` as a float if it is in [0, inf]."""
     number = _real(name, value)
     if number < 0:
-        raise InvalidParameter(f"{name}={value!r} is negative; give a number of 0 or more.")
+        raise InvalidParameter(f"{name}={shown(value)} is negative; give a number of 0 or more.")
     return number
 
 
@@ -34,7 +34,7 @@ def check_delta(value: object, name: str = "delta") -> float:
     number = _real(name, value)
     if not 0 <= number < 1:
         raise InvalidParameter(
-            f"{name}={value!r} is outside [0, 1); give a small probability such as 1e-6."
+            f"{name}={shown(value)} is outside [0, 1); give a small probability such as 1e-6."
         )
     return number
 
@@ -43,22 +43,24 @@ def check_rate(value: object, name: str = "rate") -> float:
     """Return ``value`` as a float if it is in [0, 1]."""
     number = _real(name, value)
     if not 0 <= number <= 1:
-        raise InvalidParameter(f"{name}={value!r} is outside [0, 1]; give a share of the rows.")
+        raise InvalidParameter(
+            f"{name}={shown(value)} is outside [0, 1]; give a share of the rows."
+        )
     return number
 
 
 def check_count(value: object, name: str = "count", least: int = 0) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise InvalidParameter(f"{name}={value!r} is not a whole number; give an integer.")
+        raise InvalidParameter(f"{name}={shown(value)} is not a whole number; give an integer.")
     if value < least:
-        raise InvalidParameter(f"{name}={value!r} is below {least}; give {least} or more.")
+        raise InvalidParameter(f"{name}={shown(value)} is below {least}; give {least} or more.")
     return int(value)
 
 
 def check_choice(value: object, choices: tuple[str, ...], name: str) -> str:
     """Return ``value`` if it is one of ``choices``."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InvalidParameter(f"{name}={value!r} is unknown; choose one of {listed}.")
+        raise InvalidParameter(f"{name}={shown(value)} is unknown; choose one of {listed}.")
     return str(value)

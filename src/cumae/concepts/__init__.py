@@ -1,0 +1,45 @@
+"""Concept classes with an exact exponential mechanism that never lists its candidates.
+
+>>> from cumae.concepts import Trees
+>>> rows, labels = [[31, 0], [35, 1], [44, 0], [62, 1], [70, 0]], [0, 0, 0, 1, 1]
+>>> rule = Trees(2).choose(rows, rows, labels, epsilon=50.0)
+>>> rule.predict(rows).tolist()
+[0, 0, 0, 1, 1]
+"""
+
+from cumae.concepts.base import ConceptClass, Hypothesis
+from cumae.concepts.finite import FiniteClass
+from cumae.concepts.halfspaces import Halfspace, Halfspaces
+from cumae.concepts.intervals import Intervals, IntervalUnion, UnionOfIntervals
+from cumae.concepts.points import Point, Points
+from cumae.concepts.projections import Projection, Projections
+from cumae.concepts.rectangles import Rectangle, Rectangles
+from cumae.concepts.stumps import Stump, Stumps
+from cumae.concepts.thresholds import Threshold, Thresholds
+from cumae.concepts.trees import BinnedRows, Tree, TreeCuts, Trees, cuts_of
+
+__all__ = [
+    "BinnedRows",
+    "ConceptClass",
+    "FiniteClass",
+    "Halfspace",
+    "Halfspaces",
+    "Hypothesis",
+    "IntervalUnion",
+    "Intervals",
+    "Point",
+    "Points",
+    "Projection",
+    "Projections",
+    "Rectangle",
+    "Rectangles",
+    "Stump",
+    "Stumps",
+    "Threshold",
+    "Thresholds",
+    "Tree",
+    "TreeCuts",
+    "Trees",
+    "UnionOfIntervals",
+    "cuts_of",
+]

@@ -1,0 +1,197 @@
+"""What every concept class and every hypothesis can do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.claims import claim
+from cumae.concepts.validation import Integers, check_labels, exact_weights
+from cumae.errors import InvalidParameter
+from cumae.privacy import BoundedRange, Cost
+from cumae.privacy.validation import check_epsilon
+from cumae.randomness import Source, source_for
+
+
+class Hypothesis(ABC):
+    """A labelling rule: small, readable, and storable as plain values."""
+
+    @abstractmethod
+    def predict(self, X: ArrayLike) -> Integers:
+        """Label each row 0 or 1."""
+
+    @abstractmethod
+    def _fields(self) -> dict[str, Any]:
+        """Return the constructor's arguments, as plain values."""
+
+    @classmethod
+    @abstractmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> Hypothesis:
+        """Rebuild what ``_fields`` returned."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {"kind": type(self).__name__, **self._fields()}
+
+    @staticmethod
+    def from_dict(plain: dict[str, Any]) -> Hypothesis:
+        """Rebuild any hypothesis from what its ``to_dict`` returned."""
+        fields = dict(plain)
+        kind = fields.pop("kind", None)
+        for known in _descendants(Hypothesis):
+            if known.__name__ == kind:
+                return known._from_fields(fields)
+        raise InvalidParameter(f"kind={kind!r} is no hypothesis; give what to_dict returned.")
+
+
+def _descendants(kind: Any) -> list[type[Hypothesis]]:
+    found: list[type[Hypothesis]] = []
+    for child in kind.__subclasses__():
+        found += [child, *_descendants(child)]
+    return found
+
+
+class ConceptClass(ABC):
+    """A set of labelling rules that can be counted, searched and drawn from, all exactly.
+
+    The candidates of ``choose`` are hypotheses that ``points`` define: one for each way to label
+    the points with a concept of the class, unless the class says otherwise.
+    """
+
+    # Factor k of the claim LB: how much one added point can change the weight of the candidates
+    # that agree elsewhere. None where none is proven: such a class refuses label boosting.
+    label_boost_k: ClassVar[int | None] = 2
+
+    @abstractmethod
+    def vc_dimension(self, n_features: int) -> int:
+        """Return the VC dimension of the class on so many columns."""
+
+    @abstractmethod
+    def n_dichotomies(self, X: ArrayLike) -> int:
+        """Return in how many ways the class can label the rows, as an exact integer."""
+
+    def n_candidates(self, points: ArrayLike) -> int:
+        """Return how many candidates ``choose`` draws from."""
+        return self.n_dichotomies(points)
+
+    @claim("CHOOSE")
+    def choose(
+        self,
+        points: ArrayLike,
+        X: ArrayLike,
+        y: ArrayLike,
+        epsilon: float,
+        *,
+        random_state: int | Source | None = None,
+    ) -> Hypothesis:
+        """Draw a candidate with probability proportional to exp(epsilon * right / 2).
+
+        Parameters
+        ----------
+        points
+            Rows that define the candidates. If they are private, the caller has to account for
+            that (claim LB); public or sanitized points are free.
+        X, y
+            Rows with labels 0 or 1 on which candidates are scored: ``right`` is the number that
+            a candidate labels right.
+        epsilon
+            Cost of the draw for the rows of ``X``; infinity draws among the best.
+        random_state
+            None in production; a seed or a source in tests, which voids guarantees.
+        """
+        labels = check_labels(y)
+        size = max(len(labels), np.shape(points)[0])
+        rate = self._rate(check_epsilon(epsilon), size)
+        return self._draw(points, X, labels, rate, source_for(random_state))
+
+    def choose_cost(self, epsilon: float) -> Cost:
+        """Return what ``choose`` costs a row of ``X``, the error of its weights included."""
+        return BoundedRange(check_epsilon(epsilon))
+
+    def _rate(self, epsilon: float, size: int) -> Fraction | float:
+        """Return half of epsilon, less what the error of the weights costs."""
+        if epsilon == math.inf:
+            return epsilon
+        h = self._weight_error(size, epsilon / 2)
+        charge = 2 * math.log((1 + h) / (1 - h)) * (1 + 1e-9) if h else 0.0
+        # Below that error nothing can be learnt: a uniform draw does not look at the rows at all.
+        return max(Fraction(0), (Fraction(epsilon) - Fraction(charge)) / 2)
+
+    def _weight_error(self, size: int, rate: float) -> float:
+        """Bound the relative error of the weights that ``_draw`` draws with; 0 if it is exact.
+
+        ``size`` is the larger of the numbers of points and rows.
+        """
+        del size, rate
+        return 0.0
+
+    @abstractmethod
+    def _draw(
+        self,
+        points: ArrayLike,
+        X: ArrayLike,
+        y: Integers,
+        rate: Fraction | float,
+        source: Source,
+    ) -> Hypothesis:
+        """Draw a candidate with probability proportional to exp(rate * right)."""
+
+    def erm(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Hypothesis:
+        """Return the hypothesis with the largest weight of rows labelled right, exactly.
+
+        Weights may have either sign: a row with label 1 and weight -2 is one with label 0 and
+        weight 2. Of several best hypotheses the class's documented rule picks one; it
+        does not depend on chance or on the order of rows.
+        """
+        labels = check_labels(y)
+        return self._best(X, labels, exact_weights(sample_weight, len(labels)))
+
+    @abstractmethod
+    def _best(
+        self,
+        X: ArrayLike,
+        y: Integers,
+        weights: NDArray[Any],
+    ) -> Hypothesis:
+        """As ``erm``, for whole weights: 64-bit, or Python integers in an object array."""
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in sorted(vars(self).items()))
+        return f"{type(self).__name__}({fields})"
+
+
+def plain(value: Any) -> Any:
+    """Return one cell as something JSON can hold."""
+    if isinstance(value, np.datetime64):
+        return {"datetime64": str(value)}
+    if isinstance(value, dt.datetime | dt.date):
+        return {type(value).__name__: value.isoformat()}
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    return value
+
+
+def cell(value: Any) -> Any:
+    """Return what ``plain`` was given."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, text),) = value.items()
+    if kind == "datetime64":
+        return np.datetime64(text)
+    if kind == "datetime":
+        return dt.datetime.fromisoformat(text)
+    if kind == "date":
+        return dt.date.fromisoformat(text)
+    return float(text)

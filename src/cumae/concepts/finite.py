@@ -1,0 +1,109 @@
+"""Any finite list of hypotheses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.claims import claim
+from cumae.concepts.base import ConceptClass
+from cumae.concepts.validation import Integers, check_labels, check_rows
+from cumae.errors import InvalidParameter
+from cumae.randomness import Source, integers, weighted_choice
+
+SMALL_DOMAIN = 16  # rows for which the VC dimension is found by trying all subsets
+
+
+class Predicts(Protocol):
+    """Anything with ``predict``: a hypothesis, or a fitted public model."""
+
+    def predict(self, X: Any) -> Any:
+        """Label each row 0 or 1."""
+
+
+@claim("CHOOSE")
+class FiniteClass(ConceptClass):
+    """The hypotheses of a list, fixed before any private row is seen.
+
+    Of hypotheses that label ``points`` alike, ``choose`` keeps the first. Of several best ones,
+    ``erm`` takes the first.
+
+    Parameters
+    ----------
+    hypotheses
+        Objects with ``predict``.
+    domain
+        All rows there are, if they are few; the VC dimension is then exact.
+
+    Examples
+    --------
+    >>> from cumae.concepts import FiniteClass, Threshold
+    >>> rules = FiniteClass([Threshold(1), Threshold(2), Threshold(3)])
+    >>> rules.n_dichotomies([0, 2])
+    2
+    >>> print(rules.erm([0, 1, 2, 3], [0, 0, 1, 1]))
+    label 1 from 2 on, else 0
+    >>> rules.vc_dimension(1)
+    1
+    """
+
+    def __init__(self, hypotheses: Sequence[Predicts], domain: ArrayLike | None = None) -> None:
+        if len(hypotheses) == 0:
+            raise InvalidParameter("hypotheses=[] is empty; give at least one.")
+        self.hypotheses = list(hypotheses)
+        self.domain = domain
+
+    def vc_dimension(self, n_features: int = 1) -> int:
+        """Return the exact dimension on a small ``domain``, else log2 of the list's length."""
+        del n_features
+        bound = len(self.hypotheses).bit_length() - 1
+        if self.domain is None or len(np.asarray(self.domain)) > SMALL_DOMAIN:
+            return bound
+        labels = np.unique(self._labels(self.domain), axis=0)
+        for size in range(min(bound, labels.shape[1]), 0, -1):
+            for rows in combinations(range(labels.shape[1]), size):
+                if len(np.unique(labels[:, rows], axis=0)) == 2**size:
+                    return size
+        return 0
+
+    def n_dichotomies(self, X: ArrayLike) -> int:
+        return len(self._representatives(X))
+
+    def _labels(self, X: ArrayLike) -> Integers:
+        """Labels of all rows, one line for each hypothesis."""
+        return np.array([check_labels(h.predict(X)) for h in self.hypotheses])
+
+    def _representatives(self, points: ArrayLike) -> Integers:
+        """Return the first hypothesis for each labelling of the points."""
+        if len(np.asarray(points)) == 0:
+            return np.zeros(1, dtype=np.int64)
+        _, first = np.unique(self._labels(points), axis=0, return_index=True)
+        return np.sort(first)
+
+    def _draw(
+        self,
+        points: ArrayLike,
+        X: ArrayLike,
+        y: Integers,
+        rate: Fraction | float,
+        source: Source,
+    ) -> Any:
+        kept = self._representatives(points)
+        labels = np.array([check_labels(self.hypotheses[i].predict(X)) for i in kept])
+        check_rows(labels.shape[1], y)
+        scores = (labels == y).sum(axis=1)
+        levels, counts = np.unique(scores, return_counts=True)
+        level = weighted_choice(levels, rate, counts=counts, source=source)
+        place = integers(int(counts[level]), source=source)
+        return self.hypotheses[int(kept[np.flatnonzero(scores == levels[level])[place]])]
+
+    def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Any:
+        labels = self._labels(X)
+        check_rows(labels.shape[1], y)
+        scores = [sum(weights[line == y].tolist()) for line in labels]
+        return self.hypotheses[scores.index(max(scores))]

@@ -1,0 +1,669 @@
+"""Halfspaces in one, two or three columns, decided exactly."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.claims import claim
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
+from cumae.concepts.columns import middle
+from cumae.concepts.halfspaces_kernel import LIMB, gains_outside, separate, sweep
+from cumae.concepts.validation import Floats, Integers, check_rows, check_table
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.randomness import Source, integers, weighted_choice
+
+Number: TypeAlias = int | float
+Vector: TypeAlias = Sequence[Any]
+Vectors: TypeAlias = Sequence[Sequence[Any]]
+
+_NONE = np.zeros(0, dtype=np.int64)
+_NO_LABELS = np.zeros((0, 0), dtype=np.int64)
+BLOCK = 64  # pivots swept at a time in the plane
+SMALLEST = 2.0**-300  # relative to the column: the kernel's products of three stay exact
+
+
+@dataclass(frozen=True, repr=False)
+class Halfspace(Hypothesis):
+    """Labels 1 where normal . x is at least the offset.
+
+    Floats stand for the exact numbers that they are, and the comparison is exact: rounding
+    decides nothing. Where floats are too coarse for a gap, normal and offset are whole numbers.
+
+    Examples
+    --------
+    >>> from cumae.concepts import Halfspace
+    >>> Halfspace((1.0, -2.0), 0.5).predict([[0, 0], [1, 0.25], [3, 1]]).tolist()
+    [0, 1, 1]
+    >>> print(Halfspace((1.0, -2.0), 0.5))
+    label 1 where 1.0 x0 - 2.0 x1 >= 0.5, else 0
+    """
+
+    normal: tuple[Number, ...]
+    offset: Number
+
+    def __post_init__(self) -> None:
+        numbers = self.normal if len(self.normal) == 1 else (*self.normal, self.offset)
+        if not self.normal or not all(abs(value) < math.inf for value in numbers):
+            raise InvalidParameter(
+                f"{self!r} is no halfspace; give a finite number for each column."
+            )
+
+    def predict(self, X: ArrayLike) -> Integers:
+        return self._labels(_table(X, len(self.normal)))
+
+    def _labels(self, rows: Floats) -> Integers:
+        if not any(self.normal):
+            return np.full(len(rows), int(self.offset <= 0))
+        labels, sure = self._rounded(rows)
+        if not sure.all():
+            *normal, offset = _without_fractions([*map(Fraction, (*self.normal, self.offset))])
+            exact, scale = _exact_rows(rows[~sure])
+            labels[~sure] = [_dot(normal, row) >= offset * scale for row in exact]
+        return labels
+
+    def _rounded(self, rows: Floats) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return labels by float arithmetic, and which of them are right for sure."""
+        numbers = _nearby((*self.normal, self.offset))
+        normal, offset = np.array(numbers[:-1]), numbers[-1]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            products = rows * normal
+            values = products.sum(axis=1)
+            size = np.abs(products).sum(axis=1) + abs(offset)
+            # At most 6 roundings of 2^-53 each, and 3 underflows; what overflows stays open.
+            margin = 2.0**-50 * size + 2.0**-1000
+            sure = (np.abs(values - offset) > margin) & np.isfinite(size)
+        if len(normal) == 1:  # an ordered column, in which infinite values have their place
+            sure |= np.isinf(rows[:, 0]) | math.isinf(offset)
+        return np.asarray(values >= offset, dtype=np.int64), sure
+
+    def _fields(self) -> dict[str, Any]:
+        # Whole numbers may be longer than Python writes in decimals.
+        numbers = [
+            plain(value) if isinstance(value, float) else hex(value)
+            for value in (*self.normal, self.offset)
+        ]
+        return {"normal": numbers[:-1], "offset": numbers[-1]}
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> Halfspace:
+        numbers = [
+            int(value, 16) if isinstance(value, str) else float(cell(value))
+            for value in (*fields["normal"], fields["offset"])
+        ]
+        return cls(tuple(numbers[:-1]), numbers[-1])
+
+    def __str__(self) -> str:
+        if not any(self.normal):
+            return f"label {int(self.offset <= 0)} everywhere"
+        terms = [
+            (value, f"{_text(abs(value))} x{i}") for i, value in enumerate(self.normal) if value
+        ]
+        text = ("-" if terms[0][0] < 0 else "") + terms[0][1]
+        text += "".join(f" {'-' if value < 0 else '+'} {term}" for value, term in terms[1:])
+        return f"label 1 where {text} >= {_text(self.offset)}, else 0"
+
+    def __repr__(self) -> str:
+        normal = "".join(f"{_text(value)}, " for value in self.normal)
+        return f"Halfspace(({normal.strip()}), {_text(self.offset)})"
+
+
+def _nearby(numbers: Sequence[Number]) -> list[float]:
+    """Return floats in the same proportion, each rounded once; NaN if that cannot be."""
+    if all(isinstance(value, float) for value in numbers) or math.inf in map(abs, numbers):
+        return [float(value) for value in numbers]
+    ratios = [Fraction(value) for value in numbers]
+    largest = max(abs(value) for value in ratios)
+    near = [float(value / largest) for value in ratios]
+    fits = all(
+        abs(value) > 2.0**-900 or not exact for value, exact in zip(near, ratios, strict=True)
+    )
+    return near if fits else [math.nan] * len(near)
+
+
+def _text(value: Number) -> str:
+    return repr(value) if isinstance(value, float) or abs(value) < 10**30 else hex(value)
+
+
+@claim("CHOOSE", "HALFSPACES")
+class Halfspaces(ConceptClass):
+    """All halfspaces in one, two or three columns of finite numbers, with label 1 on either side.
+
+    The hypothesis of a labelling runs through the middle of the widest gap between its two sides,
+    and has no point on its boundary. ``n`` points in general position have n^2 - n + 2 labellings
+    in two columns, n (n - 1) (n - 2) / 3 + 2 n in three; points that coincide or share lines or
+    planes have fewer. Rows of ``X`` that are not among the points cost ``choose`` extra: every
+    candidate is built and tried on them, which takes milliseconds each where gaps are as fine as
+    rounding. A single column may hold infinite values.
+
+    Of several best hypotheses ``erm`` takes the middle one of a list that depends on the points
+    only: label 0 everywhere; if the points share a line or span three columns, the cuts through
+    their lexicographic order, first with label 1 above, then below; label 1 everywhere; then the
+    others as lines turn left around each point in order (planes around each pair of points).
+
+    Examples
+    --------
+    >>> from cumae.concepts import Halfspaces
+    >>> corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> Halfspaces().n_dichotomies(corners)
+    14
+    >>> print(Halfspaces().erm(corners, [0, 0, 0, 1]))
+    label 1 where 1.0 x0 + 1.0 x1 >= 1.5, else 0
+    >>> rule = Halfspaces().choose(corners, corners, [0, 1, 0, 1], epsilon=100.0)
+    >>> rule.predict([[5, 0.25], [-3, 0.75]]).tolist()
+    [0, 1]
+    """
+
+    def vc_dimension(self, n_features: int) -> int:
+        """Return one more than the number of columns."""
+        if n_features not in (1, 2, 3):
+            raise InvalidParameter(
+                f"n_features={n_features!r}: halfspaces have 1, 2 or 3 columns; select some, or "
+                "use Projections."
+            )
+        return n_features + 1
+
+    def n_dichotomies(self, X: ArrayLike) -> int:
+        table = _table(X)
+        return _Sheaf(table, table[:0], _NONE).count()
+
+    def _draw(
+        self,
+        points: ArrayLike,
+        X: ArrayLike,
+        y: Integers,
+        rate: Fraction | float,
+        source: Source,
+    ) -> Hypothesis:
+        sheaf, base = _scored(points, X, y)
+        # Scores are whole numbers from 0 to n: draw one of them with the number of candidates that
+        # reach it, then one of these. Both draws are exact.
+        counts = sheaf.histogram(base, len(y))
+        reached = np.flatnonzero(counts)
+        score = int(reached[weighted_choice(reached, rate, counts=counts[reached], source=source)])
+        return sheaf.find(score - base, integers(int(counts[score]), source=source))
+
+    def _law(
+        self,
+        points: ArrayLike,
+        X: ArrayLike,
+        y: Integers,
+        rate: Fraction | float,
+    ) -> list[tuple[Hypothesis, float]]:
+        """Return every candidate with its probability, by the stages of ``_draw``."""
+        sheaf, base = _scored(points, X, y)
+        counts = sheaf.histogram(base, len(y))
+        scores = np.flatnonzero(counts)
+        if math.isinf(rate):
+            scores, rate = scores[-1:], 0.0
+        weights = np.exp(float(rate) * (scores - scores.max()).astype(float))
+        total = float(np.sum(weights * counts[scores]))
+        return [
+            (sheaf.find(int(score) - base, place), float(weight) / total)
+            for score, weight in zip(scores, weights, strict=True)
+            for place in range(counts[score])
+        ]
+
+    def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Hypothesis:
+        table = _table(X)
+        check_rows(len(table), y)
+        sheaf = _Sheaf(table, table, np.where(y == 1, weights, -weights))
+        gain, ties = sheaf.best()
+        return sheaf.find(gain, (ties - 1) // 2)
+
+
+def _scored(points: ArrayLike, X: ArrayLike, y: Integers) -> tuple[_Sheaf, int]:
+    """Return the candidates, scored by what labels 1 gain, and the score of label 0 everywhere."""
+    places, rows = _table(points), _table(X)
+    if len(places) == 0:
+        places = np.zeros((0, rows.shape[1]))
+    if len(rows) == 0:
+        rows = np.zeros((0, places.shape[1]))
+    check_table(rows, places.shape[1])
+    check_rows(len(rows), y)
+    return _Sheaf(places, rows, 2 * y - 1), len(y) - int(y.sum())
+
+
+class _Sheaf:
+    """All labellings of some points, and what each gains on rows by its labels 1.
+
+    It is a list in two parts: cuts through the lexicographic order of the points (only the first
+    and the last of them, which give all points one label, if the points span a plane), and the
+    labellings that fans find. Gains come from one kernel sweep as long as all rows are points.
+    """
+
+    def __init__(self, points: Floats, rows: Floats, gains: NDArray[Any]) -> None:
+        owner, distinct = _distinct(np.concatenate([points, rows]) + 0.0)  # no -0.0
+        among = np.zeros(len(distinct), dtype=bool)
+        among[owner[: len(points)]] = True
+        owner = owner[len(points) :]
+        inside = among[owner]
+        self.points: Floats = np.ascontiguousarray(distinct[among])
+        self.gains = np.zeros(len(self.points), dtype=gains.dtype)
+        np.add.at(self.gains, (np.cumsum(among) - 1)[owner[inside]], gains[inside])
+        self.rows, self.row_gains = rows[~inside], gains[~inside]
+        spanning = _span(self.points)
+        self.rank = len(spanning)
+        self.view = self.points[:, spanning]
+        self.scaled = _scale(self.view)
+        self.n_cuts = max(1, 2 * len(self.points) if self.rank != 2 else 2)
+        # Fans are swept in blocks of pivots, so that finding one again takes one block only. If all
+        # labels are written out, a block must not be large.
+        self.width = BLOCK if self.rank == 2 and len(self.rows) == 0 else 1
+        self.starts = range(0, len(self.points) if self.rank > 1 else 0, self.width)
+        self.ties: Callable[[int], list[int]] = lambda _: []
+
+    def count(self) -> int:
+        """Return the number of labellings."""
+        if self.rank > 1 and self.scaled is None:
+            return self.n_cuts + sum(1 for _ in reference_labels(self.view))
+        return self.n_cuts + sum(self._sweep(start, self._no_gains)[2] for start in self.starts)
+
+    def histogram(self, base: int, most: int) -> Integers:
+        """Count the labellings that reach each score from 0 to ``most``, a gain plus ``base``."""
+        total = np.zeros(most + 1, dtype=np.int64)
+        blocks = []
+        # Negative gains are counted from the end; the last step puts them first.
+        np.add.at(total, self.cut_gains, 1)
+        for block in self.starts if self.listed is None else self.listed:
+            counts = np.zeros(most + 1, dtype=np.int64)
+            if isinstance(block, int):
+                self._sweep(block, self.gains[:, None], counts=counts)
+            else:
+                np.add.at(counts, block, 1)
+            reached = np.flatnonzero(counts)
+            blocks.append(dict(zip(reached.tolist(), counts[reached].tolist(), strict=True)))
+            total += counts
+        self.ties = lambda gain: [counts.get(gain % (most + 1), 0) for counts in blocks]
+        return np.roll(total, base)
+
+    def best(self) -> tuple[int, int]:
+        """Return the largest gain and how many labellings reach it."""
+        found = [(int(self.cut_gains.max()), int(np.sum(self.cut_gains == self.cut_gains.max())))]
+        if self.listed is None:
+            limbs = _limbs(self.gains, self.gains)
+            swept = [self._sweep(start, limbs) for start in self.starts]
+            found += [(_whole(most), ties) for most, ties, _ in swept]
+        else:
+            found += [
+                (int(max(g, default=0)), int(np.sum(g == max(g, default=0)))) for g in self.listed
+            ]
+        self.ties = lambda gain: [ties if most == gain else 0 for most, ties in found[1:]]
+        most = max(gain for gain, ties in found if ties)
+        return most, sum(ties for gain, ties in found if gain == most)
+
+    def find(self, gain: int, place: int) -> Halfspace:
+        """Return number ``place`` of those with that gain, after ``histogram`` or ``best``."""
+        cuts = np.flatnonzero(self.cut_gains == gain)
+        if place < len(cuts):
+            return self.hypothesis(self.cut_labels(int(cuts[place])))
+        place -= len(cuts)
+        upto = np.cumsum(self.ties(gain))
+        block = int(np.searchsorted(upto, place, side="right"))
+        place -= int(upto[block - 1]) if block else 0
+        return self.hypothesis(self._labels(block, gain, place))
+
+    def _labels(self, block: int, gain: int, place: int) -> Integers:
+        """Return the labels of number ``place`` of those in a block of fans with that gain."""
+        labels = np.empty((1, len(self.points)), dtype=np.int64)
+        if self.listed is None:
+            limbs = _limbs(self.gains, self.gains)
+            wanted = _limbs(np.array([gain], dtype=self.gains.dtype), self.gains)[0]
+            self._sweep(self.starts[block], limbs, wanted=wanted, place=place, labels=labels)
+            return np.asarray(labels[0])
+        number = int(np.flatnonzero(self.listed[block] == gain)[place])
+        if self.scaled is None:
+            return next(itertools.islice(reference_labels(self.view), number, None))
+        self._sweep(self.starts[block], self._no_gains, place=number, labels=labels)
+        return np.asarray(labels[0])
+
+    def hypothesis(self, labels: Integers) -> Halfspace:
+        """Return the middle of the widest gap between the two labels."""
+        columns = self.points.shape[1]
+        if len(labels) == 0 or labels.min() == labels.max():
+            return Halfspace((0.0,) * columns, -1.0 if labels.any() else 1.0)
+        if columns == 1:
+            sign = 1.0 if labels[-1] else -1.0
+            ends = np.sort(sign * self.points[:, 0])
+            k = len(labels) - int(labels.sum())
+            return Halfspace((sign,), float(middle(ends[k - 1 : k], ends[k : k + 1])[0]))
+        with np.errstate(all="ignore"):
+            normal, offset, holds = separate(self.points, labels)
+        if holds:
+            return Halfspace(tuple(normal.tolist()), float(offset))
+        return _widest_gap(self.points, labels)
+
+    def cut_labels(self, place: int) -> Integers:
+        """Return the labels of cut number ``place``."""
+        inner = self.n_cuts // 2 - 1
+        if place in (0, self.n_cuts - 1):
+            return np.full(len(self.points), int(place > 0))
+        above = place <= inner
+        return np.asarray(
+            (np.arange(len(self.points)) >= (place if above else place - inner)) == above,
+            dtype=np.int64,
+        )
+
+    @functools.cached_property
+    def cut_gains(self) -> NDArray[Any]:
+        upto = np.cumsum(self.gains)
+        zero = np.zeros(1, dtype=upto.dtype)
+        if self.rank == 2 or len(upto) == 0:
+            gains = np.concatenate([zero, upto[-1:]])
+        else:
+            gains = np.concatenate([zero, upto[-1] - upto[:-1], upto])
+        if len(self.rows) == 0:
+            return gains
+        if self.points.shape[1] == 1:
+            return np.asarray(gains + self._column_gains())
+        cuts = [self._outside(self.cut_labels(k)[None]) for k in range(self.n_cuts)]
+        return np.asarray(gains + np.concatenate(cuts))
+
+    def _column_gains(self) -> NDArray[Any]:
+        """Gains of the cuts through a single column on rows beside the points."""
+        order = np.argsort(self.rows[:, 0], kind="stable")
+        column, points = self.rows[order, 0], self.points[:, 0]
+        upto = np.concatenate([[0], np.cumsum(self.row_gains[order])])
+        above = np.searchsorted(column, middle(points[:-1], points[1:]), side="left")
+        below = np.searchsorted(column, -middle(-points[1:], -points[:-1]), side="right")
+        last = [upto[-1]] if len(points) else []
+        return np.concatenate([[0], upto[-1] - upto[above], upto[below], last]).astype(np.int64)
+
+    @functools.cached_property
+    def listed(self) -> list[NDArray[Any]] | None:
+        """Gains of all labellings in each block of fans; None if sweeps are enough."""
+        if self.rank > 1 and self.scaled is None:
+            found = [self._gain(labels[None]) for labels in reference_labels(self.view)]
+            return [np.concatenate(found)]
+        if len(self.rows) == 0:
+            return None
+        return [self._gain(self._all_labels(start)) for start in self.starts]
+
+    def _all_labels(self, start: int) -> Integers:
+        size = self._sweep(start, self._no_gains)[2]
+        labels = np.empty((size, len(self.points)), dtype=np.int64)
+        self._sweep(start, self._no_gains, labels=labels)
+        return labels
+
+    def _gain(self, labellings: Integers) -> NDArray[Any]:
+        return labellings @ self.gains + self._outside(labellings)
+
+    def _outside(self, labellings: Integers) -> Integers:
+        """Return what the hypotheses of labellings gain on rows beside the points."""
+        if len(self.rows) == 0:
+            return np.zeros(len(labellings), dtype=np.int64)
+        gains, sure = gains_outside(self.points, labellings, self.rows, self.row_gains)
+        for k in np.flatnonzero(~sure):
+            rule = self.hypothesis(labellings[k])
+            gains[k] = rule._labels(self.rows) @ self.row_gains
+        return np.asarray(gains)
+
+    @property
+    def _no_gains(self) -> Integers:
+        return np.zeros((len(self.points), 1), dtype=np.int64)
+
+    def _sweep(
+        self,
+        start: int,
+        gains: Integers,
+        counts: Integers = _NONE,
+        wanted: Integers = _NONE,
+        place: int = 0,
+        labels: Integers = _NO_LABELS,
+    ) -> tuple[Integers, int, int]:
+        assert self.scaled is not None  # noqa: S101 - who calls has asked
+        pivots = slice(start, min(start + self.width, len(self.points)))
+        rough = _rough_order(self.scaled, pivots)
+        found: tuple[Integers, int, int] = sweep(
+            self.scaled, gains, start, rough, counts, wanted, place, labels
+        )
+        return found
+
+
+def _rough_order(points: Floats, pivots: slice) -> Integers:
+    """Order the points of a plane by slope as seen from pivots, up to rounding."""
+    if points.shape[1] > 2:
+        return np.empty((pivots.stop - pivots.start, 0), dtype=np.int64)
+    x, y = points.T
+    along = x - x[pivots, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = (y - y[pivots, None]) / along
+    slopes[along == 0] = np.inf
+    return np.argsort(slopes, axis=1)
+
+
+def _whole(limbs: Integers) -> int:
+    return sum(int(limb) << LIMB * place for place, limb in enumerate(limbs[::-1]))
+
+
+def _limbs(values: NDArray[Any], all_values: NDArray[Any]) -> Integers:
+    """Return whole numbers as rows of 64-bit limbs, the highest first, enough for sums of them."""
+    if values.dtype != object:
+        return values.astype(np.int64)[:, None]
+    bits = max((abs(int(value)).bit_length() for value in all_values), default=0)
+    shifts = range(LIMB * (bits // LIMB), -1, -LIMB)
+    rows = [[int(value) >> s & (1 << LIMB) - 1 for s in shifts] for value in values]
+    limbs = np.array(rows, dtype=np.int64).reshape(len(values), len(shifts))
+    limbs[:, 0] = [int(value) >> shifts[0] for value in values]
+    return limbs
+
+
+def _table(X: ArrayLike, columns: int | None = None) -> Floats:
+    """Return a table of one to three columns; with two or more, all numbers must be finite."""
+    table = check_table(X, columns)
+    if table.shape[1] not in (1, 2, 3):
+        raise InvalidData(
+            f"X has {table.shape[1]} columns; halfspaces take 1, 2 or 3: select some, or use "
+            "Projections."
+        )
+    if table.shape[1] > 1 and not np.isfinite(table).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
+        names = getattr(X, "columns", range(table.shape[1]))
+        raise InvalidData(
+            f"X has an infinite value in row {row}, column {names[column]}; a boundary across "
+            "several columns needs finite ones."
+        )
+    return table
+
+
+def _distinct(table: Floats) -> tuple[Integers, Floats]:
+    """Return which distinct row each row is, and the distinct rows in lexicographic order."""
+    order = np.lexsort(table.T[::-1])
+    new = np.ones(len(table), dtype=bool)
+    new[1:] = np.any(table[order[1:]] != table[order[:-1]], axis=1)
+    owner = np.empty(len(table), dtype=np.int64)
+    owner[order] = np.cumsum(new) - 1
+    return owner, table[order[new]]
+
+
+def _scale(points: Floats) -> Floats | None:
+    """Scale columns by powers of two to at most 1; None if a column is too wide for the kernel."""
+    _, powers = np.frexp(np.abs(points).max(axis=0, initial=0.0))
+    with np.errstate(under="ignore"):
+        scaled = np.ldexp(points, -powers)
+        fits = (points == 0) | (np.abs(scaled) >= SMALLEST)
+    return np.ascontiguousarray(scaled) if fits.all() else None
+
+
+def _dot(u: Vector, v: Vector) -> Any:
+    return sum(map(operator.mul, u, v))
+
+
+def _edge(start: Vector, end: Vector) -> list[Any]:
+    return [v - u for u, v in zip(start, end, strict=True)]
+
+
+def _exact_rows(table: Floats) -> tuple[list[list[int]], int]:
+    """Return the table as whole numbers, and by which power of two they are too large."""
+    ratios = [[value.as_integer_ratio() for value in row] for row in table.tolist()]
+    scale = max((below for row in ratios for _, below in row), default=1)
+    return [[above * (scale // below) for above, below in row] for row in ratios], scale
+
+
+def _without_fractions(numbers: Vector) -> list[int]:
+    """Multiply by a positive number that leaves coprime whole numbers."""
+    scale = math.lcm(*(value.denominator for value in numbers))
+    whole = [int(value * scale) for value in numbers]
+    common = math.gcd(*whole)
+    return [value // common for value in whole]
+
+
+def _cross(u: Vector, v: Vector) -> list[int]:
+    """Return u0 v1 - u1 v0, then with columns 0 and 2, then with 1 and 2."""
+    return [u[i] * v[j] - u[j] * v[i] for i, j in itertools.combinations(range(len(u)), 2)]
+
+
+def _det(u: Vector, v: Vector, w: Vector) -> int:
+    xy, xz, yz = _cross(v, w)
+    return int(u[0] * yz - u[1] * xz + u[2] * xy)
+
+
+def _span(points: Floats) -> list[int]:
+    """Return the first columns that show the points' line, plane or space without loss."""
+    if len(points) < 3 or points.shape[1] == 1:
+        return [0]
+    rows, _ = _exact_rows(points)
+    axis = _edge(rows[0], rows[1])
+    for k in range(2, len(rows)):
+        edge = _edge(rows[0], rows[k])
+        views = _cross(axis, edge)
+        if any(views):
+            break
+    else:
+        return [0]
+    if points.shape[1] == 3:
+        for row in rows[k + 1 :]:
+            if _det(axis, edge, _edge(rows[0], row)):
+                return [0, 1, 2]
+    first = next(i for i, view in enumerate(views) if view)
+    return [[0, 1], [0, 2], [1, 2]][first]
+
+
+def reference_labels(points: Floats) -> Iterator[Integers]:
+    """Yield the labellings of all fans as the kernel orders them, in plain whole numbers."""
+    size, flat = len(points), points.shape[1] == 2
+    rows, _ = _exact_rows(points)
+    for a in range(size):
+        edges = [_edge(rows[a], row) for row in rows]
+        for b in [a] if flat else range(a + 1, size):
+            yield from _reference_fan(a, b, edges)
+
+
+def _reference_fan(a: int, b: int, edges: list[list[int]]) -> Iterator[Integers]:
+    size, axis = len(edges), edges[b]
+    if a == b:
+        on_axis = [a]
+        fold = [(k > a) - (k < a) for k in range(size)]
+    else:
+        views = [_cross(axis, edge) for edge in edges]
+        on_axis = [k for k in range(size) if not any(views[k])]
+        if any(a < k < b for k in on_axis):
+            return
+        first = next(k for k in range(size) if any(views[k]))
+        same = [_dot(views[first], view) for view in views]
+        ahead = [_det(axis, edges[first], edge) or s for edge, s in zip(edges, same, strict=True)]
+        fold = [(s > 0) - (s < 0) for s in ahead]
+
+    def angle(k: int, m: int) -> int:
+        turn = _cross(edges[k], edges[m])[0] if a == b else _det(axis, edges[k], edges[m])
+        turn *= -fold[k] * fold[m]
+        return (turn > 0) - (turn < 0)
+
+    order = sorted((k for k in range(size) if fold[k]), key=functools.cmp_to_key(angle))
+    end = 0
+    while end < len(order):
+        start = end
+        while end < len(order) and angle(order[start], order[end]) == 0:
+            end += 1
+        for half in (1, -1):
+            shown = [k for k in order[start:end] if fold[k] == half]
+            hidden = [k for k in order[start:end] if fold[k] != half]
+            # Counted elsewhere: see _kept in the kernel.
+            if not hidden if a == b else min([b, *shown]) > max([a, *hidden]):
+                continue
+            labels = np.zeros(size, dtype=np.int64)
+            labels[[k for k in on_axis if k >= b]] = 1
+            for place, k in enumerate(order):
+                labels[k] = (fold[k] == half) == (place < end)
+            yield labels
+
+
+def _widest_gap(points: Floats, labels: Integers) -> Halfspace:
+    """Return the middle of the widest gap, found exactly; in floats, if they are fine enough."""
+    rows, scale = _exact_rows(points)
+    ones = [row for row, label in zip(rows, labels, strict=True) if label]
+    zeros = [row for row, label in zip(rows, labels, strict=True) if not label]
+    normal = _shortest(ones, zeros)
+    largest = max(abs(value) for value in normal)
+    rounded = [value / largest for value in normal]
+    low, high = _gap([Fraction(value) for value in rounded], ones, zeros)
+    if high < low and abs(low + high) < scale * 2**1024:
+        offset = float((low + high) / (2 * scale))
+        if high < Fraction(offset) * scale < low:
+            return Halfspace(tuple(rounded), offset)
+    low, high = _gap(normal, ones, zeros)
+    *whole, last = _without_fractions([*normal, Fraction(low + high, 2 * scale)])
+    return Halfspace(tuple(whole), last)
+
+
+def _gap(normal: Vector, ones: Vectors, zeros: Vectors) -> tuple[Any, Any]:
+    """Return the lowest place of label 1 and the highest of label 0 along the normal."""
+    return min(_dot(normal, row) for row in ones), max(_dot(normal, row) for row in zeros)
+
+
+def _shortest(ones: Vectors, zeros: Vectors) -> list[int]:
+    """Return the direction between the nearest points of both hulls, by Wolfe's algorithm."""
+    corners = [_edge(zeros[0], ones[0])]
+    weights = [Fraction(1)]
+    while True:
+        shortest = _mix(weights, corners)
+        normal = _without_fractions(shortest)
+        low = min(ones, key=functools.partial(_dot, normal))
+        high = max(zeros, key=functools.partial(_dot, normal))
+        corner = _edge(high, low)
+        if _dot(normal, corner) >= _dot(normal, shortest):
+            return normal
+        corners.append(corner)
+        weights.append(Fraction(0))
+        while min(aim := _balance(corners)) <= 0:
+            # Go towards the aim until a weight vanishes, and leave its corner out.
+            step, leaver = min(
+                (w / (w - v), k)
+                for k, (w, v) in enumerate(zip(weights, aim, strict=True))
+                if v <= 0
+            )
+            weights = [w + step * (v - w) for w, v in zip(weights, aim, strict=True)]
+            del weights[leaver], corners[leaver]
+        weights = aim
+
+
+def _mix(weights: Vector, corners: Vectors) -> list[Fraction]:
+    return [Fraction(_dot(weights, column)) for column in zip(*corners, strict=True)]
+
+
+def _balance(corners: Vectors) -> list[Fraction]:
+    """Return weights, with sum 1, of the shortest vector in the corners' affine hull."""
+    edges: list[list[Fraction]] = []  # from the first corner, made orthogonal one by one
+    changes: list[list[Fraction]] = []  # the weights that make each edge
+    unit = [[Fraction(int(i == k)) for i in range(len(corners))] for k in range(len(corners))]
+    aim = unit[0]
+    for k in range(1, len(corners)):
+        edge, change = _edge(corners[0], corners[k]), _edge(unit[0], unit[k])
+        for other, other_change in zip(edges, changes, strict=True):
+            part = Fraction(_dot(edge, other)) / _dot(other, other)
+            edge = [u - part * v for u, v in zip(edge, other, strict=True)]
+            change = [u - part * v for u, v in zip(change, other_change, strict=True)]
+        part = Fraction(_dot(corners[0], edge)) / _dot(edge, edge)
+        aim = [u - part * v for u, v in zip(aim, change, strict=True)]
+        edges.append(edge)
+        changes.append(change)
+    return aim

@@ -1,0 +1,166 @@
+"""Projections: a threshold along one of several given directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.claims import claim
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
+from cumae.concepts.stumps import Stump, Stumps, above_cut, describe, stump_dimension
+from cumae.concepts.validation import Floats, Integers, check_table
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.privacy.validation import check_count
+from cumae.randomness import Source
+
+
+@dataclass(frozen=True)
+class Projection(Hypothesis):
+    """Labels 1 where the projection is at least ``cut`` (or, if not ``above``, where it is below).
+
+    Without a cut nothing is above, with a cut of -inf everything, as in ``Stump``.
+
+    Examples
+    --------
+    >>> from cumae.concepts.projections import Projection
+    >>> Projection((1.0, -1.0), 0.5).predict([[3, 2], [2, 3]]).tolist()
+    [1, 0]
+    >>> print(Projection((1.0, -1.0), 0.5))
+    label 1 where 1.0 x0 - 1.0 x1 is at least 0.5, else 0
+    """
+
+    direction: tuple[float, ...]
+    cut: float | None
+    above: bool = True
+
+    def predict(self, X: ArrayLike) -> Integers:
+        direction = np.array([self.direction])
+        values = project(check_table(X, len(self.direction)), direction)[:, 0]
+        return above_cut(values, self.cut, self.above)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"direction": list(self.direction), "cut": plain(self.cut), "above": self.above}
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> Projection:
+        direction = tuple(float(value) for value in fields["direction"])
+        return cls(direction, cell(fields["cut"]), bool(fields["above"]))
+
+    def __str__(self) -> str:
+        terms = [(value, column) for column, value in enumerate(self.direction) if value]
+        text = "".join(
+            f" {'-' if value < 0 else '+'} {abs(value)!r} x{column}" for value, column in terms
+        )
+        return describe(text.removeprefix(" + ").lstrip(), self.cut, self.above)
+
+
+@claim("CHOOSE", "STUMPS")
+class Projections(ConceptClass):
+    """Thresholds along given directions, which must not come from private data.
+
+    These are ``Stumps`` on the projected rows: the same candidates, ties and k = 2. A projection is
+    the float64 sum of products, column after column, without those of weight 0: rows that are
+    equal project equally, whatever stands around them.
+
+    Parameters
+    ----------
+    directions
+        One row for each direction, with one finite number for each column, not all 0.
+
+    Examples
+    --------
+    >>> from cumae.concepts.projections import Projections
+    >>> X, y = [[0, 1], [1, 2], [1, 0], [2, 1]], [0, 0, 1, 1]
+    >>> print(Projections([[1, 1], [1, -1]]).erm(X, y))
+    label 1 where 1.0 x0 - 1.0 x1 is at least 0.0, else 0
+    """
+
+    label_boost_k = 2
+
+    def __init__(self, directions: ArrayLike) -> None:
+        table = np.asarray(directions, dtype=np.float64)
+        if table.ndim != 2 or not table.size:
+            raise InvalidParameter(
+                f"directions has shape {table.shape}; give one row for each direction."
+            )
+        wrong = ~np.isfinite(table).all(axis=1) | ~table.any(axis=1)
+        if wrong.any():
+            raise InvalidParameter(
+                f"directions are all 0 or not finite in row {int(np.argmax(wrong))}; give finite "
+                "numbers, not all 0."
+            )
+        self.directions = tuple(tuple(row) for row in table.tolist())
+
+    def vc_dimension(self, n_features: int | None = None) -> int:
+        """Return an upper bound: that of stumps over as many columns as there are directions.
+
+        Up to the rounding of projections every hypothesis is also a halfspace, so that one more
+        than the number of columns is a bound, too.
+        """
+        columns = len(self.directions[0])
+        if check_count(columns if n_features is None else n_features, "n_features") != columns:
+            raise InvalidParameter(f"n_features={n_features!r}: the directions have {columns}.")
+        return min(stump_dimension(len(self.directions)), columns + 1)
+
+    def n_dichotomies(self, X: ArrayLike) -> int:
+        return Stumps().n_dichotomies(self._project(X))
+
+    def n_candidates(self, points: ArrayLike) -> int:
+        return Stumps().n_candidates(self._project(points))
+
+    def _draw(
+        self,
+        points: ArrayLike,
+        X: ArrayLike,
+        y: Integers,
+        rate: Fraction | float,
+        source: Source,
+    ) -> Hypothesis:
+        places, table = self._both(points, X)
+        return self._along(Stumps()._draw(places, table, y, rate, source))
+
+    def _law(
+        self, points: ArrayLike, X: ArrayLike, y: Integers, rate: float
+    ) -> list[tuple[Hypothesis, float]]:
+        """Return every candidate with the probability that ``_draw`` draws it with; for tests."""
+        places, table = self._both(points, X)
+        return [(self._along(h), chance) for h, chance in Stumps()._law(places, table, y, rate)]
+
+    def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Hypothesis:
+        return self._along(Stumps()._best(self._project(X), y, weights))
+
+    def _both(self, points: ArrayLike, X: ArrayLike) -> tuple[Floats, Floats]:
+        table = self._project(X)
+        return (table if points is X else self._project(points)), table
+
+    def _project(self, X: ArrayLike) -> Floats:
+        directions = np.array(self.directions)
+        return project(check_table(X, directions.shape[1]), directions)
+
+    def _along(self, stump: Hypothesis) -> Projection:
+        found = cast(Stump, stump)
+        return Projection(self.directions[found.column], found.cut, found.above)
+
+
+def project(table: Floats, directions: Floats) -> Floats:
+    """Return the projection of each row on each direction.
+
+    Products are added column after column, each rounded, by elementwise operations. A matrix
+    product would be faster, but adds in an order that may depend on where a row stands.
+    """
+    found = np.zeros((len(table), len(directions)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for number, direction in enumerate(directions):
+            for column in np.flatnonzero(direction):
+                found[:, number] += table[:, column] * direction[column]
+    wrong = np.argwhere(np.isnan(found))
+    if len(wrong):
+        row, number = (int(i) for i in wrong[0])
+        raise InvalidData(
+            f"X has infinite values of both signs in row {row} along direction {number}; clip them."
+        )
+    return found
