@@ -39,6 +39,7 @@ GUIDE_BITS = 14
 TABLE_SCALE = 10_000.0  # above, a table of the discrete Gaussian would be too long
 # Float arithmetic, exp and log are right to 2^-50 or so; the margins take them for 2^-38.
 MARGIN = 2.0**-38
+LOWEST = -800.0  # exp of less is 0 for a float
 
 
 class Source(ABC):
@@ -231,9 +232,9 @@ def _compare_exp(
     """
     words = source.words(logs.size)
     drawn = words.astype(np.float64) * 2.0**-64
-    with np.errstate(invalid="ignore"):  # -inf: probability 0, margin 0 * inf
-        chance = factors * np.exp(logs)
-        margin = np.nan_to_num(chance * (1.0 - logs) * MARGIN) + 2.0**-50
+    chance = factors * np.exp(logs)
+    # Where the logarithm is cut off, the chance is 0 for a float and far below 2^-50 in truth.
+    margin = chance * (1.0 - np.maximum(logs, LOWEST)) * MARGIN + 2.0**-50
     answer = drawn < chance
     for i in np.flatnonzero(np.abs(drawn - chance) <= margin):
         exponent, factor = exact(int(i))
@@ -493,22 +494,20 @@ def weighted_choice(
     best = values[often > 0].max()
     if rate == math.inf:
         often, rate = np.where(values == best, often, 0), 0
-    with np.errstate(invalid="ignore"):  # 0 * -inf, which the next line mends
-        logs = float(rate) * (values - best).astype(np.float64)
+    behind = (values - best).astype(np.float64)
     # What is never drawn gets no weight, whatever its score: it must not spoil the others' scale.
-    never = np.isneginf(values.astype(np.float64)) | (often == 0)
-    logs = np.where(never, -np.inf, logs)
+    never = np.isneginf(behind) | (often == 0)
+    logs = np.where(never, -np.inf, float(rate) * np.where(never, 0.0, behind))
 
     # Propose i with an integer weight just above the true one, then accept with the quotient: the
     # sum of integers is exact, and only the proposed weight needs more digits than a float has.
     rough = often.astype(np.float64) * np.exp(logs)
     power = 60 - len(values).bit_length() - math.frexp(float(rough.max()))[1]
-    with np.errstate(invalid="ignore"):
-        raised = np.ldexp(rough * np.nan_to_num(1.0 + (1.0 - logs) * MARGIN, posinf=1.0), power)
+    raised = np.ldexp(rough * (1.0 + (1.0 - np.maximum(logs, LOWEST)) * MARGIN), power)
     proposal = np.where(often > 0, np.floor(raised) + 1.0, 0.0).astype(np.int64)
     upto = np.cumsum(proposal)
     total = int(upto[-1])
-    if not 0 < total < 2**62 or np.any(proposal < 0):
+    if not 0 < total < 2**62 or proposal.min() < 0:
         raise AssertionError("proposal weights left the range that the proof of RAND needs")
 
     def draw(count: int) -> tuple[Integers, NDArray[np.bool_]]:

@@ -190,19 +190,21 @@ class _Sums:
 
     def ends(self) -> tuple[Integers, Floats]:
         """Weights of the number of changes in the end."""
-        return self.best[-1], self.rest[-1]
+        return self.best[:, -1], self.rest[:, -1]
 
     def entries(self, state: int, last: int) -> tuple[tuple[Integers, Floats], Rescan]:
         """Weights of where ``state`` was entered, it being still in force at cell ``last``."""
-        *blocks, before = kernel.switches(self.best, self.rest, self.gain, state, last, self.table)
+        *blocks, before = kernel.switches(
+            self.best[state - 1], self.rest[state - 1], self.gain, state % 2, last, self.table
+        )
 
         def rescan(block: int) -> tuple[Integers, Floats]:
             part = slice(block * BLOCK, min(last + 1, (block + 1) * BLOCK))
             gone = np.zeros(part.stop - part.start, dtype=np.int64)
             if state % 2 == 1:
                 gone[1:] = np.cumsum(self.gain[part])[:-1]
-            best = self.best[part, state - 1] - gone - before[block]
-            return best, self.rest[part, state - 1]
+            best = self.best[state - 1, part] - gone - before[block]
+            return best, self.rest[state - 1, part]
 
         return (blocks[0], blocks[1]), rescan
 

@@ -84,27 +84,30 @@ def left_ends(gain: Integers, last: int, table: Floats) -> tuple[Any, ...]:
 def forward(gain: Integers, states: int, table: Floats) -> tuple[Any, ...]:
     """Sum over all labellings of the first j cells with s changes of label, for all j and s.
 
-    Cell j has label s mod 2 after s changes. Row j of the result belongs to the first j cells.
+    Cell j has label s mod 2 after s changes. Column j of the result belongs to the first j cells.
     """
-    best = np.empty((len(gain) + 1, states), np.int32)  # half the memory is half the page faults
-    rest = np.empty((len(gain) + 1, states))
+    best = np.empty((states, len(gain) + 1), np.int32)  # half the memory is half the page faults
+    rest = np.empty((states, len(gain) + 1))
     top, total = np.full(states, NEVER), np.zeros(states)
     top[0], total[0] = 0, 1.0
-    best[0], rest[0] = top, total
+    best[:, 0], rest[:, 0] = top, total
     for j in range(len(gain)):
         for s in range(states - 1, 0, -1):
             score, weight = add(top[s], total[s], top[s - 1], total[s - 1], table)
             top[s], total[s] = score + (s & 1) * gain[j], weight
-            best[j + 1, s], rest[j + 1, s] = top[s], weight
-        best[j + 1, 0], rest[j + 1, 0] = top[0], total[0]
+            best[s, j + 1], rest[s, j + 1] = top[s], weight
+        best[0, j + 1], rest[0, j + 1] = top[0], total[0]
     return best, rest
 
 
 @numba.njit(cache=True, nogil=True)
 def switches(
-    best: NDArray[np.int32], rest: Floats, gain: Integers, state: int, last: int, table: Floats
+    best: NDArray[np.int32], rest: Floats, gain: Integers, label: int, last: int, table: Floats
 ) -> tuple[Any, ...]:
-    """Sum, for each block of cells i <= last, of the ways to enter ``state`` at cell i and stay."""
+    """Sum, for each block of cells i <= last, of the ways to enter a state at cell i and stay.
+
+    ``best`` and ``rest`` are those of the state before it; ``label`` is that of the state entered.
+    """
     blocks = last // BLOCK + 1
     block_best, block_rest = np.empty(blocks, np.int64), np.empty(blocks)
     start = np.empty(blocks, np.int64)
@@ -113,8 +116,8 @@ def switches(
         start[block] = before
         top, total = NEVER, 0.0
         for i in range(block * BLOCK, min(last + 1, (block + 1) * BLOCK)):
-            top, total = add(top, total, best[i, state - 1] - before, rest[i, state - 1], table)
-            before += (state & 1) * gain[i]
+            top, total = add(top, total, best[i] - before, rest[i], table)
+            before += label * gain[i]
         block_best[block], block_rest[block] = top, total
     return block_best, block_rest, start
 

@@ -7,12 +7,14 @@ import os
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost
 from cumae.privacy.cost import ZCDP, Cost, check_cost
 from cumae.privacy.validation import check_choice, check_delta, check_epsilon
+
+_Totals: TypeAlias = tuple[Fraction | float, Fraction | float, float]  # epsilon, delta, rho
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ the rows are used.
                 "delta such as 1e-6, or use accounting='sum'."
             )
         self._entries: list[Entry] = []
+        self._totals: _Totals = (Fraction(0), Fraction(0), 0.0)
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -115,7 +118,8 @@ the rows are used.
             )
         self._check_process()  # first: in a forked process the lock may be held for ever
         with self._lock:
-            if not self._fits([*self._entries, entry]):
+            totals = _add(self._totals, entry)
+            if not self._fits(totals):
                 need = f"epsilon={entry.epsilon!r}, delta={entry.delta!r}"
                 if self.accounting == "zcdp":
                     need = f"rho={entry.rho!r}"
@@ -125,6 +129,7 @@ the rows are used.
                     "larger budget before the rows are used."
                 )
             self._entries.append(entry)
+            self._totals = totals
 
     def _price(self, cost: Cost, delta: float, what: str) -> Entry:
         check_cost(cost)
@@ -137,11 +142,10 @@ the rows are used.
         rho, xi = cost.zcdp
         return Entry(what, 0.0, xi, rho)
 
-    def _fits(self, entries: list[Entry]) -> bool:
-        epsilon, delta = _totals(entries)
+    def _fits(self, totals: _Totals) -> bool:
+        epsilon, delta, rho = totals
         if self.accounting == "sum":
             return epsilon <= _decimal(self.epsilon) and delta <= _decimal(self.delta)
-        rho = sum(entry.rho for entry in entries)
         return delta < 1 and ZCDP(rho, float(delta)).delta(self.epsilon) <= self.delta
 
     @property
@@ -152,12 +156,11 @@ the rows are used.
     @property
     def spent(self) -> tuple[float, float]:
         """(epsilon, delta) of everything so far; with zCDP, epsilon at the cap's delta."""
-        epsilon, delta = _totals(self._entries)
+        epsilon, delta, rho = self._totals
         if self.accounting == "sum":
             return float(epsilon), float(delta)
         if not self._entries:
             return 0.0, 0.0
-        rho = sum(entry.rho for entry in self._entries)
         # What was accepted fits the cap; the inverse of the curve may be a hair above it.
         return min(ZCDP(rho, float(delta)).epsilon(self.delta), self.epsilon), self.delta
 
@@ -166,7 +169,7 @@ the rows are used.
         """(epsilon, delta) left; with zCDP, the difference of the two epsilons, for orientation."""
         if self.epsilon == math.inf:
             return math.inf, max(0.0, self.delta - self.spent[1])
-        epsilon, delta = _totals(self._entries)
+        epsilon, delta, _ = self._totals
         if self.accounting == "sum":
             return float(_decimal(self.epsilon) - epsilon), float(_decimal(self.delta) - delta)
         return max(0.0, self.epsilon - self.spent[0]), self.delta
@@ -201,9 +204,7 @@ def _decimal(value: float) -> Fraction | float:
     return Fraction(repr(value)) if math.isfinite(value) else value
 
 
-def _totals(entries: list[Entry]) -> tuple[Fraction | float, Fraction | float]:
+def _add(totals: _Totals, entry: Entry) -> _Totals:
     # Decimals as printed, so that three uses at 0.1 fit into 0.3.
-    return (
-        sum((_decimal(entry.epsilon) for entry in entries), Fraction(0)),
-        sum((_decimal(entry.delta) for entry in entries), Fraction(0)),
-    )
+    epsilon, delta, rho = totals
+    return epsilon + _decimal(entry.epsilon), delta + _decimal(entry.delta), rho + entry.rho

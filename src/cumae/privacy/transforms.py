@@ -501,7 +501,10 @@ class Parallel(Cost):
 
 
 def or_fail(cost: Cost, delta: float) -> Cost:
-    """Cost when, with probability at most ``delta``, anything may happen.
+    """Cost when outcomes of probability at most ``delta`` are not covered by ``cost``.
+
+    The condition is that of claim FAIL: for each input there is a set of bad outcomes with that
+    probability, and outside it ``cost`` holds against every neighbour.
 
     Examples
     --------
