@@ -131,18 +131,18 @@ def curves() -> list[dict[str, Any]]:
 
 
 def plot(found: list[dict[str, Any]]) -> None:
-    figure, axes = plt.subplots(figsize=(9, 6))
-    for curve in found:
+    figure, axes = plt.subplots(figsize=(12, 6))
+    for curve, marker in zip(found, "osv^<>DPX*hd", strict=True):
         axes.loglog(
             curve["sizes"],
             curve["seconds"],
-            marker="o",
+            marker=marker,
             label=f"{curve['label']} (exponent {curve['exponent']})",
         )
     axes.set_xlabel("n")
     axes.set_ylabel("seconds (CPU, one thread)")
     axes.set_title("choose: time against size, and the fitted growth exponent")
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     figure.tight_layout()
     figure.savefig(RESULTS / "choose.png", dpi=110)
 

@@ -23,6 +23,9 @@ from cumae.concepts import (
     Intervals,
     Point,
     Points,
+    Projections,
+    Rectangles,
+    Stumps,
     Threshold,
     Thresholds,
     UnionOfIntervals,
@@ -190,10 +193,10 @@ def test_draws_follow_the_law(concept: ConceptClass, allowed: Callable[[Labellin
     """Planted: a labelling counted twice is noticed. Rejects correct code at ``alarm_rate()``."""
     x = np.array([1.0, 2.0, 2.0, 5.0, 7.0, 8.0])
     y = np.array([0, 1, 0, 1, 1, 0])
-    law = law_of(concept, x, x, y, 0.5)
+    law = law_of(concept, x, x, y, 1.5)  # peaked, so that few draws tell
     place = {tuple(h.predict(x).tolist()): i for i, (h, _) in enumerate(law)}
     drawn = [
-        place[tuple(concept.choose(x, x, y, epsilon=1.0).predict(x).tolist())] for _ in range(2000)
+        place[tuple(concept.choose(x, x, y, epsilon=3.0).predict(x).tolist())] for _ in range(2000)
     ]
     counts = np.bincount(drawn, minlength=len(law))
     p = np.array([chance for _, chance in law])
@@ -416,3 +419,52 @@ def test_the_charge_for_float_sums_is_small_and_reaches_the_rate() -> None:
     rate = Intervals()._rate(1.0, 10**6)
     assert Fraction(1, 2) - Fraction(1, 10**6) < rate < Fraction(1, 2)
     assert Intervals()._rate(1e-12, 10**6) == 0
+
+
+@pytest.mark.parametrize(
+    "concept", [Thresholds("above"), Intervals(), UnionOfIntervals(2), Points()], ids=repr
+)
+def test_candidates_do_not_depend_on_the_type_of_the_rows(concept: ConceptClass) -> None:
+    """One private row of another type once moved every cut."""
+    points = [31, 44, 2**53, 2**53 + 1]
+    rows: list[Any] = [[1, 2, 3], [1, 2, 3.5], [1, 2, 2**63], [1, 2, 2**70], [True, False, True]]
+    drawn = []
+    for X in rows:
+        hypotheses = {str(concept.choose(points, X, [0, 1, 1], 0.0)) for _ in range(400)}
+        drawn.append(hypotheses)
+    assert all(found == drawn[0] for found in drawn)
+    assert len(drawn[0]) == concept.n_candidates(points)
+
+
+def test_dates_of_another_unit_do_not_move_the_cuts() -> None:
+    points = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
+    rows = np.array(["2020-01-01T12", "2020-01-05T01"], dtype="datetime64[h]")
+    cuts = {str(Thresholds("above").choose(points, rows, [0, 1], 0.0)) for _ in range(60)}
+    assert any("2020-01-02'" in cut for cut in cuts)
+    assert not any("T12" in cut for cut in cuts)
+
+
+def test_errors_carry_no_value_of_a_cell() -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: Stumps().choose([[1.0]], np.array([["SECRET"]], dtype=object), [0], 1.0),
+        lambda: Thresholds().choose([1, 2], np.array([1, "SECRET"], dtype=object), [0, 1], 1.0),
+        lambda: Stumps().choose([[1.0]], np.array([[10**400]], dtype=object), [0], 1.0),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidData) as caught:
+            call()
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+
+def test_extreme_epsilons() -> None:
+    for epsilon in (5e-324, 1e-300):
+        Intervals().choose([1.0, 2.0], [1.0], [1], epsilon)
+        Rectangles().choose([[1.0], [2.0]], [[1.0]], [1], epsilon)
+    with pytest.raises(CumaeError, match="too large"):
+        Intervals().choose([1.0, 2.0], [1.0], [1], 1e17)
+
+
+def test_projections_that_cancel_are_zero() -> None:
+    rule = Projections([[2.0, -2.0]])
+    rule.choose([[0.0, 0.0]], [[1e308, 1e308]], [1], 1.0)

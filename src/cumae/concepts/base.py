@@ -118,7 +118,14 @@ class ConceptClass(ABC):
         """Return half of epsilon, less what the error of the weights costs."""
         if epsilon == math.inf:
             return epsilon
+        if epsilon < 1e-300:  # too small for floats to halve
+            return Fraction(0)
         h = self._weight_error(size, epsilon / 2)
+        if not h < 1:
+            raise InvalidParameter(
+                f"epsilon={epsilon!r} is too large for this many rows; give less, or inf for "
+                "the best."
+            )
         charge = 2 * math.log((1 + h) / (1 - h)) * (1 + 1e-9) if h else 0.0
         # Below that error nothing can be learnt: a uniform draw does not look at the rows at all.
         return max(Fraction(0), (Fraction(epsilon) - Fraction(charge)) / 2)

@@ -7,6 +7,7 @@ around each distinct point. A labelling of the points is a set of cells labelled
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,14 +52,15 @@ def cells_of(
             keys.sort()
             distinct, gain = _gains(keys)
             return Cells(Keys(distinct, least), gain, int(len(y) - y.sum()))
-    column, places = _alike(column, check_column(points))
-    distinct = _distinct(places)
+    # Candidates come from the points alone, in the points' own type: were they converted to a type
+    # that X brings along, one private row could move every cut.
+    distinct = _distinct(check_column(points))
     signed = np.where(y == 1, 1, -1) if weights is None else np.where(y == 1, weights, -weights)
     base = len(y) - int(y.sum()) if weights is None else sum(weights[y == 0].tolist())
     gain = np.zeros(len(distinct), dtype=signed.dtype)
     if len(distinct):
-        cuts = middle(distinct[:-1], distinct[1:])
-        np.add.at(gain, np.searchsorted(cuts, column, side="right"), signed)
+        places = _places(middle(distinct[:-1], distinct[1:]), column)
+        np.add.at(gain, places, signed)
     return Cells(distinct, gain, int(base))
 
 
@@ -87,6 +89,16 @@ def middle(low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
     return high
 
 
+def _places(cuts: NDArray[Any], column: NDArray[Any]) -> Integers:
+    """Return the cell of each row: how many cuts are at or below it, as ``>=`` tells."""
+    places = None
+    with contextlib.suppress(TypeError):  # its text may carry a value
+        places = np.searchsorted(*_alike(cuts, column), side="right")
+    if places is None:
+        raise InvalidData("X holds values that cannot be compared with the points; give one type.")
+    return places
+
+
 def _alike(column: NDArray[Any], points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Bring both to one type, and booleans to numbers."""
     numeric = "biuf"
@@ -109,10 +121,11 @@ def _alike(column: NDArray[Any], points: NDArray[Any]) -> tuple[NDArray[Any], ND
 def _distinct(points: NDArray[Any]) -> NDArray[Any]:
     if points.dtype.kind == "b":
         points = points.astype(np.int64)
-    try:
+    ordered = None
+    with contextlib.suppress(TypeError):  # its text may carry a value
         ordered = np.sort(points)
-    except TypeError as error:
-        raise InvalidData("X mixes values that cannot be compared; give one type.") from error
+    if ordered is None:
+        raise InvalidData("X mixes values that cannot be compared; give one type.")
     if len(ordered) == 0:
         return ordered
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])])

@@ -25,6 +25,7 @@ from cumae.concepts.sums import (
 )
 from cumae.concepts.thresholds import single_column
 from cumae.concepts.validation import Floats, Integers, check_column
+from cumae.errors import InvalidData
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source
 
@@ -184,6 +185,8 @@ class _Sums:
     """Sums over all labellings with so many changes of label, cell by cell."""
 
     def __init__(self, cells: Cells, states: int, rate: float, rows: int) -> None:
+        if rows >= 2**30:  # scores are kept in 32 bits
+            raise InvalidData(f"{rows} rows are too many for unions of intervals; take a sample.")
         self.gain = cells.gain
         self.table = powers(rate, rows)
         self.best, self.rest = kernel.forward(cells.gain, states, self.table)

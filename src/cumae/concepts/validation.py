@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from fractions import Fraction
 from typing import Any
 
@@ -22,13 +23,14 @@ def check_table(X: ArrayLike, n_features: int | None = None) -> Floats:
         table = table.reshape(-1, 1)
     if table.ndim != 2:
         raise InvalidData(f"X has {table.ndim} dimensions; give rows and columns.")
-    try:
+    numbers = None
+    with contextlib.suppress(TypeError, ValueError, OverflowError):  # their text carries values
         numbers = table.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    if numbers is None:
         raise InvalidData(
             "X holds something that is no number; encode it first, or use a class that only "
             "compares, such as Thresholds."
-        ) from error
+        )
     missing = np.argwhere(np.isnan(numbers))
     if len(missing):
         row, column = (int(i) for i in missing[0])
