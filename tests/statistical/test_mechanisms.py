@@ -265,7 +265,7 @@ def flipped(runs: int) -> tuple[int, int]:
     hits = [0, 0]
     for place, votes in enumerate(([12, 10], [11, 11])):
         for _ in range(runs):
-            test = StabilityTest(2.0, 0.02, max_queries=1, max_unstable=1)
+            test = StabilityTest(8.0, 0.02, max_queries=1, max_unstable=1)
             hits[place] += int(test.ask(votes)[0] == 0)
     return hits[0], hits[1]
 
@@ -275,9 +275,9 @@ def test_a_label_that_one_shard_can_flip_hardly_ever_passes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The chance is that of noise alone, below delta; planted: sensitivity 1 for the gap."""
-    threshold = stab.least_threshold(2.0, 0.02, 1, 1)
+    threshold = stab.least_threshold(8.0, 0.02, 1, 1)
     t = np.arange(-400, 401)
-    chance = float((laplace_mass(1.0, t) * upper_tail(0.5, threshold + t)).sum())
+    chance = float((laplace_mass(4.0, t) * upper_tail(2.0, threshold + t)).sum())
     assert chance <= 0.02
     for hits in flipped(RUNS):
         assert not binomial_rejects(hits, RUNS, chance, checks=2)
