@@ -307,7 +307,7 @@ def test_a_side_counted_twice_is_caught_by_draws(monkeypatch: pytest.MonkeyPatch
         return e, f
 
     monkeypatch.setattr(module, "left_totals", twice)
-    assert chi_square_rejects(*law_and_draws(1500), checks=0)
+    assert chi_square_rejects(*law_and_draws(5000), checks=0)
     X = np.array([[0, 1], [1, 0], [2, 2]], dtype=float)
     with pytest.raises(AssertionError):
         assert_exact(X, X, np.array([0, 1, 1]), Fraction(1))
