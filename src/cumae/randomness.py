@@ -495,17 +495,9 @@ def weighted_choice(
     if rate == math.inf:
         often, rate = np.where(values == best, often, 0), 0
     behind = (values - best).astype(np.float64)
-    # What is never drawn gets no weight, whatever its score: it must not spoil the others' scale.
-    never = np.isneginf(behind) | (often == 0)
-    logs = np.where(never, -np.inf, float(rate) * np.where(never, 0.0, behind))
-
     # Propose i with an integer weight just above the true one, then accept with the quotient: the
     # sum of integers is exact, and only the proposed weight needs more digits than a float has.
-    rough = often.astype(np.float64) * np.exp(logs)
-    power = 60 - len(values).bit_length() - math.frexp(float(rough.max()))[1]
-    raised = np.ldexp(rough * (1.0 + (1.0 - np.maximum(logs, LOWEST)) * MARGIN), power)
-    proposal = np.where(often > 0, np.floor(raised) + 1.0, 0.0).astype(np.int64)
-    upto = np.cumsum(proposal)
+    logs, proposal, upto, power = _proposals(behind, often.astype(np.float64), float(rate))
     total = int(upto[-1])
     if not 0 < total < 2**62 or proposal.min() < 0:
         raise AssertionError("proposal weights left the range that the proof of RAND needs")
@@ -525,6 +517,33 @@ def weighted_choice(
         return place.astype(np.int64), _compare_exp(logs[place], factors, exact, source)
 
     return _accepted(draw, check_count(size, "size"))
+
+
+@numba.njit(cache=True, nogil=True)
+def _proposals(
+    behind: Floats, often: Floats, rate: float
+) -> tuple[Floats, Integers, Integers, int]:  # one pass: numpy's calls took most of a short draw
+    """Return the logarithms rate * behind, the raised weights, their sums, and their scale."""
+    logs, rough = np.empty(len(behind)), np.empty(len(behind))
+    largest = 0.0
+    for i in range(len(behind)):
+        # What is never drawn gets no weight, whatever its score: it must not spoil the scale.
+        drawn = often[i] > 0 and behind[i] > -np.inf
+        logs[i] = rate * behind[i] if drawn else -np.inf
+        rough[i] = often[i] * math.exp(logs[i])
+        largest = max(largest, rough[i])
+    bits = 0
+    while len(behind) >> bits:
+        bits += 1
+    power = 60 - bits - math.frexp(largest)[1]
+    proposal, upto = np.empty(len(behind), np.int64), np.empty(len(behind), np.int64)
+    total = 0
+    for i in range(len(behind)):
+        raised = math.ldexp(rough[i] * (1.0 + (1.0 - max(logs[i], LOWEST)) * MARGIN), power)
+        proposal[i] = np.int64(math.floor(raised)) + 1 if often[i] > 0 else 0
+        total += proposal[i]
+        upto[i] = total
+    return logs, proposal, upto, power
 
 
 def _check_weights(

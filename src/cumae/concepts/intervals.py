@@ -182,34 +182,38 @@ class UnionOfIntervals(ConceptClass):
 
 
 class _Sums:
-    """Sums over all labellings with so many changes of label, cell by cell."""
+    """Sums over all labellings with so many changes of label, block by block of cells."""
 
     def __init__(self, cells: Cells, states: int, rate: float, rows: int) -> None:
-        if rows >= 2**30:  # scores are kept in 32 bits
+        if rows >= 2**29:  # scores must stay far above that of a sum without terms
             raise InvalidData(f"{rows} rows are too many for unions of intervals; take a sample.")
         self.gain = cells.gain
         self.table = powers(rate, rows)
-        self.best, self.rest = kernel.forward(cells.gain, states, self.table)
+        self.tops, self.totals, self.best, self.rest, self.before = kernel.forward(
+            cells.gain, states, self.table
+        )
 
     def ends(self) -> tuple[Integers, Floats]:
         """Weights of the number of changes in the end."""
-        return self.best[:, -1], self.rest[:, -1]
+        return self.tops[-1], self.totals[-1]
 
     def entries(self, state: int, last: int) -> tuple[tuple[Integers, Floats], Rescan]:
         """Weights of where ``state`` was entered, it being still in force at cell ``last``."""
-        *blocks, before = kernel.switches(
-            self.best[state - 1], self.rest[state - 1], self.gain, state % 2, last, self.table
-        )
+        final = last // BLOCK  # only its cells up to ``last`` count, so it is summed again
 
-        def rescan(block: int) -> tuple[Integers, Floats]:
-            part = slice(block * BLOCK, min(last + 1, (block + 1) * BLOCK))
-            gone = np.zeros(part.stop - part.start, dtype=np.int64)
-            if state % 2 == 1:
-                gone[1:] = np.cumsum(self.gain[part])[:-1]
-            best = self.best[state - 1, part] - gone - before[block]
-            return best, self.rest[state - 1, part]
+        def within(block: int) -> tuple[Integers, Floats, int, float]:
+            part = self.gain[block * BLOCK : min(last + 1, (block + 1) * BLOCK)]
+            found: tuple[Integers, Floats, int, float] = kernel.entries(
+                part, self.tops[block], self.totals[block], state, self.table
+            )
+            return found
 
-        return (blocks[0], blocks[1]), rescan
+        *_, most, whole = within(final)
+        best = np.append(self.best[:final, state], most)
+        rest = np.append(self.rest[:final, state], whole)
+        if state % 2 == 1:
+            best -= self.before[: final + 1]
+        return (best, rest), lambda block: within(block)[:2]
 
 
 def best_runs(gain: NDArray[Any], states: int) -> NDArray[Any]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from cumae.concepts.sums import BLOCK
 from cumae.concepts.validation import Floats, Integers
@@ -80,46 +79,66 @@ def left_ends(gain: Integers, last: int, table: Floats) -> tuple[Any, ...]:
     return best, rest, start
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def step(top: Integers, total: Floats, gain: int, table: Floats) -> None:
+    """Bring the sums over all labellings of the first cells, by changes of label, one cell on.
+
+    A cell has label s mod 2 after s changes.
+    """
+    for s in range(len(top) - 1, 0, -1):
+        score, weight = add(top[s], total[s], top[s - 1], total[s - 1], table)
+        top[s], total[s] = score + (s & 1) * gain, weight
+
+
 @numba.njit(cache=True, nogil=True)
 def forward(gain: Integers, states: int, table: Floats) -> tuple[Any, ...]:
-    """Sum over all labellings of the first j cells with s changes of label, for all j and s.
+    """Sum over all labellings with s changes of label, for all s, at the start of each block.
 
-    Cell j has label s mod 2 after s changes. Column j of the result belongs to the first j cells.
+    Also returns the same after the last cell (as a last block), and for each state and block the
+    sum of the ways to enter the state there and stay, up to the gains since the block's start;
+    and these gains before each block. Only blocks are kept: to keep cells would cost more time,
+    for memory, than to compute the few blocks again that a draw needs.
     """
-    best = np.empty((states, len(gain) + 1), np.int32)  # half the memory is half the page faults
-    rest = np.empty((states, len(gain) + 1))
+    blocks = (len(gain) + BLOCK - 1) // BLOCK
+    tops, totals = np.empty((blocks + 1, states), np.int64), np.empty((blocks + 1, states))
+    best, rest = np.empty((blocks, states), np.int64), np.empty((blocks, states))
+    before = np.zeros(blocks + 1, np.int64)
     top, total = np.full(states, NEVER), np.zeros(states)
     top[0], total[0] = 0, 1.0
-    best[:, 0], rest[:, 0] = top, total
-    for j in range(len(gain)):
-        for s in range(states - 1, 0, -1):
-            score, weight = add(top[s], total[s], top[s - 1], total[s - 1], table)
-            top[s], total[s] = score + (s & 1) * gain[j], weight
-            best[s, j + 1], rest[s, j + 1] = top[s], weight
-        best[0, j + 1], rest[0, j + 1] = top[0], total[0]
-    return best, rest
+    for block in range(blocks):
+        tops[block], totals[block] = top, total
+        entry, weight, gone = np.full(states, NEVER), np.zeros(states), 0
+        for j in range(block * BLOCK, min(len(gain), (block + 1) * BLOCK)):
+            for s in range(1, states):
+                more = top[s - 1] - (s & 1) * gone
+                entry[s], weight[s] = add(entry[s], weight[s], more, total[s - 1], table)
+            step(top, total, gain[j], table)
+            gone += gain[j]
+        best[block], rest[block] = entry, weight
+        before[block + 1] = before[block] + gone
+    tops[blocks], totals[blocks] = top, total
+    return tops, totals, best, rest, before
 
 
 @numba.njit(cache=True, nogil=True)
-def switches(
-    best: NDArray[np.int32], rest: Floats, gain: Integers, label: int, last: int, table: Floats
+def entries(
+    gain: Integers, top: Integers, total: Floats, state: int, table: Floats
 ) -> tuple[Any, ...]:
-    """Sum, for each block of cells i <= last, of the ways to enter a state at cell i and stay.
+    """Weigh each cell of a block as the place where ``state`` was entered and kept.
 
-    ``best`` and ``rest`` are those of the state before it; ``label`` is that of the state entered.
+    ``top`` and ``total`` are the sums at the block's start, ``gain`` the gains in it. Also
+    returns the sum of these weights.
     """
-    blocks = last // BLOCK + 1
-    block_best, block_rest = np.empty(blocks, np.int64), np.empty(blocks)
-    start = np.empty(blocks, np.int64)
-    before = 0
-    for block in range(blocks):
-        start[block] = before
-        top, total = NEVER, 0.0
-        for i in range(block * BLOCK, min(last + 1, (block + 1) * BLOCK)):
-            top, total = add(top, total, best[i] - before, rest[i], table)
-            before += label * gain[i]
-        block_best[block], block_rest[block] = top, total
-    return block_best, block_rest, start
+    top, total = top[:state].copy(), total[:state].copy()  # later states play no part
+    best, rest = np.empty(len(gain), np.int64), np.empty(len(gain))
+    most, whole = NEVER, 0.0
+    gone = 0
+    for i in range(len(gain)):
+        best[i], rest[i] = top[-1] - (state & 1) * gone, total[-1]
+        most, whole = add(most, whole, best[i], rest[i], table)
+        step(top, total, gain[i], table)
+        gone += gain[i]
+    return best, rest, most, whole
 
 
 @numba.njit(cache=True, nogil=True)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import numba
 import numpy as np
 
 from cumae.claims import claim
@@ -51,12 +52,17 @@ def place_law(best: Integers, rest: Floats, rate: float) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
+@numba.njit(cache=True, nogil=True)
 def _logs(best: Integers, rest: Floats, rate: float) -> Floats:
-    reached = rest > 0
-    behind = (best - best[reached].max()).astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a rest of 0 is never drawn
-        logs = np.where(behind == 0, 0.0, rate * behind) + np.log(rest)
-    return np.where(reached, logs, -np.inf)
+    """Return the logarithms of q^best * rest, up to a common summand; -inf where rest is 0."""
+    most = best[rest > 0].max()
+    logs = np.full(len(best), -np.inf)
+    for i in range(len(best)):
+        if rest[i] > 0:
+            logs[i] = math.log(rest[i])
+            if best[i] != most:  # an infinite rate leaves the best alone
+                logs[i] += rate * (best[i] - most)
+    return logs
 
 
 Rescan = Callable[[int], tuple[Integers, Floats]]
