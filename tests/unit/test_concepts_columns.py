@@ -304,6 +304,34 @@ def test_blocks_change_nothing(concept: UnionOfIntervals) -> None:
     assert drawn.predict(x).shape == (2500,)
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.05, 3.0])
+@pytest.mark.parametrize("last", [0, 700, 1023, 1024, 2100, 2499])
+def test_entries_of_unions_cross_blocks(rate: float, last: int) -> None:
+    """Where a state was entered weighs what a plain sum over all cells says, in every block."""
+    x = np.arange(2500.0)
+    y = np.random.default_rng(9).integers(0, 2, 2500)
+    gain = np.where(y == 1, 1, -1)
+    sums = plain_intervals._Sums(cells_of(x, x, y), 5, rate, len(y))
+    logs = np.full((last + 1, 5), -np.inf)  # by [i, s]: all labellings of i cells with s changes
+    logs[0, 0] = 0.0
+    for i in range(last):
+        logs[i + 1] = np.logaddexp(logs[i], np.append(-np.inf, logs[i, :-1]))
+        logs[i + 1, 1::2] += rate * gain[i]
+    before = np.append(0, np.cumsum(gain))
+    for state in range(1, 5):
+        (best, rest), rescan = sums.entries(state, last)
+        parts = [rescan(block) for block in range(len(best))]
+        expected = logs[:, state - 1] - rate * (state % 2) * before[: last + 1]
+        with np.errstate(divide="ignore"):
+            cells = [rate * b + np.log(r) for b, r in parts]
+            starts = before[:: plain_intervals.BLOCK][: len(best)] * (state % 2)
+            inside = np.concatenate([c - rate * s for c, s in zip(cells, starts, strict=True)])
+            blocks = rate * best + np.log(rest)
+        assert np.allclose(inside, expected, rtol=1e-11, atol=1e-8)
+        for block, cell in enumerate(np.array_split(expected, range(1024, last + 1, 1024))):
+            assert blocks[block] == pytest.approx(np.logaddexp.reduce(cell), rel=1e-11, abs=1e-8)
+
+
 def test_far_scores_are_drawn_by_rejection_exactly() -> None:
     """Scores below a narrow window come up as often as their weights say."""
     counts = np.zeros(2001, dtype=np.int64)
