@@ -529,7 +529,8 @@ def _proposals(
     for i in range(len(behind)):
         # What is never drawn gets no weight, whatever its score: it must not spoil the scale.
         drawn = often[i] > 0 and behind[i] > -np.inf
-        logs[i] = rate * behind[i] if drawn else -np.inf
+        # A product beyond floats is cut off, not taken for never: ``exact`` knows better.
+        logs[i] = max(rate * behind[i], -1e300) if drawn else -np.inf
         rough[i] = often[i] * math.exp(logs[i])
         largest = max(largest, rough[i])
     bits = 0

@@ -126,7 +126,7 @@ class ConceptClass(ABC):
                 f"epsilon={epsilon!r} is too large for this many rows; give less, or inf for "
                 "the best."
             )
-        charge = 2 * math.log((1 + h) / (1 - h)) * (1 + 1e-9) if h else 0.0
+        charge = 2 * (math.log1p(h) - math.log1p(-h)) * (1 + 1e-9)
         # Below that error nothing can be learnt: a uniform draw does not look at the rows at all.
         return max(Fraction(0), (Fraction(epsilon) - Fraction(charge)) / 2)
 

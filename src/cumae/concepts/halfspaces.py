@@ -637,7 +637,7 @@ def _shortest(ones: Vectors, zeros: Vectors) -> list[int]:
         while min(aim := _balance(corners)) <= 0:
             # Go towards the aim until a weight vanishes, and leave its corner out.
             step, leaver = min(
-                (w / (w - v), k)
+                (w / (w - v) if w else Fraction(0), k)  # both may be 0: two vanished at once
                 for k, (w, v) in enumerate(zip(weights, aim, strict=True))
                 if v <= 0
             )
