@@ -541,7 +541,7 @@ def test_refusals() -> None:
 
 @pytest.mark.claim("HALFSPACES")
 def test_two_weights_that_vanish_at_once_are_no_failure() -> None:
-    """A separating plane of these points used to divide 0 by 0, for some rows and not for others."""
+    """A plane between these points used to divide 0 by 0, for some rows and not for others."""
     points = np.array([[0, 1e-9, 1e9], [1, 2e-9, 2e9], [2, 1e-9, 0], [2, 2e-9, 0]])
     rows = np.repeat(points[:1], 50, axis=0)
     rows[0, 2] += 1
