@@ -324,7 +324,7 @@ def test_entries_of_unions_cross_blocks(rate: float, last: int) -> None:
         expected = logs[:, state - 1] - rate * (state % 2) * before[: last + 1]
         with np.errstate(divide="ignore"):
             cells = [rate * b + np.log(r) for b, r in parts]
-            starts = before[:: plain_intervals.BLOCK][: len(best)] * (state % 2)
+            starts = before[::1024][: len(best)] * (state % 2)
             inside = np.concatenate([c - rate * s for c, s in zip(cells, starts, strict=True)])
             blocks = rate * best + np.log(rest)
         assert np.allclose(inside, expected, rtol=1e-11, atol=1e-8)
@@ -468,7 +468,7 @@ def test_dates_of_another_unit_do_not_move_the_cuts() -> None:
     points = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
     rows = np.array(["2020-01-01T12", "2020-01-05T01"], dtype="datetime64[h]")
     cuts = {str(Thresholds("above").choose(points, rows, [0, 1], 0.0)) for _ in range(60)}
-    assert any("2020-01-02'" in cut for cut in cuts)
+    assert any("2020-01-02 on" in cut for cut in cuts)
     assert not any("T12" in cut for cut in cuts)
 
 

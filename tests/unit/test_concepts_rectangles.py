@@ -374,7 +374,7 @@ def test_without_a_rate_no_sum_depends_on_rows(data: Any) -> None:
 def test_errors() -> None:
     with pytest.raises(InvalidData, match="row 1, column 1"):
         CLASS.n_dichotomies([[1.0, 2.0], [3.0, math.nan]])
-    with pytest.raises(InvalidParameter, match="n_features=4"):
+    with pytest.raises(InvalidData, match="4 columns"):
         CLASS.n_dichotomies(np.zeros((2, 4)))
     with pytest.raises(InvalidParameter, match="n_features=0"):
         CLASS.vc_dimension(0)

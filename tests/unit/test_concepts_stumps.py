@@ -265,7 +265,7 @@ def test_hypotheses_store_and_print() -> None:
 def test_bad_input_is_refused() -> None:
     with pytest.raises(InvalidData, match="row 1, column 0"):
         Stumps().erm([[1.0], [math.nan]], [0, 1])
-    with pytest.raises(InvalidData, match="2 are needed"):
+    with pytest.raises(InvalidData, match="2 columns, but points have 1"):
         Stumps().choose(np.zeros((2, 1)), np.zeros((2, 2)), [0, 1], 1.0)
     with pytest.raises(InvalidData, match="no columns"):
         Stumps().n_candidates(np.zeros((2, 0)))

@@ -457,7 +457,7 @@ def test_bad_input_is_refused() -> None:
         Trees(2, max_cuts=0)
     with pytest.raises(InvalidData, match="row 1, column 0"):
         Trees(2).choose([[1.0], [math.nan]], [[1.0]], [0], 1.0)
-    with pytest.raises(InvalidData, match="1 are needed"):
+    with pytest.raises(InvalidData, match="2 columns, but points have 1"):
         Trees(2).choose([[1.0], [2.0]], [[1.0, 2.0]], [0], 1.0)
     with pytest.raises(InvalidData, match="2 rows but y has 1"):
         Trees(2).erm([[1], [2]], [0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.concepts.validation import Integers, check_labels, exact_weights
-from cumae.errors import InvalidParameter
+from cumae.concepts.validation import Integers, check_labels, count_rows, exact_weights
+from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.privacy import BoundedRange, Cost
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, source_for
+
+LONG = 10**30  # longer integers are written in hex
 
 
 class Hypothesis(ABC):
@@ -40,14 +43,31 @@ class Hypothesis(ABC):
         return {"kind": type(self).__name__, **self._fields()}
 
     @staticmethod
-    def from_dict(plain: dict[str, Any]) -> Hypothesis:
+    def from_dict(plain: Any) -> Hypothesis:
         """Rebuild any hypothesis from what its ``to_dict`` returned."""
-        fields = dict(plain)
-        kind = fields.pop("kind", None)
+        kind = plain.get("kind") if isinstance(plain, dict) else None
         for known in _descendants(Hypothesis):
             if known.__name__ == kind:
-                return known._from_fields(fields)
-        raise InvalidParameter(f"kind={kind!r} is no hypothesis; give what to_dict returned.")
+                try:
+                    return known._from_fields(plain)
+                except CumaeError:
+                    raise
+                except (
+                    ArithmeticError,
+                    AttributeError,
+                    LookupError,
+                    TypeError,
+                    ValueError,
+                ) as error:
+                    raise InvalidParameter(
+                        f"the fields of this {kind} are missing or wrong; give what to_dict "
+                        "returned."
+                    ) from error
+        raise InvalidParameter(f"kind={shown(kind)} is no hypothesis; give what to_dict returned.")
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={_short(value)}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({fields})"
 
 
 def _descendants(kind: Any) -> list[type[Hypothesis]]:
@@ -106,7 +126,7 @@ class ConceptClass(ABC):
             None in production; a seed or a source in tests, which voids guarantees.
         """
         labels = check_labels(y)
-        size = max(len(labels), np.shape(points)[0])
+        size = max(len(labels), count_rows(points, "points"))
         rate = self._rate(check_epsilon(epsilon), size)
         return self._draw(points, X, labels, rate, source_for(random_state))
 
@@ -173,6 +193,12 @@ class ConceptClass(ABC):
     ) -> Hypothesis:
         """As ``erm``, for whole weights: 64-bit, or Python integers in an object array."""
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *sorted(vars(self).items())))
+
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in sorted(vars(self).items()))
         return f"{type(self).__name__}({fields})"
@@ -187,18 +213,39 @@ def plain(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
+    if isinstance(value, int) and abs(value) >= LONG:
+        return {"int": hex(value)}
     return value
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "date": dt.date.fromisoformat,
+    "datetime": dt.datetime.fromisoformat,
+    "datetime64": np.datetime64,
+    "float": float,
+    "int": lambda written: int(written, 16),
+}
 
 
 def cell(value: Any) -> Any:
     """Return what ``plain`` was given."""
     if not isinstance(value, dict):
         return value
-    ((kind, text),) = value.items()
-    if kind == "datetime64":
-        return np.datetime64(text)
-    if kind == "datetime":
-        return dt.datetime.fromisoformat(text)
-    if kind == "date":
-        return dt.date.fromisoformat(text)
-    return float(text)
+    ((kind, written),) = value.items()
+    return READERS[kind](written)
+
+
+def text(value: Any) -> str:
+    """Return one cell as a sentence shows it."""
+    if isinstance(value, np.datetime64):
+        return str(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return _short(value.item() if isinstance(value, np.generic) else value)
+
+
+def _short(value: Any) -> str:
+    """As ``repr``, but of long integers, which Python may refuse to write in decimals, in hex."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value))}{',' if len(value) == 1 else ''})"
+    return hex(value) if isinstance(value, int) and abs(value) >= LONG else repr(value)

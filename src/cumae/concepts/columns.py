@@ -7,7 +7,8 @@ around each distinct point. A labelling of the points is a set of cells labelled
 
 from __future__ import annotations
 
-import contextlib
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,18 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.concepts.validation import Floats, Integers, check_column, check_rows
+from cumae.concepts.validation import (
+    EXACT,
+    Floats,
+    Integers,
+    check_column,
+    check_rows,
+    family,
+)
 from cumae.errors import InvalidData
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cells:
     """Distinct points in order, with what labelling each cell 1 instead of 0 gains."""
 
@@ -54,26 +62,27 @@ def cells_of(
             return Cells(Keys(distinct, least), gain, int(len(y) - y.sum()))
     # Candidates come from the points alone, in the points' own type: were they converted to a type
     # that X brings along, one private row could move every cut.
-    distinct = _distinct(check_column(points))
+    distinct = _distinct(column if points is X else check_column(points, "points"))
     signed = np.where(y == 1, 1, -1) if weights is None else np.where(y == 1, weights, -weights)
     base = len(y) - int(y.sum()) if weights is None else sum(weights[y == 0].tolist())
     gain = np.zeros(len(distinct), dtype=signed.dtype)
-    if len(distinct):
-        places = _places(middle(distinct[:-1], distinct[1:]), column)
-        np.add.at(gain, places, signed)
+    check_alike(distinct, column)
+    if len(distinct) and len(column):
+        cuts, rows = alike(middle(distinct[:-1], distinct[1:]), column)
+        np.add.at(gain, np.searchsorted(cuts, rows, side="right"), signed)
     return Cells(distinct, gain, int(base))
 
 
-def distinct_points(X: ArrayLike) -> NDArray[Any]:
+def distinct_points(X: ArrayLike, name: str = "X") -> NDArray[Any]:
     """Return the distinct values of a column, in order."""
-    return _distinct(check_column(X))
+    return _distinct(check_column(X, name))
 
 
 def middle(low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
     """Return a cut c with low < c <= high in the middle, or at ``high`` where there is none.
 
-    A row is above the cut if it is at least c. Floats and whole numbers and dates have middles;
-    what can only be compared, such as strings, has not.
+    A row is above the cut if it is at least c. Floats, whole numbers and ``datetime64`` have
+    middles; what is only compared, such as strings and Python's dates, has not.
     """
     kind = low.dtype.kind
     if kind == "f":
@@ -89,43 +98,50 @@ def middle(low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
     return high
 
 
-def _places(cuts: NDArray[Any], column: NDArray[Any]) -> Integers:
-    """Return the cell of each row: how many cuts are at or below it, as ``>=`` tells."""
-    places = None
-    with contextlib.suppress(TypeError):  # its text may carry a value
-        places = np.searchsorted(*_alike(cuts, column), side="right")
-    if places is None:
-        raise InvalidData("X holds values that cannot be compared with the points; give one type.")
-    return places
+def compare(column: NDArray[Any], how: Callable[[Any, Any], Any], value: Any) -> NDArray[np.bool_]:
+    """Compare each row with one value, exactly, as rows are compared with cuts."""
+    one = check_column([value])
+    check_alike(one, column, "the hypothesis")
+    one, rows = alike(one, column)
+    return np.asarray(how(rows, one), dtype=bool)
 
 
-def _alike(column: NDArray[Any], points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Bring both to one type, and booleans to numbers."""
-    numeric = "biuf"
-    if column.dtype.kind in numeric and points.dtype.kind in numeric:
-        kind = np.result_type(column, points, np.int8)
-        if kind == np.float64 and {column.dtype.kind, points.dtype.kind} == {"i", "u"}:
-            kind = np.dtype(object)  # mixing signed and unsigned 64-bit integers must not round
-        return column.astype(kind), points.astype(kind)
-    if "O" in {column.dtype.kind, points.dtype.kind}:
-        return column.astype(object), points.astype(object)
-    if column.dtype.kind != points.dtype.kind:
+def at_least(column: NDArray[Any], value: Any) -> NDArray[np.bool_]:
+    """Tell which rows are at or above a value."""
+    return compare(column, operator.ge, value)
+
+
+def check_alike(points: NDArray[Any], column: NDArray[Any], name: str = "points") -> None:
+    """Refuse rows that cannot be compared with the points."""
+    if len(points) and len(column) and family(points) != family(column):
         raise InvalidData(
-            f"points of type {points.dtype} cannot be compared with X of type {column.dtype}; give "
-            "both in the same type."
+            f"X holds {family(column)}, but {name} {family(points)}; give both in the same type."
         )
-    kind = np.result_type(column, points)
-    return column.astype(kind), points.astype(kind)
+
+
+def alike(points: NDArray[Any], column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bring both to one type in which comparisons are exact, whatever the other rows are."""
+    if points.dtype == column.dtype or not len(points) or not len(column):
+        return points, column
+    kind = np.result_type(points, column)
+    if kind.kind == "f" and (_is_wide(points) or _is_wide(column)):
+        kind = np.dtype(object)  # Python compares integers and floats exactly
+    found = points.astype(kind), column.astype(kind)
+    if kind.kind == "M" and any(
+        np.any(new.astype(old.dtype) != old)
+        for new, old in zip(found, (points, column), strict=True)
+    ):
+        raise InvalidData(f"some dates are too far away for the unit of {kind}; give less.")
+    return found
+
+
+def _is_wide(column: NDArray[Any]) -> bool:
+    """Tell whether floats are too coarse for some of a column's integers."""
+    return column.dtype.kind == "i" and bool(np.any((column > EXACT) | (column < -EXACT)))
 
 
 def _distinct(points: NDArray[Any]) -> NDArray[Any]:
-    if points.dtype.kind == "b":
-        points = points.astype(np.int64)
-    ordered = None
-    with contextlib.suppress(TypeError):  # its text may carry a value
-        ordered = np.sort(points)
-    if ordered is None:
-        raise InvalidData("X mixes values that cannot be compared; give one type.")
+    ordered = np.sort(points)
     if len(ordered) == 0:
         return ordered
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])])
@@ -135,7 +151,7 @@ def _distinct(points: NDArray[Any]) -> NDArray[Any]:
 # order, with the label as an additional last bit: one sort of these brings values and labels along.
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Keys:
     """Distinct floats in order, kept as integer keys and turned back when asked for."""
 

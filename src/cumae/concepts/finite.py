@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, Protocol
@@ -12,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass
-from cumae.concepts.validation import Integers, check_labels, check_rows
-from cumae.errors import InvalidParameter
+from cumae.concepts.validation import Integers, check_labels, check_rows, count_rows
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
 
 SMALL_DOMAIN = 16  # rows for which the VC dimension is found by trying all subsets
@@ -52,17 +53,40 @@ class FiniteClass(ConceptClass):
     1
     """
 
-    def __init__(self, hypotheses: Sequence[Predicts], domain: ArrayLike | None = None) -> None:
-        if len(hypotheses) == 0:
-            raise InvalidParameter("hypotheses=[] is empty; give at least one.")
-        self.hypotheses = list(hypotheses)
+    def __init__(self, hypotheses: Iterable[Predicts], domain: ArrayLike | None = None) -> None:
+        self.hypotheses: list[Predicts] = []
+        with contextlib.suppress(TypeError):
+            self.hypotheses = list(hypotheses)
+        if len(self.hypotheses) == 0:
+            raise InvalidParameter("hypotheses are none or no list; give at least one.")
+        for number, hypothesis in enumerate(self.hypotheses):
+            if not callable(getattr(hypothesis, "predict", None)):
+                raise InvalidParameter(
+                    f"hypothesis {number} of type {type(hypothesis).__name__} has no predict."
+                )
+        if domain is not None:
+            count_rows(domain, "domain")
         self.domain = domain
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FiniteClass)
+            and self.hypotheses == other.hypotheses
+            and np.array_equal(np.asarray(self.domain), np.asarray(other.domain))
+        )
+
+    def __hash__(self) -> int:
+        return hash((FiniteClass, len(self.hypotheses)))
+
     def vc_dimension(self, n_features: int = 1) -> int:
-        """Return the exact dimension on a small ``domain``, else log2 of the list's length."""
+        """Return log2 of the list's length, rounded down: an upper bound.
+
+        It is exact if a ``domain`` of at most 16 rows was given: the dimension on these rows, found
+        by trying all subsets.
+        """
         del n_features
         bound = len(self.hypotheses).bit_length() - 1
-        if self.domain is None or len(np.asarray(self.domain)) > SMALL_DOMAIN:
+        if self.domain is None or count_rows(self.domain, "domain") > SMALL_DOMAIN:
             return bound
         labels = np.unique(self._labels(self.domain), axis=0)
         for size in range(min(bound, labels.shape[1]), 0, -1):
@@ -74,13 +98,20 @@ class FiniteClass(ConceptClass):
     def n_dichotomies(self, X: ArrayLike) -> int:
         return len(self._representatives(X))
 
-    def _labels(self, X: ArrayLike) -> Integers:
-        """Labels of all rows, one line for each hypothesis."""
-        return np.array([check_labels(h.predict(X)) for h in self.hypotheses])
+    def _labels(self, X: ArrayLike, numbers: Iterable[int] | None = None) -> Integers:
+        """Labels of all rows, one line for each hypothesis, or for those with these numbers."""
+        rows = count_rows(X, "X")
+        lines = []
+        for i in range(len(self.hypotheses)) if numbers is None else numbers:
+            line = check_labels(self.hypotheses[i].predict(X), f"the prediction of hypothesis {i}")
+            if len(line) != rows:
+                raise InvalidData(f"hypothesis {i} predicts {len(line)} labels of {rows} rows.")
+            lines.append(line)
+        return np.array(lines)
 
     def _representatives(self, points: ArrayLike) -> Integers:
         """Return the first hypothesis for each labelling of the points."""
-        if len(np.asarray(points)) == 0:
+        if count_rows(points, "points") == 0:
             return np.zeros(1, dtype=np.int64)
         _, first = np.unique(self._labels(points), axis=0, return_index=True)
         return np.sort(first)
@@ -94,7 +125,7 @@ class FiniteClass(ConceptClass):
         source: Source,
     ) -> Any:
         kept = self._representatives(points)
-        labels = np.array([check_labels(self.hypotheses[i].predict(X)) for i in kept])
+        labels = self._labels(X, kept)
         check_rows(labels.shape[1], y)
         scores = (labels == y).sum(axis=1)
         levels, counts = np.unique(scores, return_counts=True)

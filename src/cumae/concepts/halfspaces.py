@@ -15,10 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import middle
 from cumae.concepts.halfspaces_kernel import LIMB, gains_outside, separate, sweep
-from cumae.concepts.validation import Floats, Integers, check_rows, check_table
+from cumae.concepts.validation import (
+    Floats,
+    Integers,
+    check_number,
+    check_rows,
+    check_table,
+    check_tables,
+    check_tuple,
+)
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
 
@@ -52,11 +60,13 @@ class Halfspace(Hypothesis):
     offset: Number
 
     def __post_init__(self) -> None:
-        numbers = self.normal if len(self.normal) == 1 else (*self.normal, self.offset)
-        if not self.normal or not all(abs(value) < math.inf for value in numbers):
-            raise InvalidParameter(
-                f"{self!r} is no halfspace; give a finite number for each column."
-            )
+        check_tuple(self.normal, "normal")
+        given: list[Any] = [*self.normal, self.offset]
+        for value in given:
+            if not isinstance(value, int):  # integers may be longer than any float
+                check_number(value, "a number of a halfspace", finite=len(given) > 2)
+        if len(given) == 1 or math.inf in map(abs, self.normal):
+            raise InvalidParameter("this is no halfspace; give a finite number for each column.")
 
     def predict(self, X: ArrayLike) -> Integers:
         return self._labels(_table(X, len(self.normal)))
@@ -106,15 +116,15 @@ class Halfspace(Hypothesis):
         if not any(self.normal):
             return f"label {int(self.offset <= 0)} everywhere"
         terms = [
-            (value, f"{_text(abs(value))} x{i}") for i, value in enumerate(self.normal) if value
+            (value, f"{text(abs(value))} x{i}") for i, value in enumerate(self.normal) if value
         ]
-        text = ("-" if terms[0][0] < 0 else "") + terms[0][1]
-        text += "".join(f" {'-' if value < 0 else '+'} {term}" for value, term in terms[1:])
-        return f"label 1 where {text} >= {_text(self.offset)}, else 0"
+        left = ("-" if terms[0][0] < 0 else "") + terms[0][1]
+        left += "".join(f" {'-' if value < 0 else '+'} {term}" for value, term in terms[1:])
+        return f"label 1 where {left} >= {text(self.offset)}, else 0"
 
     def __repr__(self) -> str:
-        normal = "".join(f"{_text(value)}, " for value in self.normal)
-        return f"Halfspace(({normal.strip()}), {_text(self.offset)})"
+        normal = "".join(f"{text(value)}, " for value in self.normal)
+        return f"Halfspace(({normal.strip()}), {text(self.offset)})"
 
 
 def _nearby(numbers: Sequence[Number]) -> list[float]:
@@ -128,10 +138,6 @@ def _nearby(numbers: Sequence[Number]) -> list[float]:
         abs(value) > 2.0**-900 or not exact for value, exact in zip(near, ratios, strict=True)
     )
     return near if fits else [math.nan] * len(near)
-
-
-def _text(value: Number) -> str:
-    return repr(value) if isinstance(value, float) or abs(value) < 10**30 else hex(value)
 
 
 @claim("CHOOSE", "HALFSPACES")
@@ -223,12 +229,9 @@ class Halfspaces(ConceptClass):
 
 def _scored(points: ArrayLike, X: ArrayLike, y: Integers) -> tuple[_Sheaf, int]:
     """Return the candidates, scored by what labels 1 gain, and the score of label 0 everywhere."""
-    places, rows = _table(points), _table(X)
-    if len(places) == 0:
-        places = np.zeros((0, rows.shape[1]))
-    if len(rows) == 0:
-        rows = np.zeros((0, places.shape[1]))
-    check_table(rows, places.shape[1])
+    places, rows = check_tables(points, X)
+    _check_shape(places, points, "points")
+    _check_shape(rows, X, "X")
     check_rows(len(rows), y)
     return _Sheaf(places, rows, 2 * y - 1), len(y) - int(y.sum())
 
@@ -460,6 +463,11 @@ def _limbs(values: NDArray[Any], all_values: NDArray[Any]) -> Integers:
 def _table(X: ArrayLike, columns: int | None = None) -> Floats:
     """Return a table of one to three columns; with two or more, all numbers must be finite."""
     table = check_table(X, columns)
+    _check_shape(table, X, "X")
+    return table
+
+
+def _check_shape(table: Floats, X: ArrayLike, name: str) -> None:
     if table.shape[1] not in (1, 2, 3):
         raise InvalidData(
             f"X has {table.shape[1]} columns; halfspaces take 1, 2 or 3: select some, or use "
@@ -469,10 +477,9 @@ def _table(X: ArrayLike, columns: int | None = None) -> Floats:
         row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
         names = getattr(X, "columns", range(table.shape[1]))
         raise InvalidData(
-            f"X has an infinite value in row {row}, column {names[column]}; a boundary across "
+            f"{name} has an infinite value in row {row}, column {names[column]}; a boundary across "
             "several columns needs finite ones."
         )
-    return table
 
 
 def _distinct(table: Floats) -> tuple[Integers, Floats]:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.concepts import intervals_kernel as kernel
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
-from cumae.concepts.columns import Cells, cells_of, distinct_points
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.sums import (
     BLOCK,
     Rescan,
@@ -24,13 +24,13 @@ from cumae.concepts.sums import (
     stage_error,
 )
 from cumae.concepts.thresholds import single_column
-from cumae.concepts.validation import Floats, Integers, check_column
-from cumae.errors import InvalidData
+from cumae.concepts.validation import Floats, Integers, check_cell, check_column, check_tuple
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IntervalUnion(Hypothesis):
     """Labels 1 what lies in one of the intervals [low, high); None stands for an open end.
 
@@ -46,15 +46,24 @@ class IntervalUnion(Hypothesis):
 
     intervals: tuple[tuple[Any, Any], ...] = ()
 
+    def __post_init__(self) -> None:
+        check_tuple(self.intervals, "intervals")
+        for interval in self.intervals:
+            check_tuple(interval, "an interval")
+            if len(interval) != 2:
+                raise InvalidParameter("an interval has not two ends; give (low, high).")
+            for end in interval:
+                check_cell(end, "an end")
+
     def predict(self, X: ArrayLike) -> Integers:
         column = check_column(X)
         label = np.zeros(len(column), dtype=bool)
         for low, high in self.intervals:
             inside = np.ones(len(column), dtype=bool)
             if low is not None:
-                inside &= np.asarray(column >= low, dtype=bool)
+                inside &= at_least(column, low)
             if high is not None:
-                inside &= np.asarray(column < high, dtype=bool)
+                inside &= ~at_least(column, high)
             label |= inside
         return label.astype(np.int64)
 
@@ -68,10 +77,12 @@ class IntervalUnion(Hypothesis):
     def __str__(self) -> str:
         if not self.intervals:
             return "label 0 everywhere"
+        if (None, None) in self.intervals:
+            return "label 1 everywhere"
 
         def shown(low: Any, high: Any) -> str:
-            left = "(..." if low is None else f"[{plain(low)!r}"
-            return f"{left}, {'...' if high is None else repr(plain(high))})"
+            left = "(..." if low is None else f"[{text(low)}"
+            return f"{left}, {'...' if high is None else text(high)})"
 
         return f"label 1 in {' or '.join(shown(*ends) for ends in self.intervals)}, else 0"
 
@@ -81,7 +92,8 @@ class UnionOfIntervals(ConceptClass):
     """All unions of at most k intervals of one ordered column.
 
     ``m`` distinct points have sum over s <= 2k of C(m, s) labellings. Intervals begin and end in
-    the middle between two neighbouring points, and are open where they reach the last one. Of
+    the middle between two neighbouring points (or at the upper one where there is no middle, as
+    between strings), and are open where they reach the last one. Of
     several best unions, ``erm`` takes one with the fewest intervals, and then, deciding from the
     right, the one whose label changes farther to the left.
 
@@ -110,10 +122,16 @@ class UnionOfIntervals(ConceptClass):
 
     def n_dichotomies(self, X: ArrayLike) -> int:
         points = len(distinct_points(X))
+        if 2 * self.k >= points:
+            return int(2**points)
         return sum(math.comb(points, changes) for changes in range(2 * self.k + 1))
 
+    def _runs(self, points: int) -> int:
+        """Return how many intervals can be told apart by so many points, at most k."""
+        return min(self.k, (points + 1) // 2)
+
     def _weight_error(self, size: int, rate: float) -> float:
-        return 2 * (4 * self.k + 1) * stage_error(size, rate)
+        return 2 * (4 * self._runs(size) + 1) * stage_error(size, rate)
 
     def _draw(
         self,
@@ -124,7 +142,7 @@ class UnionOfIntervals(ConceptClass):
         source: Source,
     ) -> Hypothesis:
         cells = cells_of(points, X, y)
-        sums = _Sums(cells, 2 * self.k + 1, float(rate), len(y))
+        sums = _Sums(cells, 2 * self._runs(len(cells)) + 1, float(rate), len(y))
         state = draw_place(*sums.ends(), rate, source)
         changes: list[int] = []
         last = len(cells) - 1
@@ -143,7 +161,7 @@ class UnionOfIntervals(ConceptClass):
     ) -> list[tuple[Hypothesis, float]]:
         """Every candidate with the probability that ``_draw`` gives it, from the same sums."""
         cells = cells_of(points, X, y)
-        sums = _Sums(cells, 2 * self.k + 1, float(rate), len(y))
+        sums = _Sums(cells, 2 * self._runs(len(cells)) + 1, float(rate), len(y))
         law: list[tuple[Hypothesis, float]] = []
         paths: list[tuple[int, int, list[int], float]] = [
             (state, len(cells) - 1, [], float(chance))
@@ -167,7 +185,7 @@ class UnionOfIntervals(ConceptClass):
 
     def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Hypothesis:
         cells = cells_of(X, X, y, weights)
-        states = 2 * self.k + 1
+        states = 2 * self._runs(len(cells)) + 1
         small = cells.gain.dtype == np.int64
         scores = (kernel.best_runs if small else best_runs)(cells.gain, states)
         state = int(np.argmax(scores[-1]))  # the first of the best: the fewest changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
-from cumae.concepts.columns import distinct_points
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.columns import alike, check_alike, compare, distinct_points
 from cumae.concepts.thresholds import single_column
-from cumae.concepts.validation import Integers, check_column, check_rows
+from cumae.concepts.validation import Integers, check_cell, check_column, check_rows
 from cumae.randomness import Source, integers, weighted_choice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Point(Hypothesis):
     """Labels 1 what equals ``value``; nothing if there is none.
 
@@ -30,11 +31,14 @@ class Point(Hypothesis):
 
     value: Any = None
 
+    def __post_init__(self) -> None:
+        check_cell(self.value, "value")
+
     def predict(self, X: ArrayLike) -> Integers:
         column = check_column(X)
         if self.value is None:
             return np.zeros(len(column), dtype=np.int64)
-        return np.asarray(column == self.value, dtype=np.int64)
+        return compare(column, operator.eq, self.value).astype(np.int64)
 
     def _fields(self) -> dict[str, Any]:
         return {"value": plain(self.value)}
@@ -46,7 +50,7 @@ class Point(Hypothesis):
     def __str__(self) -> str:
         if self.value is None:
             return "label 0 everywhere"
-        return f"label 1 at {plain(self.value)!r}, else 0"
+        return f"label 1 at {text(self.value)}, else 0"
 
 
 @claim("CHOOSE")
@@ -102,11 +106,13 @@ def _scores(
     """Distinct points, and the scores of labelling nothing, then each of them, 1."""
     column = check_column(X)
     check_rows(len(column), y)
-    values = distinct_points(points)
+    values = distinct_points(points, "X" if points is X else "points")
+    check_alike(values, column)
     gain = np.zeros(len(values) + 1, dtype=weights.dtype)
     if len(values) and len(column):
-        place = np.minimum(np.searchsorted(values, column), len(values) - 1)
-        found = np.asarray(values[place] == column, dtype=bool)
+        places, rows = alike(values, column)
+        place = np.minimum(np.searchsorted(places, rows), len(values) - 1)
+        found = np.asarray(places[place] == rows, dtype=bool)
         np.add.at(gain, place[found] + 1, np.where(y == 1, weights, -weights)[found])
     base = sum(weights[y == 0].tolist())
     return values, gain + base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -11,9 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
-from cumae.concepts.stumps import Stump, Stumps, above_cut, describe, stump_dimension
-from cumae.concepts.validation import Floats, Integers, check_table
-from cumae.errors import InvalidParameter
+from cumae.concepts.stumps import (
+    Stump,
+    Stumps,
+    above_cut,
+    check_cut,
+    describe,
+    stump_dimension,
+)
+from cumae.concepts.validation import Floats, Integers, check_number, check_table, check_tuple
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source
 
@@ -37,18 +45,30 @@ class Projection(Hypothesis):
     cut: float | None
     above: bool = True
 
+    def __post_init__(self) -> None:
+        check_tuple(self.direction, "direction")
+        for value in self.direction:
+            check_number(value, "a number of direction", finite=True)
+        if not any(self.direction):
+            raise InvalidParameter("direction is empty or all 0; give numbers, not all 0.")
+        check_cut(self.cut, self.above)
+
     def predict(self, X: ArrayLike) -> Integers:
-        direction = np.array([self.direction])
+        direction = np.array([self.direction], dtype=np.float64)
         values = project(check_table(X, len(self.direction)), direction)[:, 0]
         return above_cut(values, self.cut, self.above)
 
     def _fields(self) -> dict[str, Any]:
-        return {"direction": list(self.direction), "cut": plain(self.cut), "above": self.above}
+        return {
+            "direction": [float(value) for value in self.direction],
+            "cut": plain(self.cut),
+            "above": bool(self.above),
+        }
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Projection:
         direction = tuple(float(value) for value in fields["direction"])
-        return cls(direction, cell(fields["cut"]), bool(fields["above"]))
+        return cls(direction, cell(fields["cut"]), fields["above"])
 
     def __str__(self) -> str:
         terms = [(value, column) for column, value in enumerate(self.direction) if value]
@@ -82,10 +102,13 @@ class Projections(ConceptClass):
     label_boost_k = 2
 
     def __init__(self, directions: ArrayLike) -> None:
-        table = np.asarray(directions, dtype=np.float64)
-        if table.ndim != 2 or not table.size:
+        table = np.empty((0, 0))
+        with contextlib.suppress(InvalidData, ValueError):
+            if np.ndim(directions) == 2:
+                table = check_table(directions)
+        if not table.size:
             raise InvalidParameter(
-                f"directions has shape {table.shape}; give one row for each direction."
+                "directions are no table of numbers; give one row for each direction."
             )
         wrong = ~np.isfinite(table).all(axis=1) | ~table.any(axis=1)
         if wrong.any():
@@ -135,11 +158,11 @@ class Projections(ConceptClass):
 
     def _both(self, points: ArrayLike, X: ArrayLike) -> tuple[Floats, Floats]:
         table = self._project(X)
-        return (table if points is X else self._project(points)), table
+        return (table if points is X else self._project(points, "points")), table
 
-    def _project(self, X: ArrayLike) -> Floats:
+    def _project(self, X: ArrayLike, name: str = "X") -> Floats:
         directions = np.array(self.directions)
-        return project(check_table(X, directions.shape[1]), directions)
+        return project(check_table(X, directions.shape[1], name), directions)
 
     def _along(self, stump: Hypothesis) -> Projection:
         found = cast(Stump, stump)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import middle
 from cumae.concepts.rectangles_kernel import (
     LIMB,
@@ -24,7 +24,15 @@ from cumae.concepts.rectangles_kernel import (
     left_totals,
     right_totals,
 )
-from cumae.concepts.validation import Floats, Integers, check_rows, check_table
+from cumae.concepts.validation import (
+    Floats,
+    Integers,
+    check_number,
+    check_rows,
+    check_table,
+    check_tables,
+    check_tuple,
+)
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, weighted_choice
 
@@ -53,6 +61,17 @@ class Rectangle(Hypothesis):
     lows: tuple[float | None, ...]
     highs: tuple[float | None, ...]
 
+    def __post_init__(self) -> None:
+        check_tuple(self.lows, "lows")
+        check_tuple(self.highs, "highs")
+        if len(self.lows) != len(self.highs):
+            raise InvalidParameter(
+                f"{len(self.lows)} lows but {len(self.highs)} highs; give one for each column."
+            )
+        for bound in (*self.lows, *self.highs):
+            if bound is not None:
+                check_number(bound, "a bound")
+
     def predict(self, X: ArrayLike) -> Integers:
         if not self.lows:
             return np.zeros(len(check_table(X)), dtype=np.int64)
@@ -78,8 +97,8 @@ class Rectangle(Hypothesis):
         bounds = []
         for i, (low, high) in enumerate(zip(self.lows, self.highs, strict=True)):
             if low is not None or high is not None:
-                least = "" if low is None else f"{low!r} <= "
-                bounds.append(f"{least}column {i}" + ("" if high is None else f" < {high!r}"))
+                least = "" if low is None else f"{text(low)} <= "
+                bounds.append(f"{least}column {i}" + ("" if high is None else f" < {text(high)}"))
         return f"label 1 where {' and '.join(bounds)}, else 0" if bounds else "label 1 everywhere"
 
 
@@ -122,7 +141,8 @@ class Rectangles(ConceptClass):
         return 2 * n_features
 
     def n_dichotomies(self, X: ArrayLike) -> int:
-        grid = self._grid(X, X, np.zeros(len(np.asarray(X)), dtype=np.int64))
+        table = check_table(X)
+        grid = self._grid(table, table, np.zeros(len(table), dtype=np.int64))
         if grid is None:
             return 1
         board, ones = _board(grid), np.ones(1)
@@ -211,22 +231,14 @@ class Rectangles(ConceptClass):
         self, points: ArrayLike, X: ArrayLike, gains: NDArray[Any], *, in_order: bool = False
     ) -> Grid | None:
         """Sort rows into cells; None if there are no points."""
-        rows = check_table(X)
-        places = rows if points is X else check_table(points)
+        places, rows = check_tables(points, X)
         check_rows(len(rows), gains)
-        if len(places) == 0:
-            return None
-        self.vc_dimension(places.shape[1])  # refuses too many columns
-        if len(rows) == 0:
-            rows = np.empty((0, places.shape[1]))
-        if rows.shape[1] != places.shape[1]:
-            raise InvalidData(
-                f"X has {rows.shape[1]} columns, but points have {places.shape[1]}; give the same."
-            )
-        return _cells(places, rows, gains, in_order)
+        if rows.shape[1] not in (1, 2, 3):
+            raise InvalidData(f"X has {rows.shape[1]} columns; boxes take 1, 2 or 3: select some.")
+        return _cells(places, rows, gains, in_order) if len(places) else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grid:
     """Cells around the points: three axes, of which the first may have one place only."""
 

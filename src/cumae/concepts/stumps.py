@@ -12,9 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, cells_of, distinct_points
-from cumae.concepts.validation import Floats, Integers, check_rows, check_table
+from cumae.concepts.validation import (
+    Floats,
+    Integers,
+    check_flag,
+    check_number,
+    check_rows,
+    check_table,
+    check_tables,
+)
 from cumae.errors import InvalidData
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source, integers, weighted_choice
@@ -40,24 +48,36 @@ class Stump(Hypothesis):
     cut: float | None
     above: bool = True
 
+    def __post_init__(self) -> None:
+        check_count(self.column, "column")
+        check_cut(self.cut, self.above)
+
     def predict(self, X: ArrayLike) -> Integers:
         table = check_table(X)
-        if table.shape[1] <= self.column:
+        if table.shape[1] <= self.column and len(table):
             raise InvalidData(
                 f"X has {table.shape[1]} columns, but the stump looks at column {self.column}; "
                 "give the columns it was chosen from."
             )
-        return above_cut(table[:, self.column], self.cut, self.above)
+        values = table[:, self.column] if len(table) else np.empty(0)
+        return above_cut(values, self.cut, self.above)
 
     def _fields(self) -> dict[str, Any]:
-        return {"column": self.column, "cut": plain(self.cut), "above": self.above}
+        return {"column": int(self.column), "cut": plain(self.cut), "above": bool(self.above)}
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Stump:
-        return cls(int(fields["column"]), cell(fields["cut"]), bool(fields["above"]))
+        return cls(fields["column"], cell(fields["cut"]), fields["above"])
 
     def __str__(self) -> str:
         return describe(f"column {self.column}", self.cut, self.above)
+
+
+def check_cut(cut: object, above: object) -> None:
+    """Refuse a cut that is no number, or a side that is none."""
+    if cut is not None:
+        check_number(cut, "cut")
+    check_flag(above, "above")
 
 
 def above_cut(values: Floats, cut: float | None, above: bool) -> Integers:
@@ -71,7 +91,7 @@ def describe(what: str, cut: float | None, above: bool) -> str:
     """Say in one line what a cut does."""
     if cut is None or cut == -math.inf:
         return f"label {int(above == (cut is not None))} everywhere"
-    return f"label 1 where {what} is {'at least' if above else 'below'} {plain(cut)!r}, else 0"
+    return f"label 1 where {what} is {'at least' if above else 'below'} {text(cut)}, else 0"
 
 
 @claim("CHOOSE", "STUMPS")
@@ -184,7 +204,10 @@ def stump_dimension(columns: int) -> int:
 
 
 def _table(X: ArrayLike) -> Floats:
-    table = check_table(X)
+    return _some_columns(check_table(X))
+
+
+def _some_columns(table: Floats) -> Floats:
     if table.shape[1] == 0:
         raise InvalidData("X has no columns; give at least one.")
     return table
@@ -194,11 +217,10 @@ def _columns(
     points: ArrayLike, X: ArrayLike, y: Integers, weights: NDArray[Any] | None = None
 ) -> list[Cells]:
     """Return the cells of each column."""
-    table = _table(X)
+    places, table = (_some_columns(part) for part in check_tables(points, X))
     check_rows(len(table), y)
-    if points is X:  # the same column twice, which is sorted only once
+    if places is table:  # the same column twice, which is sorted only once
         return [cells_of(column, column, y, weights) for column in table.T]
-    places = check_table(points, table.shape[1])
     return [cells_of(p, x, y, weights) for p, x in zip(places.T, table.T, strict=True)]
 
 

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
-from cumae.concepts.columns import Cells, cells_of, distinct_points
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.sums import draw_score
-from cumae.concepts.validation import Integers, check_column
+from cumae.concepts.validation import Integers, check_cell, check_column, check_flag
 from cumae.errors import InvalidParameter
 from cumae.privacy.validation import check_choice
 from cumae.randomness import Source, integers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Threshold(Hypothesis):
     """Labels 1 what is at least ``cut`` (or, if not ``above``, what is below it).
 
@@ -38,24 +38,28 @@ class Threshold(Hypothesis):
     cut: Any
     above: bool = True
 
+    def __post_init__(self) -> None:
+        check_cell(self.cut, "cut")
+        check_flag(self.above, "above")
+
     def predict(self, X: ArrayLike) -> Integers:
         column = check_column(X)
         if self.cut is None:
             return np.full(len(column), int(not self.above))
-        return np.asarray((column >= self.cut) == self.above, dtype=np.int64)
+        return np.asarray(at_least(column, self.cut) == self.above, dtype=np.int64)
 
     def _fields(self) -> dict[str, Any]:
-        return {"cut": plain(self.cut), "above": self.above}
+        return {"cut": plain(self.cut), "above": bool(self.above)}
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Threshold:
-        return cls(cell(fields["cut"]), bool(fields["above"]))
+        return cls(cell(fields["cut"]), fields["above"])
 
     def __str__(self) -> str:
         if self.cut is None:
             return f"label {int(not self.above)} everywhere"
         side = "from" if self.above else "below"
-        return f"label 1 {side} {plain(self.cut)!r}{' on' if self.above else ''}, else 0"
+        return f"label 1 {side} {text(self.cut)}{' on' if self.above else ''}, else 0"
 
 
 @claim("CHOOSE")

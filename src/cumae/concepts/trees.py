@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterable
@@ -15,10 +16,19 @@ from scipy.special import logsumexp
 
 from cumae.claims import claim
 from cumae.concepts import trees_kernel as kernel
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
+from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import distinct_points, middle
 from cumae.concepts.stumps import count_splits, stump_dimension
-from cumae.concepts.validation import Floats, Integers, check_labels, check_rows, check_table
+from cumae.concepts.validation import (
+    Floats,
+    Integers,
+    check_labels,
+    check_number,
+    check_rows,
+    check_table,
+    check_tables,
+    check_tuple,
+)
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.privacy.validation import check_count, check_epsilon
 from cumae.randomness import Source, source_for, weighted_choice
@@ -58,14 +68,31 @@ class Tree(Hypothesis):
     cuts: tuple[float, ...]
     labels: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        for name in ("columns", "cuts", "labels"):
+            check_tuple(getattr(self, name), name)
+        for column in self.columns:
+            check_count(column, "a column")
+        for cut in self.cuts:
+            check_number(cut, "a cut")
+        inner, leaves = len(self.columns), len(self.labels)
+        whole = len(self.cuts) == inner == leaves - 1 and leaves & inner == 0
+        if not whole or any(label not in (0, 1) for label in self.labels):
+            raise InvalidParameter(
+                f"{inner} columns, {len(self.cuts)} cuts and {leaves} labels are no tree; give "
+                "2^depth - 1 columns and cuts, and 2^depth labels, each 0 or 1."
+            )
+
     def predict(self, X: ArrayLike) -> Integers:
         table = check_table(X)
+        if len(table) == 0:
+            return np.zeros(0, dtype=np.int64)
         if max(self.columns, default=-1) >= table.shape[1]:
             raise InvalidData(
                 f"X has {table.shape[1]} columns, but the tree looks at column "
                 f"{max(self.columns)}; give the columns it was chosen from."
             )
-        columns, cuts = np.array(self.columns, dtype=np.int64), np.array(self.cuts)
+        columns, cuts = np.array(self.columns, dtype=np.int64), np.array(self.cuts, dtype=float)
         rows, node = np.arange(len(table)), np.zeros(len(table), dtype=np.int64)
         for _ in range(self.depth):
             node = 2 * node + 1 + (table[rows, columns[node]] >= cuts[node])
@@ -77,16 +104,19 @@ class Tree(Hypothesis):
         return len(self.labels).bit_length() - 1
 
     def _fields(self) -> dict[str, Any]:
-        cuts = [plain(cut) for cut in self.cuts]
-        return {"columns": list(self.columns), "cuts": cuts, "labels": list(self.labels)}
+        return {
+            "columns": [int(column) for column in self.columns],
+            "cuts": [plain(cut) for cut in self.cuts],
+            "labels": [int(label) for label in self.labels],
+        }
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Tree:
         columns, cuts, labels = fields["columns"], fields["cuts"], fields["labels"]
         return cls(
-            tuple(int(column) for column in columns),
+            tuple(columns),
             tuple(float(cell(cut)) for cut in cuts),
-            tuple(int(label) for label in labels),
+            tuple(labels),
         )
 
     def __str__(self) -> str:
@@ -96,7 +126,7 @@ class Tree(Hypothesis):
         if node >= len(self.columns):
             return [f" {self.labels[node - len(self.columns)]}"]
         lines = []
-        test = f"if column {self.columns[node]} >= {plain(self.cuts[node])!r}:"
+        test = f"if column {self.columns[node]} >= {text(self.cuts[node])}:"
         for head, child in ((test, 2 * node + 2), ("else:", 2 * node + 1)):
             body = self._lines(child)
             # A leaf follows on the same line; anything else goes below, one step to the right.
@@ -125,7 +155,7 @@ def cuts_of(points: ArrayLike, max_cuts: int | None = None) -> list[tuple[int, f
     if max_cuts is not None:
         check_count(max_cuts, "max_cuts", least=1)
     found = []
-    for number, column in enumerate(check_table(points).T):
+    for number, column in enumerate(check_table(points, name="points").T):
         values = distinct_points(column)
         cuts = middle(values[:-1], values[1:])
         if max_cuts is not None and len(cuts) > max_cuts:
@@ -157,7 +187,11 @@ class TreeCuts:
 
     def __init__(self, pairs: Iterable[tuple[int, float]], n_features: int) -> None:
         self.n_features = check_count(n_features, "n_features", least=1)
-        ordered = sorted({(int(column), float(value)) for column, value in pairs})
+        ordered = None
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            ordered = sorted({(int(column), float(value)) for column, value in pairs})
+        if ordered is None:
+            raise InvalidParameter("pairs are no pairs of numbers; give (column, value) of cuts.")
         self.column = np.array([column for column, _ in ordered], dtype=np.int64)
         self.value = np.array([value for _, value in ordered], dtype=np.float64)
         if np.any((self.column < 0) | (self.column >= n_features) | np.isnan(self.value)):
@@ -169,7 +203,7 @@ class TreeCuts:
     @classmethod
     def of(cls, points: ArrayLike, max_cuts: int | None = None) -> TreeCuts:
         """Take the cuts from public or sanitized points, as ``cuts_of`` does."""
-        table = check_table(points)
+        table = check_table(points, name="points")
         return cls(cuts_of(table, max_cuts), table.shape[1])
 
     def __len__(self) -> int:
@@ -181,7 +215,7 @@ class TreeCuts:
         return BinnedRows(self, kernel.codes_of(table, self.starts, self.value))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BinnedRows:
     """Rows of which only the number of cuts at or below each of their values is kept."""
 
@@ -190,6 +224,9 @@ class BinnedRows:
 
     def __len__(self) -> int:
         return int(self.codes.shape[1])
+
+    def __repr__(self) -> str:
+        return f"BinnedRows({len(self)} rows, {len(self.cuts)} cuts)"
 
     def take(self, rows: Any) -> BinnedRows:
         """Return some of the rows: a slice, a mask or row numbers."""
@@ -277,7 +314,7 @@ class Trees(ConceptClass):
         return self._count(len(self._cuts(points)))
 
     def n_dichotomies(self, X: ArrayLike) -> int:
-        rows = self._cuts(X).bin(X)
+        rows = self._bin(X)
         if self.depth == 1:
             return count_splits(rows.codes.T)
         count = self._count(len(rows.cuts))
@@ -376,7 +413,7 @@ class Trees(ConceptClass):
         return found
 
     def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Tree:
-        rows = self._cuts(X).bin(X)
+        rows = self._bin(X)
         check_rows(len(rows), y)
         gain = np.where(y == 1, weights, -weights)
         nodes = [rows.codes]
@@ -397,6 +434,11 @@ class Trees(ConceptClass):
     def _cuts(self, points: ArrayLike | TreeCuts) -> TreeCuts:
         return points if isinstance(points, TreeCuts) else TreeCuts.of(points, self.max_cuts)
 
+    def _bin(self, X: ArrayLike) -> BinnedRows:
+        """Compare rows with the cuts between them."""
+        table = check_table(X)
+        return self._cuts(table).bin(table)
+
     def _sums(
         self,
         points: ArrayLike | TreeCuts,
@@ -404,6 +446,8 @@ class Trees(ConceptClass):
         y: Integers,
         rate: Fraction | float,
     ) -> TreeSums:
+        if not isinstance(points, TreeCuts) and not isinstance(X, BinnedRows):
+            points, X = check_tables(points, X)
         cuts = self._cuts(points)
         if len(cuts) > LARGEST_CUTS and self.depth > 1:
             raise InvalidParameter(
