@@ -43,7 +43,8 @@ packages: $(READY)
 claims: $(READY)  ## Accept the claimed code as it stands: you have read its proofs again
 	$(BIN)/python tools/claims.py accept
 
-bench: $(READY)  ## Run all benchmarks
+bench: $(READY)  ## Run all benchmarks, and install the peers that they compare with
+	$(BIN)/pip install --quiet -r benchmarks/requirements.txt
 	for script in benchmarks/[!_]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
 format: $(READY)  ## Format the code and apply the safe fixes

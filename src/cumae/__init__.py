@@ -1,5 +1,8 @@
 """cumae: learning and predicting under differential privacy."""
 
+import importlib
+from typing import Any
+
 from cumae.errors import (
     BudgetExhausted,
     CumaeError,
@@ -12,14 +15,47 @@ from cumae.privacy import Budget, Guarantee
 
 __version__ = "0.1.0.dev0"
 
+_LEARNERS = (
+    "ActiveLearner",
+    "GenericLearner",
+    "IterLabelBoost",
+    "LabelBoost",
+    "OneVsRest",
+    "PrivateBooster",
+    "PrivateLearner",
+    "PrivateLogisticRegression",
+    "SemiPrivateLearner",
+)
+
+
+def __getattr__(name: str) -> Any:
+    # Learners are imported when asked for: scikit-learn and numba take seconds to load.
+    if name in _LEARNERS:
+        return getattr(importlib.import_module("cumae.learners"), name)
+    raise AttributeError(f"module 'cumae' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 __all__ = [
+    "ActiveLearner",
     "Budget",
     "BudgetExhausted",
     "CumaeError",
+    "GenericLearner",
     "Guarantee",
     "InvalidData",
     "InvalidParameter",
+    "IterLabelBoost",
+    "LabelBoost",
     "LiveState",
+    "OneVsRest",
+    "PrivateBooster",
+    "PrivateLearner",
+    "PrivateLogisticRegression",
+    "SemiPrivateLearner",
     "UnknownCost",
     "__version__",
 ]

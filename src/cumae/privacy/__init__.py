@@ -28,6 +28,7 @@ from cumae.privacy.transforms import (
     parallel,
     subsample,
 )
+from cumae.privacy.vectors import DiscreteGaussianVectors
 
 __all__ = [
     "REPLACE_ONE",
@@ -38,6 +39,7 @@ __all__ = [
     "Composed",
     "Cost",
     "DiscreteGaussian",
+    "DiscreteGaussianVectors",
     "Gaussian",
     "Guarantee",
     "Pure",

@@ -1,0 +1,312 @@
+"""Which rows to label, and a model from them: ActiveLearner."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cumae.claims import claim
+from cumae.concepts import Hypothesis
+from cumae.concepts.validation import Integers
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.learners.adapters import (
+    check_base,
+    copy_base,
+    fit_base,
+    pair_cost,
+    plan_base,
+    read_pair,
+    uses_unlabelled,
+)
+from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
+from cumae.learners.columns import Declared, length_of
+from cumae.learners.wrapping import Wrapper, take_rows
+from cumae.privacy import Approximate, Budget, Cost, subsample
+from cumae.privacy.validation import (
+    check_choice,
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_rate,
+)
+from cumae.randomness import Source, permutation, sample, source_for
+
+UP = 1.0 + 1e-12
+SLACK = 1.0 - 1e-9  # of what was asked, for rounding
+ALMOST_ONE = math.nextafter(1.0, 0.0)
+ASKED = (
+    "one row is replaced by any other, with the label that it would get, and the number of rows "
+    "is public"
+)
+
+
+@claim("ACTIVE")
+def smallest_labelled(pair: Approximate, rate: float) -> Approximate:
+    """Cost of a share q of the rows of which the smallest indices are labelled (Algorithm 6).
+
+    (e, d) becomes (ln u, q d (1 + x - u)) with x = exp(e), u = (1 + q (x^2 - 1)) / (1 + q (x - 1)).
+
+    Examples
+    --------
+    >>> from cumae.learners.active import smallest_labelled
+    >>> from cumae.privacy import Approximate, subsample
+    >>> round(smallest_labelled(Approximate(1.0, 0.0), 0.1).eps, 3)
+    0.335
+    >>> round(subsample(Approximate(1.0, 0.0), 0.1).pure, 3)  # the ordered sample
+    0.159
+    """
+    check_rate(rate)
+    if pair.eps > 300:  # the formula overflows; to save nothing is safe
+        return pair
+    x, risen = math.exp(pair.eps), math.expm1(pair.eps)
+    excess = rate * x * risen / (1.0 + rate * risen)  # u - 1, without cancellation
+    failure = rate * pair.failure * (x - excess) * UP
+    # ln u is at most e; rounding must not say otherwise.
+    return Approximate(min(pair.eps, math.log1p(excess) * UP), min(failure, ALMOST_ONE))
+
+
+@claim("ACTIVE")
+class ActiveLearner(Wrapper):
+    """Ask for the labels of a few random rows, and learn from them and others without labels.
+
+    The base runs on a random part of the rows, which makes it cheaper than it is by itself: a base
+    of epsilon 1 on a tenth of the rows costs 0.16. So the number of labels does not grow with the
+    privacy. That rests on nobody knowing which rows were asked for, except those who label;
+    ``transcript`` is for the case that it may get known.
+
+    Parameters
+    ----------
+    base
+        A learner with a guarantee. One that takes unlabelled rows gets those of the sample that
+        were not asked for.
+    epsilon, delta
+        Privacy parameters of the whole; the base may have larger ones.
+    n_labels
+        How many labels to ask for.
+    n_rows
+        Rows that the base gets; ``"auto"`` is as many as privacy allows.
+    variant
+        ``"ordered"`` labels the first rows of a sample in random order; ``"paper"`` those of the
+        smallest indices (Algorithm 6 of paper 1), which costs more.
+    transcript
+        Whether the promise covers the indices as well, if they are published with the model
+        (Definition 5.4); sampling saves nothing then.
+    classes, budget, random_state
+        As in :class:`~cumae.learners.PrivateLearner`; columns are declared in the base.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Thresholds
+    >>> from cumae.learners import GenericLearner
+    >>> from cumae.learners.active import ActiveLearner
+    >>> x = np.random.default_rng(0).random((20_000, 1))
+    >>> base = GenericLearner(Thresholds(), epsilon=2.0, columns=[(0, 1)])
+    >>> learner = ActiveLearner(base, epsilon=0.5, n_labels=300)
+    >>> asked = learner.select(x)
+    >>> len(asked)
+    300
+    >>> learner.fit(x, x[asked, 0] > 0.3).predict([[0.1], [0.5]])
+    array([0, 1])
+    >>> learner.guarantee_.epsilon <= 0.5
+    True
+    """
+
+    takes_unlabelled = True
+    transcript_private = False  # it chooses its rows: no base for another one
+
+    learner_: Learner
+
+    def __init__(
+        self,
+        base: Any,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        n_labels: int = 100,
+        *,
+        n_rows: int | str = "auto",
+        variant: str = "ordered",
+        transcript: bool = False,
+        classes: Any = (0, 1),
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.base = base
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_labels = n_labels
+        self.n_rows = n_rows
+        self.variant = variant
+        self.transcript = transcript
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    @property
+    def hypothesis_(self) -> Hypothesis:
+        """The published hypothesis, if the base publishes one."""
+        return self.learner_.hypothesis_  # type: ignore[no-any-return]
+
+    def _declared(self) -> Declared:
+        return check_base(self.base)._declared()
+
+    @property
+    def _hands_on_unlabelled(self) -> bool:
+        return True
+
+    def select(self, X: ArrayLike) -> Integers:
+        """Return the indices of the rows to label; they depend on the number of rows only.
+
+        Keep them to yourself and to those who label, unless ``transcript`` was asked for.
+        """
+        rows = length_of(X)
+        count = self._count(rows)
+        source = source_for(self.random_state)
+        drawn = sample(rows, count, source)
+        if self.variant == "paper":
+            ordered = np.sort(drawn)
+            rest = ordered[self.n_labels :]
+            drawn = np.concatenate([ordered[: self.n_labels], rest[permutation(len(rest), source)]])
+        self._drawn: tuple[int, Integers, Source] | None = (rows, drawn, source)
+        return np.array(drawn[: self.n_labels])
+
+    def fit(self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None = None) -> Self:
+        """Learn from the rows that were given to ``select``.
+
+        Parameters
+        ----------
+        X
+            The same rows again.
+        y
+            The labels that were asked for, in the order of the indices.
+        X_public
+            Public rows, for a base that uses them.
+        """
+        drawn = getattr(self, "_drawn", None)
+        if drawn is None:
+            raise InvalidData("no rows were selected; call select(X) first, and label those rows.")
+        rows, places, _ = drawn
+        labels = self._check_y(y, unlabelled=False)
+        if length_of(X) != rows or len(labels) != self.n_labels:
+            raise InvalidData(
+                f"X has {length_of(X)} rows and y has {len(labels)} labels; give the {rows} rows "
+                f"of select and one label for each of the {self.n_labels} indices that it returned."
+            )
+        names = np.empty(2, dtype=object)
+        names[:] = list(self.classes)
+        given = np.full(rows, UNLABELLED, dtype=object)
+        given[places[: self.n_labels]] = names[labels]
+        self._fit(X, given, X_public, None)
+        # Alone, the base would promise what holds for the sample only.
+        self.learner_.guarantee_ = self.guarantee_
+        return self
+
+    @claim("ACTIVE")
+    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+        base = check_base(self.base)
+        total = sizes.labelled + sizes.unlabelled
+        count = self._count(total)
+        # What the base plans depends on sizes and public rows, so that any rows will do here.
+        labels = np.repeat([0, UNLABELLED], [self.n_labels, count - self.n_labels])
+        stand_in = replace(rows, X=take_rows(rows.X, np.arange(count)), y=labels)
+        inner = plan_base(copy_base(base, None), stand_in)
+        cost = self._cost(inner.cost, read_pair(inner, base), count / total)
+        if cost.delta(self.epsilon) > self.delta:
+            raise InvalidParameter(
+                f"{count} of {total} rows cost epsilon={cost.epsilon(self.delta):.6g} at "
+                f"delta={self.delta!r}, more than epsilon={self.epsilon!r}; give fewer n_rows, or "
+                "the base less."
+            )
+        sampling = () if self.transcript else ("SUB",)
+        also = ", even if the indices asked for are published" if self.transcript else ""
+        secret = () if self.transcript else ("nobody but who labels learns which rows were asked",)
+        return Plan(
+            cost,
+            tuple(dict.fromkeys(("ACTIVE", *sampling, *inner.claims))),
+            protects=f"one row, labelled or not{also}",
+            relation=ASKED,
+            assumptions=(*inner.assumptions, *secret),
+            steps={"inner": inner},
+            void=inner.void,
+        )
+
+    @claim("ACTIVE")
+    def _cost(self, base: Cost, pair: Approximate, rate: float) -> Cost:
+        if self.transcript:
+            return base
+        if self.variant == "paper":
+            return pair_cost(smallest_labelled(pair, rate))
+        return subsample(base, rate)
+
+    def _count(self, rows: int) -> int:
+        """Return how many rows the base gets, from public sizes."""
+        base = check_base(self.base)
+        check_choice(self.variant, ("ordered", "paper"), "variant")
+        if self.transcript and not getattr(base, "transcript_private", True):
+            raise InvalidParameter(
+                f"transcript=True: {type(base).__name__} does not promise privacy once it is known "
+                "which rows were labelled; take a base that does, such as GenericLearner."
+            )
+        if isinstance(base, ActiveLearner):
+            raise InvalidParameter(
+                "base is an ActiveLearner, which selects by itself; give its base."
+            )
+        labels = check_count(self.n_labels, "n_labels", least=1)
+        if self.n_rows == "auto":
+            count = math.floor(self._rate(base) * rows)
+        else:
+            count = check_count(self.n_rows, "n_rows", least=1)
+        if not uses_unlabelled(base) and count >= labels:
+            count = labels  # it can use no others
+        if not labels <= count <= rows:
+            raise InvalidData(
+                f"n_labels={labels} of n_rows={count} of {rows} rows: privacy allows no more, or "
+                "there are no more. Ask for fewer labels, give the base a smaller epsilon, or more "
+                "rows."
+            )
+        return count
+
+    def _rate(self, base: Learner) -> float:
+        """Return the largest share of rows that keeps the promise, by the base's own parameters."""
+        epsilon, delta = check_epsilon(self.epsilon) * SLACK, check_delta(self.delta)
+        pair = Approximate(base.epsilon, base.delta)
+        if pair.eps <= epsilon and pair.failure <= delta:
+            return 1.0
+        if self.transcript:
+            return 0.0
+        x, u = math.exp(min(pair.eps, 300.0)), math.exp(min(epsilon, 300.0))
+        paper = self.variant == "paper"
+        by_epsilon = 1.0 if u >= x else (u - 1) / ((x - 1) * (x + 1 - u if paper else 1.0))
+        factor = pair.failure * (x if paper else 1.0)  # at least 1 + x - u, for any u
+        by_delta = delta / factor if factor > 0 else 1.0
+        return min(1.0, by_epsilon, by_delta * SLACK)
+
+    @claim("ACTIVE")
+    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+        del source  # the one that drew the sample goes on
+        drawn, self._drawn = self._drawn, None
+        if drawn is None:
+            raise AssertionError("fit checks that rows were selected")
+        _, places, source = drawn
+        if self.variant == "paper":  # the base may look at the order
+            asked = places[: self.n_labels][permutation(self.n_labels, source)]
+            places = np.concatenate([asked, places[self.n_labels :]])
+        seen = replace(rows, X=take_rows(rows.X, places), y=rows.y[places])
+        base = copy_base(self.base, None, source)
+        self.learner_ = fit_base(base, seen, plan.steps["inner"])
+        if self.transcript:
+            self.transcript_ = np.array(drawn[1][: self.n_labels])
+
+    def _labels(self, table: Any) -> Integers:
+        return np.asarray(self.learner_.predict(table), dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold; of the base what was fitted."""
+        stored = copy.copy(self)
+        stored.base = None
+        return super(ActiveLearner, stored).to_dict()

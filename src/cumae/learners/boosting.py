@@ -1,0 +1,312 @@
+"""The most accurate publishable model of a table: a private start, then boosted exact trees."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
+from cumae.concepts.trees import BinnedRows
+from cumae.concepts.validation import Floats, Integers
+from cumae.errors import InvalidParameter
+from cumae.learners.base import Learner, Plan, Rows, Sizes
+from cumae.learners.columns import Columns, Declared
+from cumae.learners.cuts import grid_points, quantile_cuts, with_ends
+from cumae.learners.exponential import PUBLIC_ROWS, check_concept
+from cumae.learners.logistic import PrivateLogisticRegression, numeric_columns
+from cumae.privacy import Budget, parallel
+from cumae.privacy.validation import check_choice, check_count
+from cumae.randomness import SYSTEM, Source, permutation
+from cumae.sanitizers import Quantiles
+
+CUTS = 7  # of a column
+MOST_ROUNDS = 20
+AFTER_START = 10  # rounds that follow a start
+CUT_ROWS = 0.1  # share of the rows that cuts are sanitized from
+START_ROWS = 0.8  # share of the other rows that the start learns from, if trees follow
+ENOUGH = 200_000  # rows times epsilon from which on trees add to a start
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Which rows do what, as places in a random order; made from public sizes alone."""
+
+    cuts: slice
+    start: slice
+    rounds: tuple[slice, ...]
+    points: int  # quantiles a column for the cuts, or 0
+    rate: float
+
+
+@claim("BOOST")
+class PrivateBooster(Learner):
+    """Exact trees boosted over disjoint blocks of rows, on top of a private start if one may.
+
+    Each round takes a block of rows that no other round sees, keeps each row with a chance that
+    grows with its loss so far, and draws one tree by the exponential mechanism with the full
+    budget. With a delta it starts from :class:`PrivateLogisticRegression`, and trees follow where
+    rows are many enough to add to it.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Privacy parameters. With ``delta=0`` it is pure, and there is no start.
+    n_rounds
+        Trees; ``"auto"`` goes by rows, budget and the number of candidates.
+    concept_class
+        What is drawn in each round; None means ``Trees(2)``, and ``Trees(3)`` for many rows.
+    start
+        None, ``"linear"``, ``"binned"``, or ``"auto"``: binned if a delta was given, else None.
+    learning_rate
+        What each tree adds to the log odds; ``"auto"``.
+    n_cuts
+        Cuts a column, at quantiles.
+    columns, classes, budget, random_state
+        As in :class:`~cumae.learners.PrivateLearner`. Without public rows, cuts are
+        sanitized from rows of their own, or spread evenly between bounds where rows are few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.learners import PrivateBooster
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 2))
+    >>> model = PrivateBooster(epsilon=1.0, columns=[(-1, 1), (-1, 1)])
+    >>> model.fit(X, (X[:, 0] > 0) != (X[:, 1] > 0)).predict([[0.9, 0.9], [-0.9, 0.9]])
+    array([0, 1])
+    >>> model.guarantee_.delta
+    0.0
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        n_rounds: int | str = "auto",
+        concept_class: ConceptClass | None = None,
+        start: str | None = "auto",
+        learning_rate: float | str = "auto",
+        *,
+        n_cuts: int | str = "auto",
+        columns: Declared = None,
+        classes: Any = (0, 1),
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_rounds = n_rounds
+        self.concept_class = concept_class
+        self.start = start
+        self.learning_rate = learning_rate
+        self.n_cuts = n_cuts
+        self.columns = columns
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+        start = self._start(SYSTEM)
+        blocks = self._blocks(sizes, start is not None)
+        costs, claims = [], ["BOOST", "PAR"]
+        if blocks.rounds:
+            costs.append(self._concept(sizes.labelled).choose_cost(self.epsilon))
+            claims.append("CHOOSE")
+        if blocks.points:
+            costs.append(self._quantiles(sizes.columns, blocks.points, SYSTEM).cost)
+            claims.append("QUANT")
+        if start is not None:
+            part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
+            inner = start._plan(part, rows)
+            costs.append(inner.cost)
+            claims += [claim for claim in inner.claims if claim not in claims]
+        return Plan(
+            parallel(*costs),
+            tuple(claims),
+            assumptions=PUBLIC_ROWS if rows.public is not None else (),
+            steps={"blocks": blocks},
+        )
+
+    def _concept(self, rows: int) -> ConceptClass:
+        if self.concept_class is not None:
+            return check_concept(self.concept_class)
+        return Trees(3 if rows * min(self.epsilon, 100.0) > 100_000 else 2)
+
+    def _start(self, source: Source) -> PrivateLogisticRegression | None:
+        kind = self.start
+        if kind is not None:
+            kind = check_choice(kind, ("auto", "linear", "binned"), "start")
+        if kind is None or (kind == "auto" and not self.delta > 0):
+            return None
+        return PrivateLogisticRegression(
+            self.epsilon,
+            self.delta,
+            bins=None if kind == "linear" else "auto",
+            columns=self.columns,
+            classes=self.classes,
+            random_state=source,
+        )
+
+    def _count(self) -> int:
+        return CUTS if self.n_cuts == "auto" else check_count(self.n_cuts, "n_cuts", least=1)
+
+    def _blocks(self, sizes: Sizes, started: bool) -> Blocks:
+        rows, epsilon = sizes.labelled, min(self.epsilon, 100.0)
+        # Trees are drawn among about so many: exact enough for a choice of sizes.
+        leaves = 4 if self.concept_class is None else 2 ** getattr(self.concept_class, "depth", 2)
+        candidates = (leaves - 1) * math.log(2 + CUTS * sizes.features / 2) + leaves * math.log(2)
+        rounds = self.n_rounds
+        if rounds == "auto":
+            most = MOST_ROUNDS
+            if started:
+                most = AFTER_START if rows * epsilon > ENOUGH else 0
+            rounds = min(most, round(rows * epsilon / (20 * candidates)))
+            if not started:  # an odd number of votes has no ties
+                rounds = max(rounds, 1) | 1
+        else:
+            rounds = check_count(rounds, "n_rounds", least=0 if started else 1)
+        points = 0 if sizes.public or not rounds else self._points(sizes, rows * CUT_ROWS)
+        first = int(rows * CUT_ROWS) if points else 0
+        second = first
+        if started:
+            second = rows if not rounds else first + int((rows - first) * START_ROWS)
+        ends = np.linspace(second, rows, int(rounds) + 1).astype(int).tolist()
+        rate: Any = self.learning_rate
+        if rate == "auto":
+            rate = 0.05 if started else max(0.2, min(0.5, 2.5 / rounds))
+        if not isinstance(rate, int | float) or not 0 < rate < math.inf:
+            raise InvalidParameter(f"learning_rate={rate!r}: give a number above 0, or 'auto'.")
+        return Blocks(
+            slice(0, first),
+            slice(first, second),
+            tuple(slice(low, high) for low, high in itertools.pairwise(ends)),
+            points,
+            float(rate),
+        )
+
+    def _points(self, sizes: Sizes, rows: float) -> int:
+        """Return how many sanitized quantiles a column are worth their rows; 0 if none are."""
+        columns = numeric_columns(sizes.columns)
+        if not columns:
+            return 0
+        for points in (15, 7, 3):
+            if points // 2 > self._count():
+                continue
+            draws = (points + 1).bit_length() - 1
+            error = 12 * draws * len(columns)  # over epsilon
+            if error < (0.1 if points > 3 else 0.3) * rows * min(self.epsilon, 100.0):
+                return points
+        return 3 if any(sizes.columns.bounds[place] is None for place in columns) else 0
+
+    def _quantiles(self, columns: Columns, points: int, source: Source) -> Quantiles:
+        bounds = [columns.bounds[place] for place in numeric_columns(columns)]
+        return Quantiles(self.epsilon, bounds, points, random_state=source)
+
+    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+        blocks: Blocks = plan.steps["blocks"]
+        # Who is in which block is drawn without a look at any row.
+        order = permutation(len(rows.y), source)
+        self.start_ = None
+        start = self._start(source)
+        if start is not None:
+            start._fit_rows(rows.take(order[blocks.start]), self.columns_, self.classes_)
+            self.start_ = start
+        self.learning_rate_ = blocks.rate
+        self.trees_: list[Hypothesis] = []
+        if not blocks.rounds:
+            return
+        cuts = self._cuts(rows, rows.X[order[blocks.cuts]], blocks, source)
+        concept = self._concept(len(rows.y))
+        for block in blocks.rounds:
+            places = order[block]
+            X, y = rows.X[places], rows.y[places]
+            scores = self._log_odds(X)
+            kept = keep(scores, y, source)
+            drawn = self._choose(concept, cuts, X[kept], y[kept], source)
+            self.trees_.append(drawn)
+
+    def _cuts(self, rows: Rows, block: Floats, blocks: Blocks, source: Source) -> TreeCuts:
+        columns, count = self.columns_, self._count()
+        if rows.public is not None:
+            return TreeCuts(quantile_cuts(rows.public, count), len(columns))
+        ends = [(0.0, 1.0) if b is None else b for b in columns.bounds]
+        points = grid_points(ends, count if not blocks.points else blocks.points - 1)
+        if blocks.points:
+            numeric = numeric_columns(columns)
+            quantiles = self._quantiles(columns, blocks.points, source)
+            points[:, numeric] = quantiles.sanitize(block[:, numeric])
+            points = with_ends(points, columns.bounds)
+        return TreeCuts.of(points)
+
+    def _choose(
+        self, concept: ConceptClass, cuts: TreeCuts, X: Floats, y: Integers, source: Source
+    ) -> Hypothesis:
+        points: Any = cuts
+        rows: BinnedRows | Floats = cuts.bin(X)
+        if not isinstance(concept, Trees):
+            points, rows = _points_of(cuts), X
+        return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return the log odds of the second class."""
+        check_is_fitted(self, "guarantee_")
+        return self._log_odds(self._encode(self.columns_, X))
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the chances of both classes: post-processing, free."""
+        chance = expit(self.decision_function(X))
+        return np.column_stack([1 - chance, chance])
+
+    def _log_odds(self, table: NDArray[Any]) -> Floats:
+        scores = np.zeros(len(table)) if self.start_ is None else self.start_._log_odds(table)
+        for tree in self.trees_:
+            scores = scores + self.learning_rate_ * (2 * tree.predict(table) - 1)
+        return scores
+
+    def _labels(self, table: NDArray[Any]) -> Integers:
+        return (self._log_odds(table) > 0).astype(np.int64)
+
+    def __str__(self) -> str:
+        if not hasattr(self, "trees_"):
+            return repr(self)
+        parts = [] if self.start_ is None else [str(self.start_)]
+        for number, tree in enumerate(self.trees_, start=1):
+            head = f"tree {number}: {self.learning_rate_:+g} to the log odds for 1, else minus that"
+            parts.append(f"{head}\n{_named(str(tree), self.columns_.titles)}")
+        return "\n".join(parts)
+
+
+@claim("BOOST")
+def keep(scores: Floats, y: Integers, source: Source) -> NDArray[np.bool_]:
+    """Keep each row by a coin of its own: always where it is labelled wrong, else by its loss."""
+    wrong = expit(np.where(y == 1, -scores, scores))  # weight of the row for the logistic loss
+    coins = source.words(len(y)).astype(np.float64) * 2.0**-64
+    return np.asarray(coins < 2 * wrong)
+
+
+def _size(part: slice) -> int:
+    return int(part.stop - part.start)
+
+
+def _points_of(cuts: TreeCuts) -> Floats:
+    """Return a table of points between which lie the cuts, for classes that want points."""
+    columns = []
+    for column in range(cuts.n_features):
+        values = cuts.value[cuts.starts[column] : cuts.starts[column + 1]]
+        columns.append(values if len(values) else np.zeros(1))
+    longest = max(len(values) for values in columns)
+    return np.array([np.resize(values, longest) for values in columns]).T
+
+
+def _named(text: str, names: list[str]) -> str:
+    for place in reversed(range(len(names))):
+        text = text.replace(f"column {place} ", f"{names[place]} ")
+    return text

@@ -1,0 +1,100 @@
+"""Points and cuts that define candidates, from what is public or paid for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.concepts import (
+    ConceptClass,
+    Halfspaces,
+    Points,
+    Projections,
+    Rectangles,
+    Thresholds,
+    TreeCuts,
+    Trees,
+    UnionOfIntervals,
+)
+from cumae.concepts.validation import Floats
+from cumae.learners.columns import Bounds
+
+LARGEST = float(np.finfo(np.float64).max)
+ONE_COLUMN = (Points, Thresholds, UnionOfIntervals)
+JOINT = (Halfspaces, Projections, Rectangles)  # candidates depend on columns together
+# Beyond so many points a draw takes minutes; public rows beyond it are left out, the last first.
+LARGEST_JOINT = {1: 10_000, 2: 2_000, 3: 100}
+
+
+def quantile_cuts(table: Floats, count: int) -> list[tuple[int, float]]:
+    """Return (column, value) of at most ``count`` cuts for each column, at quantiles of the rows.
+
+    A cut lies in the middle of a gap between neighbouring values. A column with no more gaps than
+    ``count`` has a cut in each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.learners.cuts import quantile_cuts
+    >>> quantile_cuts(np.array([[0.0, 5], [1, 5], [1, 5], [7, 6]]), 1)
+    [(0, 0.5), (1, 5.5)]
+    """
+    found = []
+    for number, column in enumerate(table.T):
+        ordered = np.sort(column)
+        values = np.unique(ordered)
+        gaps = np.arange(1, len(values))  # gap i lies below values[i]
+        if len(gaps) > count:
+            ranks = np.arange(1, count + 1) * len(ordered) // (count + 1)
+            gaps = np.unique(np.maximum(np.searchsorted(values, ordered[ranks]), 1))
+        finite = np.clip(values, -LARGEST, LARGEST)
+        low, high = finite[gaps - 1] / 2, finite[gaps] / 2  # halves, whose difference is a float
+        found += [(number, float(cut)) for cut in 2 * low + (high - low)]
+    return found
+
+
+def grid_points(bounds: Sequence[Bounds], count: int) -> Floats:
+    """Return ``count`` + 1 evenly spread values of each column: so many cuts lie between them."""
+    columns = []
+    for low, high, *step in bounds:
+        values = np.linspace(low, high, count + 1)
+        if step:
+            values = low + np.rint((values - low) / step[0]) * step[0]
+        columns.append(values)
+    return np.array(columns).T.reshape(count + 1, len(bounds))
+
+
+def with_ends(points: Floats, bounds: Sequence[Bounds | None]) -> Floats:
+    """Add the declared ends of each column, so that a cut can also part off a rare value."""
+    ends = np.array([points[0], points[-1]]) if len(points) else np.zeros((2, len(bounds)))
+    for column, declared in enumerate(bounds):
+        if declared is not None:
+            ends[:, column] = declared[:2]
+    return np.vstack([points, ends])
+
+
+def joined(concept_class: ConceptClass, points: Floats) -> Floats:
+    """Return all combinations of the columns' values for classes that look at columns together."""
+    if not isinstance(concept_class, JOINT) or points.shape[1] == 1:
+        return points
+    width = points.shape[1]
+    most = LARGEST_JOINT.get(width, 100)
+    each = max(2, int(most ** (1 / width)))
+    chosen = [
+        column[np.linspace(0, len(column) - 1, min(each, len(column))).astype(int)]
+        for column in (np.unique(column) for column in points.T)
+    ]
+    return np.array(list(itertools.product(*chosen)))
+
+
+def public_points(concept_class: ConceptClass, public: NDArray[Any], count: int) -> Any:
+    """Return what public rows give to ``choose`` as points: cuts for trees, else the rows."""
+    if isinstance(concept_class, Trees):
+        return TreeCuts(quantile_cuts(public, count), public.shape[1])
+    if isinstance(concept_class, JOINT):
+        return public[: LARGEST_JOINT.get(public.shape[1], 100)]
+    return public

@@ -1,0 +1,175 @@
+"""The finite-class learner, and what it shares with all that publish one hypothesis."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Trees
+from cumae.concepts.validation import Integers
+from cumae.errors import InvalidParameter
+from cumae.learners.base import Learner, Plan, Rows, Sizes
+from cumae.learners.columns import Columns, Declared, cells_of_columns, width_of
+from cumae.learners.cuts import ONE_COLUMN, grid_points, joined, public_points
+from cumae.privacy import Budget
+from cumae.privacy.validation import check_count
+from cumae.randomness import Source
+
+ONE = 63  # cuts of a single column
+SEVERAL = 7  # of each of several
+FEW, FEW_LABELS = 3, 2_000  # the same for fewer labels times epsilon than that
+
+
+def check_concept(concept: object) -> ConceptClass:
+    """Refuse what is no concept class."""
+    if not isinstance(concept, ConceptClass):
+        raise InvalidParameter(
+            f"concept_class is a {type(concept).__name__}; give one of cumae.concepts, such as "
+            "Trees(2)."
+        )
+    return concept
+
+
+class ConceptLearner(Learner):
+    """A learner that publishes one hypothesis of a concept class, ``hypothesis_``."""
+
+    concept_class: ConceptClass | None
+    n_points: int | str
+    hypothesis_: Hypothesis
+
+    @property
+    def _concept(self) -> ConceptClass:
+        return Trees(2) if self.concept_class is None else check_concept(self.concept_class)
+
+    def _count(self, features: int, labelled: int) -> int:
+        if self.n_points == "auto":
+            if features == 1:
+                return ONE
+            return FEW if labelled * self.epsilon < FEW_LABELS else SEVERAL
+        return check_count(self.n_points, "n_points", least=1)
+
+    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
+        # A class that only compares takes one column of anything: text, dates, long integers.
+        if self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1:
+            return cells_of_columns(X)[0]
+        return columns.encode(X)
+
+    def _labels(self, table: NDArray[Any]) -> Integers:
+        return self.hypothesis_.predict(table)
+
+    def __str__(self) -> str:
+        fitted = hasattr(self, "hypothesis_")
+        return str(self.hypothesis_) if fitted else repr(self)
+
+
+@claim("KLNRS")
+class PrivateLearner(ConceptLearner):
+    """Draw one hypothesis by the exponential mechanism: pure privacy, all rows labelled.
+
+    Candidates are those that public rows define, or an even grid within declared bounds. With
+    probability 1 - beta it makes at most (2 / epsilon) (ln candidates + ln 1/beta) more errors on
+    the rows than the best candidate (:meth:`excess_errors`).
+
+    Parameters
+    ----------
+    concept_class
+        From ``cumae.concepts``; None means ``Trees(2)``.
+    epsilon
+        Privacy parameter.
+    n_points
+        Cuts for a column, at public quantiles or evenly between bounds; ``"auto"`` takes 63 for a
+        single column, and 7 for each of several, or 3 if labels are few.
+    columns
+        Declared bounds and categories, see :class:`~cumae.learners.Columns`.
+    classes
+        The two labels, the second being what hypotheses call 1.
+    budget
+        A :class:`~cumae.Budget` to pay from.
+    random_state
+        None in production; a seed or a source voids the guarantee.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Thresholds
+    >>> from cumae.learners import PrivateLearner
+    >>> age = np.arange(1000) % 100
+    >>> learner = PrivateLearner(Thresholds(), epsilon=1.0, columns=[(0, 100)])
+    >>> learner.fit(age.reshape(-1, 1), age >= 65).predict([[20], [90]])
+    array([0, 1])
+    >>> learner.guarantee_.epsilon, learner.guarantee_.delta
+    (1.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        concept_class: ConceptClass | None = None,
+        epsilon: float = 1.0,
+        *,
+        n_points: int | str = "auto",
+        columns: Declared = None,
+        classes: Any = (0, 1),
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.concept_class = concept_class
+        self.epsilon = epsilon
+        self.n_points = n_points
+        self.columns = columns
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+        concept, count = self._concept, self._count(sizes.features, sizes.labelled)
+        if isinstance(concept, FiniteClass):
+            points: Any = rows.X[:0]
+        elif rows.public is not None:
+            points = public_points(concept, rows.public, count)
+        else:
+            points = joined(concept, grid_points(sizes.columns.need_bounds(), count))
+        return Plan(
+            concept.choose_cost(self.epsilon),
+            ("KLNRS", "CHOOSE"),
+            protects="one labelled training row",
+            assumptions=PUBLIC_ROWS if rows.public is not None else (),
+            steps={"points": points},
+        )
+
+    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+        points = plan.steps["points"]
+        self.n_candidates_ = self._concept.n_candidates(points)
+        self.hypothesis_ = self._concept.choose(
+            points, rows.X, rows.y, self.epsilon, random_state=source
+        )
+
+    def excess_errors(self, beta: float = 0.05) -> float:
+        """Bound the errors beyond those of the best candidate, with probability 1 - beta."""
+        check_is_fitted(self, "n_candidates_")
+        return excess_errors(self.n_candidates_, self.epsilon, beta)
+
+
+PUBLIC_ROWS = ("the public rows may be known to anyone",)
+
+
+def excess_errors(candidates: int, epsilon: float, beta: float) -> float:
+    """Bound the exponential mechanism's errors beyond the best candidate's, but for beta.
+
+    Examples
+    --------
+    >>> from cumae.learners.exponential import excess_errors
+    >>> round(excess_errors(1000, 1.0, 0.05), 1)
+    19.8
+    """
+    if not 0 < beta < 1:
+        raise InvalidParameter(f"beta={beta!r} is not between 0 and 1.")
+    # A candidate that makes x more errors than the best is exp(-epsilon x / 2) times as likely.
+    bits = candidates.bit_length() - 1023  # long integers have no float
+    shift = max(0, bits)
+    log = float(np.log(float(candidates >> shift))) + shift * float(np.log(2.0))
+    return float(2 * (log - np.log(beta)) / epsilon) if epsilon > 0 else math.inf

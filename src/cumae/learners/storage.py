@@ -1,0 +1,90 @@
+"""Fitted learners as JSON, and back."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+
+from cumae import concepts, sanitizers
+from cumae.concepts import ConceptClass, Hypothesis
+from cumae.errors import InvalidParameter
+from cumae.learners.columns import Columns
+from cumae.learners.features import FeatureMap
+from cumae.privacy import Guarantee
+from cumae.sanitizers import Sanitizer
+
+TAG = "$"  # marks a dict that stands for something that JSON does not have
+KINDS: dict[str, Any] = {
+    "guarantee": Guarantee,
+    "hypothesis": Hypothesis,
+    "columns": Columns,
+    "features": FeatureMap,
+}
+
+
+def to_plain(value: Any) -> Any:  # noqa: PLR0911, C901 - one line a kind of value
+    """Return plain values that JSON can hold for anything that a learner is made of."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {TAG: "float", "value": repr(value)}
+    if isinstance(value, list):
+        return [to_plain(item) for item in value]
+    if isinstance(value, tuple):
+        return {TAG: "tuple", "items": [to_plain(item) for item in value]}
+    if isinstance(value, dict):
+        return {TAG: "dict", "items": [[to_plain(k), to_plain(v)] for k, v in value.items()]}
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if isinstance(value, np.ndarray):
+        items = [to_plain(item) for item in value.ravel().tolist()]
+        return {TAG: "array", "type": value.dtype.str, "shape": list(value.shape), "items": items}
+    for name, kind in KINDS.items():
+        if isinstance(value, kind):
+            return {TAG: name, "value": value.to_dict()}
+    if isinstance(value, ConceptClass | Sanitizer):
+        fields = {name: to_plain(getattr(value, name)) for name in _parameters(type(value))}
+        name = "concept" if isinstance(value, ConceptClass) else "sanitizer"
+        return {TAG: name, "kind": type(value).__name__, "fields": fields}
+    if hasattr(value, "to_dict") and hasattr(value, "classes_"):
+        return {TAG: "learner", "value": value.to_dict()}
+    raise InvalidParameter(f"a {type(value).__name__} cannot be stored; keep it yourself.")
+
+
+def from_plain(plain: Any, learners: dict[str, Any]) -> Any:  # noqa: PLR0911, C901
+    """Rebuild what ``to_plain`` was given; ``learners`` are the known classes of learners."""
+    if isinstance(plain, list):
+        return [from_plain(item, learners) for item in plain]
+    if not isinstance(plain, dict):
+        return plain
+    tag = plain[TAG]
+    if tag == "float":
+        return float(plain["value"])
+    if tag in ("tuple", "array"):
+        items = [from_plain(item, learners) for item in plain["items"]]
+        if tag == "tuple":
+            return tuple(items)
+        return np.array(items, dtype=plain["type"]).reshape(plain["shape"])
+    if tag == "dict":
+        return {from_plain(k, learners): from_plain(v, learners) for k, v in plain["items"]}
+    if tag in KINDS:
+        return KINDS[tag].from_dict(plain["value"])
+    if tag in ("concept", "sanitizer"):
+        package, base = (concepts, ConceptClass) if tag == "concept" else (sanitizers, Sanitizer)
+        kind = getattr(package, plain["kind"], None)
+        if not (isinstance(kind, type) and issubclass(kind, base)):
+            raise InvalidParameter(
+                f"a stored {tag} is of an unknown kind; give what to_dict wrote."
+            )
+        fields = {name: from_plain(value, learners) for name, value in plain["fields"].items()}
+        return kind(**fields)
+    if tag == "learner":
+        return learners[plain["value"]["kind"]].from_dict(plain["value"])
+    raise InvalidParameter(f"tag {tag!r} is unknown; give what to_dict returned.")
+
+
+def _parameters(kind: Any) -> list[str]:
+    return [name for name in inspect.signature(kind).parameters if name != "random_state"]

@@ -1,0 +1,73 @@
+"""Integer vectors with discrete Gaussian noise in each place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cumae.claims import claim
+from cumae.errors import InvalidParameter
+from cumae.privacy.cost import UP, Cost, Gaussian
+from cumae.privacy.loss import Floats
+from cumae.privacy.validation import check_count, check_epsilon
+
+FAR_OUT = 12.0  # standard deviations beyond which the two laws of the proof are not compared
+
+
+@claim("VECTOR")
+@dataclass(frozen=True)
+class DiscreteGaussianVectors(Cost):
+    """Releases of integer vectors, each place with discrete Gaussian noise of its own.
+
+    Parameters
+    ----------
+    mu
+        Root of the sum, over releases, of (Euclidean length that one row moves / scale)^2.
+    places
+        Number of places of all releases together.
+    scale
+        The smallest of their scales, at least 1.
+
+    Notes
+    -----
+    Up to a factor exp(eta), eta = places (2 + 12^2) / (8 scale^2), and a chance tau, the noise is
+    real Gaussian noise rounded to integers: delta(e) <= exp(eta) G(e - 2 eta) + tau (1 + exp(e)),
+    G being the curve of real noise.
+
+    Examples
+    --------
+    >>> from cumae.privacy import DiscreteGaussianVectors, Gaussian
+    >>> cost = DiscreteGaussianVectors(mu=0.2, places=1000, scale=1e6)
+    >>> round(cost.epsilon(1e-6), 4) == round(Gaussian(1.0, 0.2).epsilon(1e-6), 4)
+    True
+    """
+
+    mu: float
+    places: int
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.mu, "mu")
+        check_count(self.places, "places", least=1)
+        if not check_epsilon(self.scale, "scale") >= 1:
+            raise InvalidParameter(f"scale={self.scale!r} is below 1; count in smaller units.")
+
+    def _curve(self, epsilon: Floats) -> Floats:
+        eta = self.places * (2 + FAR_OUT**2) / (8 * self.scale**2) * UP
+        within = FAR_OUT - 1 / (2 * self.scale)
+        tau = 2 * self.places * math.exp(-(within**2) / 2) * UP
+        near = np.maximum(epsilon - 2 * eta, 0.0) * (1.0 - 1e-15)
+        real = Gaussian(1.0, self.mu).deltas(near)
+        with np.errstate(over="ignore"):
+            curve = math.exp(min(eta, 700.0)) * real * UP + tau * (1 + np.exp(epsilon)) * UP
+        return np.where(epsilon >= 2 * eta, curve, 1.0)
+
+    @property
+    def zcdp(self) -> tuple[float, float] | None:
+        return (self.mu**2 / 2 * UP, 0.0)
+
+    @property
+    def infinite(self) -> bool:
+        return Gaussian(1.0, self.mu).infinite
