@@ -18,13 +18,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from cumae.concepts import ConceptClass, FiniteClass, Intervals, Threshold, Thresholds, Trees
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import GenericLearner, Learner, PrivateLearner, SemiPrivateLearner
-from cumae.learners import label_boost as module
+from cumae.learners import label_schedules as module
 from cumae.learners.adapters import Adapter
 from cumae.learners.base import Plan, Rows, Sizes
 from cumae.learners.columns import Columns
-from cumae.learners.label_boost import (
-    IterLabelBoost,
-    LabelBoost,
+from cumae.learners.label_boost import IterLabelBoost, LabelBoost
+from cumae.learners.label_schedules import (
     Round,
     Schedule,
     paper_labels,

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
 from cumae.concepts.validation import Floats, Integers
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Learner, Plan, Rows, Sizes
+from cumae.learners.base import Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared
 from cumae.learners.cuts import grid_points, quantile_cuts, with_ends
 from cumae.learners.exponential import PUBLIC_ROWS, check_concept
 from cumae.learners.logistic import PrivateLogisticRegression, numeric_columns
+from cumae.learners.scored import ScoredLearner
 from cumae.privacy import Budget, parallel
 from cumae.privacy.validation import check_choice, check_count
 from cumae.randomness import SYSTEM, Source, permutation
@@ -47,7 +47,7 @@ class Blocks:
 
 
 @claim("BOOST")
-class PrivateBooster(Learner):
+class PrivateBooster(ScoredLearner):
     """Exact trees boosted over disjoint blocks of rows, on top of a private start if one may.
 
     Each round takes a block of rows that no other round sees, keeps each row with a chance that
@@ -255,24 +255,11 @@ class PrivateBooster(Learner):
             points, rows = _points_of(cuts), X
         return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
 
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the log odds of the second class."""
-        check_is_fitted(self, "guarantee_")
-        return self._log_odds(self._encode(self.columns_, X))
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return the chances of both classes: post-processing, free."""
-        chance = expit(self.decision_function(X))
-        return np.column_stack([1 - chance, chance])
-
     def _log_odds(self, table: NDArray[Any]) -> Floats:
         scores = np.zeros(len(table)) if self.start_ is None else self.start_._log_odds(table)
         for tree in self.trees_:
             scores = scores + self.learning_rate_ * (2 * tree.predict(table) - 1)
         return scores
-
-    def _labels(self, table: NDArray[Any]) -> Integers:
-        return (self._log_odds(table) > 0).astype(np.int64)
 
     def __str__(self) -> str:
         if not hasattr(self, "trees_"):

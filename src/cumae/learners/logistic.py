@@ -8,19 +8,19 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import norm
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts.validation import Floats, Integers
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Learner, Plan, Rows, Sizes
+from cumae.learners.base import Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared
 from cumae.learners.cuts import grid_points
 from cumae.learners.exponential import PUBLIC_ROWS
 from cumae.learners.features import FeatureMap
+from cumae.learners.scored import ScoredLearner
 from cumae.privacy import ZCDP, Budget, Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.privacy.validation import check_count
 from cumae.randomness import SYSTEM, Source, discrete_gaussian, source_for
@@ -89,7 +89,7 @@ def _integers(scaled: Floats) -> Integers:
 
 
 @claim("LOGREG")
-class PrivateLogisticRegression(Learner):
+class PrivateLogisticRegression(ScoredLearner):
     """Logistic regression on numbers within declared bounds, or on bins as an additive model.
 
     The gradient of the log loss, summed over rows shortened to a fixed length, is released with
@@ -268,16 +268,6 @@ class PrivateLogisticRegression(Learner):
         ranks = np.arange(1, points + 1) / (points + 1)
         return reference, float(norm.ppf(ranks).std())
 
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the log odds of the second class."""
-        check_is_fitted(self, "guarantee_")
-        return self._log_odds(self._encode(self.columns_, X))
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Return the chances of both classes: post-processing, free."""
-        chance = expit(self.decision_function(X))
-        return np.column_stack([1 - chance, chance])
-
     def __str__(self) -> str:
         if not hasattr(self, "coef_"):
             return repr(self)
@@ -285,9 +275,6 @@ class PrivateLogisticRegression(Learner):
 
     def _log_odds(self, table: NDArray[Any]) -> Floats:
         return np.asarray(self.features_.rows(table) @ self.coef_, dtype=np.float64)
-
-    def _labels(self, table: NDArray[Any]) -> Integers:
-        return (self._log_odds(table) > 0).astype(np.int64)
 
 
 class _Curvature:

@@ -1,0 +1,35 @@
+"""Learners that score rows by log odds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.concepts.validation import Floats, Integers
+from cumae.learners.base import Learner
+
+
+class ScoredLearner(Learner):
+    """A learner whose labels follow from log odds, which it shows: post-processing, free."""
+
+    @abstractmethod
+    def _log_odds(self, table: NDArray[Any]) -> Floats:
+        """Return the log odds of the second class, for encoded rows."""
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return the log odds of the second class."""
+        check_is_fitted(self, "guarantee_")
+        return self._log_odds(self._encode(self.columns_, X))
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the chances of both classes."""
+        chance = expit(self.decision_function(X))
+        return np.column_stack([1 - chance, chance])
+
+    def _labels(self, table: NDArray[Any]) -> Integers:
+        return (self._log_odds(table) > 0).astype(np.int64)
