@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from cumae.claims import claim
 from cumae.concepts import Hypothesis
 from cumae.concepts.validation import Integers
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.adapters import (
     check_base,
     copy_base,
@@ -21,6 +21,7 @@ from cumae.learners.adapters import (
     pair_cost,
     plan_base,
     read_pair,
+    restate,
     uses_unlabelled,
 )
 from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
@@ -68,6 +69,23 @@ def smallest_labelled(pair: Approximate, rate: float) -> Approximate:
     failure = rate * pair.failure * (x - excess) * UP
     # ln u is at most e; rounding must not say otherwise.
     return Approximate(min(pair.eps, math.log1p(excess) * UP), min(failure, ALMOST_ONE))
+
+
+class Drawn:
+    """Rows that were selected and not learnt from yet; a copy could be learnt from twice."""
+
+    def __init__(
+        self, rows: int, places: Integers, source: Source, settings: tuple[Any, ...]
+    ) -> None:
+        self.rows, self.places, self.source, self.settings = rows, places, source, settings
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise LiveState(
+            "an ActiveLearner cannot be copied or pickled between select and fit: each copy would "
+            "learn from the same sample, at the price of one; fit it first."
+        )
+
+    __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
 
 
 @claim("ACTIVE")
@@ -172,7 +190,7 @@ class ActiveLearner(Wrapper):
             ordered = np.sort(drawn)
             rest = ordered[self.n_labels :]
             drawn = np.concatenate([ordered[: self.n_labels], rest[permutation(len(rest), source)]])
-        self._drawn: tuple[int, Integers, Source] | None = (rows, drawn, source)
+        self._drawn: Drawn | None = Drawn(rows, drawn, source, self._settings(rows))
         return np.array(drawn[: self.n_labels])
 
     def fit(self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None = None) -> Self:
@@ -190,7 +208,12 @@ class ActiveLearner(Wrapper):
         drawn = getattr(self, "_drawn", None)
         if drawn is None:
             raise InvalidData("no rows were selected; call select(X) first, and label those rows.")
-        rows, places, _ = drawn
+        rows, places = drawn.rows, drawn.places
+        if drawn.settings != self._settings(rows):
+            raise InvalidParameter(
+                "parameters changed between select and fit, so that the sample is not what its "
+                "cost would be computed for; call select(X) again."
+            )
         labels = self._check_y(y, unlabelled=False)
         if length_of(X) != rows or len(labels) != self.n_labels:
             raise InvalidData(
@@ -203,7 +226,7 @@ class ActiveLearner(Wrapper):
         given[places[: self.n_labels]] = names[labels]
         self._fit(X, given, X_public, None)
         # Alone, the base would promise what holds for the sample only.
-        self.learner_.guarantee_ = self.guarantee_
+        restate(self.learner_, self.guarantee_)
         return self
 
     @claim("ACTIVE")
@@ -232,7 +255,7 @@ class ActiveLearner(Wrapper):
             relation=ASKED,
             assumptions=(*inner.assumptions, *secret),
             steps={"inner": inner},
-            void=inner.void,
+            void=inner.void or (self._drawn is not None and self._drawn.source.deterministic),
         )
 
     @claim("ACTIVE")
@@ -242,6 +265,10 @@ class ActiveLearner(Wrapper):
         if self.variant == "paper":
             return pair_cost(smallest_labelled(pair, rate))
         return subsample(base, rate)
+
+    def _settings(self, rows: int) -> tuple[Any, ...]:
+        """Return what a sample depends on."""
+        return (self._count(rows), self.n_labels, self.variant, self.transcript)
 
     def _count(self, rows: int) -> int:
         """Return how many rows the base gets, from public sizes."""
@@ -292,7 +319,7 @@ class ActiveLearner(Wrapper):
         drawn, self._drawn = self._drawn, None
         if drawn is None:
             raise AssertionError("fit checks that rows were selected")
-        _, places, source = drawn
+        places, source = drawn.places, drawn.source
         if self.variant == "paper":  # the base may look at the order
             asked = places[: self.n_labels][permutation(self.n_labels, source)]
             places = np.concatenate([asked, places[self.n_labels :]])
@@ -300,7 +327,7 @@ class ActiveLearner(Wrapper):
         base = copy_base(self.base, None, source)
         self.learner_ = fit_base(base, seen, plan.steps["inner"])
         if self.transcript:
-            self.transcript_ = np.array(drawn[1][: self.n_labels])
+            self.transcript_ = np.array(drawn.places[: self.n_labels])
 
     def _labels(self, table: Any) -> Integers:
         return np.asarray(self.learner_.predict(table), dtype=np.int64)

@@ -15,7 +15,7 @@ from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared, length_of
 from cumae.learners.wrapping import Wrapper
-from cumae.privacy import REPLACE_ONE, Approximate, Budget, Cost, Pure
+from cumae.privacy import REPLACE_ONE, Approximate, Budget, Cost, Guarantee, Pure
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source, integers
 
@@ -83,14 +83,16 @@ class Adapter(Learner):
             raise InvalidParameter(
                 "estimator has no fit, predict or get_params; give a classifier, not its class."
             )
-        for name in ("epsilon", "delta"):
-            stated = getattr(estimator, name, None)
-            if stated is not None and stated != getattr(self, name):
+        inside = estimator.get_params(deep=True)  # also of the steps of a pipeline
+        for path, stated in inside.items():
+            name = path.rpartition("__")[2]
+            if name in ("epsilon", "delta") and stated not in (None, getattr(self, name)):
                 raise InvalidParameter(
-                    f"{name}={getattr(self, name)!r}, but the estimator has {stated!r}; give the "
-                    "same number to both."
+                    f"{name}={getattr(self, name)!r}, but the estimator has {path}={stated!r}; "
+                    "give the same number to both."
                 )
-        if self.random_state is None and getattr(estimator, "random_state", None) is not None:
+        seeds = [inside[path] for path in inside if path.rpartition("__")[2] == "random_state"]
+        if self.random_state is None and any(seed is not None for seed in seeds):
             raise InvalidParameter(
                 "the estimator has a random_state of its own, which voids its promise; leave it "
                 "out."
@@ -194,6 +196,15 @@ def fit_base(base: Learner, rows: Rows, plan: Plan) -> Learner:
         raise AssertionError("the base costs more than it planned")
     base.set_params(random_state=None)
     return base
+
+
+def restate(learner: Learner, guarantee: Guarantee) -> None:
+    """Let a learner, and all learners inside of it, promise what holds for the whole only."""
+    learner.guarantee_ = guarantee
+    for value in vars(learner).values():
+        for inner in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
+                restate(inner, guarantee)
 
 
 @claim("ITER", "ACTIVE")

@@ -137,19 +137,23 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         guarantee = self._guarantee(plan, source)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
+        self._forget()
         self.columns_ = columns
         self.n_features_in_ = width_of(X)
         names = names_of(X)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
         self.classes_ = np.array(self.classes)
         if self.classes_.tolist() != list(self.classes):  # of several types
             self.classes_ = np.array([*self.classes, None], dtype=object)[:-1]
         self._learn(rows, plan, source)
         self.guarantee_ = guarantee
         return self
+
+    def _forget(self) -> None:
+        """Drop an earlier fit: one that is broken off must leave nothing under its guarantee."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def _guarantee(self, plan: Plan, source: Source) -> Guarantee:
         """Return what a plan promises; it must be within what was asked for."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from cumae.claims import claim
@@ -18,9 +18,9 @@ from cumae.concepts.validation import Floats, Integers
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared
-from cumae.learners.cuts import grid_points, quantile_cuts, with_ends
+from cumae.learners.cuts import check_finite, grid_points, quantile_cuts, with_ends
 from cumae.learners.exponential import PUBLIC_ROWS, check_concept
-from cumae.learners.logistic import PrivateLogisticRegression, numeric_columns
+from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
 from cumae.privacy import Budget, parallel
 from cumae.privacy.validation import check_choice, check_count
@@ -135,6 +135,11 @@ class PrivateBooster(ScoredLearner):
             steps={"blocks": blocks},
         )
 
+    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
+        table = columns.encode(X)
+        check_finite(self._concept(0), table)
+        return table
+
     def _concept(self, rows: int) -> ConceptClass:
         if self.concept_class is not None:
             return check_concept(self.concept_class)
@@ -194,7 +199,7 @@ class PrivateBooster(ScoredLearner):
 
     def _points(self, sizes: Sizes, rows: float) -> int:
         """Return how many sanitized quantiles a column are worth their rows; 0 if none are."""
-        columns = numeric_columns(sizes.columns)
+        columns = sizes.columns.numeric
         if not columns:
             return 0
         for points in (15, 7, 3):
@@ -207,7 +212,7 @@ class PrivateBooster(ScoredLearner):
         return 3 if any(sizes.columns.bounds[place] is None for place in columns) else 0
 
     def _quantiles(self, columns: Columns, points: int, source: Source) -> Quantiles:
-        bounds = [columns.bounds[place] for place in numeric_columns(columns)]
+        bounds = [columns.bounds[place] for place in columns.numeric]
         return Quantiles(self.epsilon, bounds, points, random_state=source)
 
     def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
@@ -240,7 +245,7 @@ class PrivateBooster(ScoredLearner):
         ends = [(0.0, 1.0) if b is None else b for b in columns.bounds]
         points = grid_points(ends, count if not blocks.points else blocks.points - 1)
         if blocks.points:
-            numeric = numeric_columns(columns)
+            numeric = columns.numeric
             quantiles = self._quantiles(columns, blocks.points, source)
             points[:, numeric] = quantiles.sanitize(block[:, numeric])
             points = with_ends(points, columns.bounds)

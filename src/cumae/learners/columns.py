@@ -117,6 +117,15 @@ class Columns:
         """Names as a sentence shows them, which numbers alone could not."""
         return self.names if self.given is not None else [f"column {name}" for name in self.names]
 
+    @property
+    def numeric(self) -> list[int]:
+        """Places of the encoded columns that can have more than two values."""
+        return [
+            place
+            for place, declared in enumerate(self.bounds)
+            if declared is None or len(declared) == 2 or declared[1] - declared[0] > declared[2]
+        ]
+
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""
         for column in self.columns:
@@ -134,7 +143,10 @@ class Columns:
         return {
             "names": self.given,
             "columns": [
-                {"bounds": column.bounds, "categories": column.categories}
+                {
+                    "bounds": None if column.bounds is None else list(column.bounds),
+                    "categories": None if column.categories is None else list(column.categories),
+                }
                 for column in self.columns
             ],
         }
@@ -191,21 +203,26 @@ def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
 
 
 def _cells(series: Any) -> NDArray[Any]:
-    values = np.asarray(series)
-    if values.dtype.kind == "O":  # pandas' own mark of a missing cell cannot be compared
-        values = series.to_numpy(dtype=object, na_value=np.nan)
-    return values
+    # Of types of its own pandas makes floats as soon as one cell is missing: keep each cell.
+    if not isinstance(series.dtype, np.dtype) or series.dtype.kind == "O":
+        return np.asarray(series.to_numpy(dtype=object, na_value=np.nan))
+    return np.asarray(series)
+
+
+def stacked(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows of both; where types differ each cell keeps its own."""
+    if first.dtype != second.dtype:
+        first, second = first.astype(object), second.astype(object)
+    return np.concatenate([first, second])
 
 
 def _array(X: ArrayLike) -> NDArray[Any]:
     if isinstance(X, np.ndarray):
         return X
     array = None
-    # A list may mix numbers and text: then each cell keeps its type.
+    # Numpy would give a list one type, so that one cell could change how all others are read.
     with contextlib.suppress(ValueError):
-        array = np.asarray(X)
-        if array.dtype.kind in "US":
-            array = np.asarray(X, dtype=object)
+        array = np.asarray(X, dtype=None if hasattr(X, "__array__") else object)
     if array is None or array.ndim == 0:
         raise InvalidData("X is no regular table; give rows of the same length.")
     return array
@@ -215,7 +232,7 @@ def _encode(column: Column, key: str, values: NDArray[Any]) -> Floats:
     if column.categories is not None:
         text = values.astype(object)
         shown = column.categories[1:] if len(column.categories) == 2 else column.categories
-        marks = [np.asarray(text == category, dtype=bool) for category in shown]
+        marks = [_equal(text, category) for category in shown]
         return np.column_stack(marks).astype(np.float64)
     if values.dtype.kind == "c":
         raise InvalidData(f"Complex data not supported: column {column.name}; give real numbers.")
@@ -228,7 +245,7 @@ def _encode(column: Column, key: str, values: NDArray[Any]) -> Floats:
         )
     numbers = None
     with contextlib.suppress(TypeError, ValueError, OverflowError):  # their text carries values
-        numbers = values.astype(np.float64).reshape(-1, 1)
+        numbers = values.astype(np.float64).reshape(-1, 1)  # cell by cell, if they are objects
     if numbers is None:
         raise InvalidData(f"column {column.name} holds something that is no number.")
     missing = np.flatnonzero(np.isnan(numbers))
@@ -238,6 +255,17 @@ def _encode(column: Column, key: str, values: NDArray[Any]) -> Floats:
             "drop it."
         )
     return numbers
+
+
+def _equal(cells: NDArray[Any], category: Any) -> NDArray[np.bool_]:
+    """Tell which cells are the category, each for itself; what cannot be compared is not."""
+    with contextlib.suppress(TypeError, ValueError):
+        return np.asarray(cells == category, dtype=bool)
+    marks = np.zeros(len(cells), dtype=bool)
+    for place, cell in enumerate(cells):
+        with contextlib.suppress(TypeError, ValueError):
+            marks[place] = bool(cell == category)
+    return marks
 
 
 def _by_position(

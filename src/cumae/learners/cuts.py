@@ -21,6 +21,7 @@ from cumae.concepts import (
     UnionOfIntervals,
 )
 from cumae.concepts.validation import Floats
+from cumae.errors import InvalidData
 from cumae.learners.columns import Bounds
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -89,6 +90,21 @@ def joined(concept_class: ConceptClass, points: Floats) -> Floats:
         for column in (np.unique(column) for column in points.T)
     ]
     return np.array(list(itertools.product(*chosen)))
+
+
+def check_finite(concept_class: ConceptClass, table: NDArray[Any]) -> None:
+    """Refuse infinite cells for classes that cannot take them, while the owner is looking.
+
+    Later, in a draw from some of the rows, a refusal would tell whether a row is among them.
+    """
+    if isinstance(concept_class, Halfspaces) and table.dtype.kind == "f":
+        wrong = np.argwhere(~np.isfinite(table))
+        if len(wrong):
+            row, column = wrong[0][0], wrong[0][-1]
+            raise InvalidData(
+                f"X is infinite in row {row}, column {column}, which halfspaces cannot take; "
+                "replace it by a bound."
+            )
 
 
 def public_points(concept_class: ConceptClass, public: NDArray[Any], count: int) -> Any:

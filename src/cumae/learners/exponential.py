@@ -15,7 +15,7 @@ from cumae.concepts.validation import Integers
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared, cells_of_columns, width_of
-from cumae.learners.cuts import ONE_COLUMN, grid_points, joined, public_points
+from cumae.learners.cuts import ONE_COLUMN, check_finite, grid_points, joined, public_points
 from cumae.privacy import Budget
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source
@@ -57,7 +57,9 @@ class ConceptLearner(Learner):
         # A class that only compares takes one column of anything: text, dates, long integers.
         if self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1:
             return cells_of_columns(X)[0]
-        return columns.encode(X)
+        table = columns.encode(X)
+        check_finite(self._concept, table)
+        return table
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from cumae.concepts.validation import Floats
-from cumae.learners.columns import Bounds
+from cumae.learners.columns import Bounds, Columns
 from cumae.learners.cuts import quantile_cuts
 
 LARGEST = 1e150  # its square is a float
@@ -67,20 +67,22 @@ class FeatureMap:
     def of(
         cls,
         reference: Floats,
-        bounds: Sequence[Bounds | None],
+        columns: Columns,
         bins: int = 0,
         weight: float = 1.0,
         spread: float = 1.0,
     ) -> FeatureMap:
         """Scale columns, and cut them into at most so many bins, by a reference table.
 
-        ``bounds`` tell which columns are indicators: these keep their scale and have no bins.
+        ``columns`` tell which ones are indicators, which keep their scale, and which can have more
+        than two values: only these get bins.
         ``spread`` is what part of the true standard deviation the reference shows.
         """
+        bounds = columns.bounds
         cuts: list[list[float]] = [[] for _ in bounds]
         if bins > 1:
-            for column, cut in quantile_cuts(reference, bins - 1):
-                cuts[column].append(cut)
+            for place, cut in quantile_cuts(reference[:, columns.numeric], bins - 1):
+                cuts[columns.numeric[place]].append(cut)
         features = [
             _feature(column, declared, cut if len(cut) > 1 else [], weight, spread)
             for column, declared, cut in zip(reference.T, bounds, cuts, strict=True)

@@ -89,6 +89,7 @@ class GenericLearner(ConceptLearner):
                 cost,
                 ("GENERIC", "CHOOSE"),
                 protects="one labelled training row",
+                relation=ROLES_PUBLIC,
                 assumptions=PUBLIC_ROWS,
                 steps={"count": count},
             )

@@ -28,11 +28,12 @@ from cumae.learners.adapters import (
     pair_cost,
     plan_base,
     read_pair,
+    restate,
     uses_unlabelled,
 )
 from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Plan, Rows, Sizes
-from cumae.learners.columns import Declared, cells_of_columns, length_of, width_of
-from cumae.learners.cuts import ONE_COLUMN
+from cumae.learners.columns import Columns, Declared, cells_of_columns, length_of, width_of
+from cumae.learners.cuts import ONE_COLUMN, check_finite
 from cumae.learners.label_schedules import (
     Round,
     Schedule,
@@ -89,19 +90,23 @@ class _Boosting(Wrapper):
             raise InvalidParameter("columns are declared here and in the base; do it once.")
         return declared if self.columns is None else self.columns
 
-    def _table(self, X: Any) -> NDArray[Any]:
+    def _table(self, columns: Columns, X: Any) -> NDArray[Any]:
         # As learners do: a class that only compares takes one column of anything.
         plain = self._declared() is None and isinstance(self.concept_class, ONE_COLUMN)
         if plain and width_of(X) == 1:
             return cells_of_columns(X)[0]
-        return self.columns_.encode(X)
+        return columns.encode(X)
 
     def _fit(
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
+        # All rows are read once before anything is spent: a refusal later would tell who was drawn.
+        table = self._table(Columns.of(X, self._declared()), X)
+        if isinstance(self.concept_class, ConceptClass):
+            check_finite(self.concept_class, table)
         super()._fit(X, y, X_public, y_public)
         # Alone, the base would promise what holds for relabelled rows only.
-        self.learner_.guarantee_ = self.guarantee_
+        restate(self.learner_, self.guarantee_)
         return self
 
     @claim("ITER")
@@ -152,7 +157,7 @@ class _Boosting(Wrapper):
     @claim("ITER")
     def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
         schedule: Schedule = plan.steps["schedule"]
-        table = self._table(rows.X)
+        table = self._table(self.columns_, rows.X)
         has_label = rows.y != UNLABELLED
         known, free = np.flatnonzero(has_label), np.flatnonzero(~has_label)
         known = known[sample(len(known), schedule.labelled, source)]

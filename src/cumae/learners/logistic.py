@@ -46,6 +46,7 @@ class Schedule:
     points_epsilon: float
     noise: float  # scale of the integers' noise in a step
     moments_noise: float | None  # the same for the moments, if they are released
+    width: int  # largest number of features
     places: int  # of all vectors that are released, at most
 
 
@@ -195,12 +196,13 @@ class PrivateLogisticRegression(ScoredLearner):
             _quantile_epsilon(rho * SANITIZED, points, sizes) if points else 0.0,
             noise=_noise(left / steps),
             moments_noise=_noise(rho * moments * (1 - 1e-9)) if moments else None,
+            width=width,
             places=places,
         )
 
     def _points(self, sizes: Sizes, rho: float) -> int:
         """Return how many quantiles a column are worth their budget; 0 if none are."""
-        columns = numeric_columns(sizes.columns)
+        columns = sizes.columns.numeric
         if not columns:
             return 0
         for points in (15, 7, 3):
@@ -215,7 +217,7 @@ class PrivateLogisticRegression(ScoredLearner):
         if self.bins is None:
             return 0, 0.0
         if self.bins == "auto":
-            weight = min(1.0, strength / 8000)
+            weight = min(1.0, strength / 16_000)
             return (16, weight) if weight > 0.2 else (0, 0.0)
         return check_count(self.bins, "bins", least=2), 1.0
 
@@ -232,10 +234,10 @@ class PrivateLogisticRegression(ScoredLearner):
             reference, spread = rows.public, 1.0
         else:
             reference, spread = self._reference(rows.X, schedule, source)
-        features = FeatureMap.of(
-            reference, self.columns_.bounds, schedule.bins, schedule.weight, spread
-        )
+        features = FeatureMap.of(reference, self.columns_, schedule.bins, schedule.weight, spread)
         Z = features.clipped(rows.X)
+        if Z.shape[1] > schedule.width:
+            raise AssertionError("there are more features than the cost was computed for")
         public = None if rows.public is None else features.clipped(rows.public).astype(np.float64)
         moments = features.moments * len(Z)
         if schedule.moments_noise is not None:
@@ -263,7 +265,7 @@ class PrivateLogisticRegression(ScoredLearner):
                 reference[:, place] = share
         if not schedule.points:
             return reference, 1.0
-        numeric = numeric_columns(self.columns_)
+        numeric = self.columns_.numeric
         reference[:, numeric] = _quantiles(self.columns_, schedule, source).sanitize(X[:, numeric])
         ranks = np.arange(1, points + 1) / (points + 1)
         return reference, float(norm.ppf(ranks).std())
@@ -362,7 +364,7 @@ def gaussian_rho(epsilon: float, delta: float, places: int) -> float:
 
 def _width(sizes: Sizes, bins: int) -> int:
     """Return the largest number of features that there can be."""
-    return 1 + sizes.features + len(numeric_columns(sizes.columns)) * bins
+    return 1 + sizes.features + len(sizes.columns.numeric) * bins
 
 
 def _noise(rho: float) -> float:
@@ -372,19 +374,10 @@ def _noise(rho: float) -> float:
 
 def _moments_pay(sizes: Sizes, strength: float, bins: int, weight: float) -> bool:
     """Tell whether the noise of the moments, over all directions, leaves the matrix in shape."""
-    numeric = len(numeric_columns(sizes.columns))
+    numeric = len(sizes.columns.numeric)
     square = 1 + numeric * (1 + weight**2) + len(sizes.columns.columns) - numeric
     width = _width(sizes, bins)
     return strength * math.sqrt(MOMENTS) > 15 * square * math.sqrt(width)
-
-
-def numeric_columns(columns: Columns) -> list[int]:
-    """Return the encoded columns that can have more than two values."""
-    return [
-        place
-        for place, declared in enumerate(columns.bounds)
-        if declared is None or len(declared) == 2 or declared[1] - declared[0] > declared[2]
-    ]
 
 
 def _levels(points: int) -> int:
@@ -395,10 +388,10 @@ def _quantile_epsilon(rho: float, points: int, sizes: Sizes) -> float:
     """Return the epsilon with which these quantiles cost at most rho."""
     if rho == math.inf:
         return math.inf
-    draws = _levels(points) * len(numeric_columns(sizes.columns))
+    draws = _levels(points) * len(sizes.columns.numeric)
     return math.sqrt(8 * rho * draws) * (1 - 1e-9)
 
 
 def _quantiles(columns: Columns, schedule: Schedule, source: Source) -> Quantiles:
-    bounds = [columns.bounds[place] for place in numeric_columns(columns)]
+    bounds = [columns.bounds[place] for place in columns.numeric]
     return Quantiles(schedule.points_epsilon, bounds, schedule.points, random_state=source)

@@ -13,7 +13,7 @@ from cumae.claims import claim
 from cumae.concepts.validation import Integers, check_labels, check_rows
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Rows
-from cumae.learners.columns import cells_of_columns, length_of, width_of
+from cumae.learners.columns import cells_of_columns, length_of, stacked, width_of
 from cumae.learners.wrapping import Reduction, take_rows
 from cumae.privacy import Budget
 from cumae.privacy.validation import check_count
@@ -93,7 +93,7 @@ def _stacked(X: Any, dummies: Any) -> Any:
             f"dummies have {width_of(dummies)} columns, but X has {width_of(X)}; give the same."
         )
     pairs = zip(cells_of_columns(X), cells_of_columns(dummies), strict=True)
-    return _table([np.concatenate(pair) for pair in pairs], X)
+    return _table([stacked(*pair) for pair in pairs], X)
 
 
 def _table(columns: list[NDArray[Any]], like: Any) -> Any:

@@ -11,7 +11,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.errors import InvalidData
 from cumae.learners.base import UNLABELLED, Plan, Rows, Sizes
-from cumae.learners.columns import Declared
+from cumae.learners.columns import Declared, stacked
 from cumae.learners.cuts import public_points
 from cumae.learners.exponential import PUBLIC_ROWS, ConceptLearner
 from cumae.privacy import Budget
@@ -121,7 +121,7 @@ class SemiPrivateLearner(ConceptLearner):
         X, y = rows.X, rows.y
         if rows.public is not None and rows.public_y is not None:
             known = rows.public_y != UNLABELLED
-            X = np.concatenate([X, rows.public[known]])
+            X = stacked(X, rows.public[known])
             y = np.concatenate([y, rows.public_y[known]])
         self.n_candidates_ = concept.n_candidates(points)
         self.hypothesis_ = concept.choose(points, X, y, self.epsilon, random_state=source)

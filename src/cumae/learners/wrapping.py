@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from cumae.claims import claim
 from cumae.concepts.validation import Integers, check_rows
-from cumae.errors import InvalidParameter, UnknownCost
+from cumae.errors import CumaeError, InvalidData, InvalidParameter, UnknownCost
 from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, length_of, names_of, width_of
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
@@ -161,6 +161,7 @@ class Reduction(Wrapper):
         source = source_for(self.random_state)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=plan.steps["delta"], what=type(self).__name__)
+        self._forget()
         self._learn(rows, plan, source)
         self.columns_, self.n_features_in_ = columns, width_of(X)
         names = names_of(X)
@@ -192,7 +193,7 @@ class Reduction(Wrapper):
         for run in self._runs(rows, source):
             base = self._copy(source)
             public = [part for part in (run.public, run.public_y) if part is not None]
-            base.fit(run.X, run.y, *public)
+            _fit_quietly(base, run.X, run.y, *public)
             self._promise(base, plan)
             copies.append(base)
         fitted = self._publish(copies, source)
@@ -236,6 +237,22 @@ class Reduction(Wrapper):
         stored = copy.copy(self)
         setattr(stored, self.wraps, None)
         return stored
+
+
+def _fit_quietly(base: Any, *rows: Any) -> None:
+    """Fit; what another library says when it fails may hold values of the rows, and is dropped."""
+    failed = False
+    try:
+        base.fit(*rows)
+    except CumaeError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever another library raises
+        failed = True
+    if failed:
+        raise InvalidData(
+            f"{_kind(base)} could not be fitted to these rows; try it by itself on rows that are "
+            "not private."
+        )
 
 
 def _kind(base: object) -> str:
