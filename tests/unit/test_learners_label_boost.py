@@ -620,7 +620,7 @@ def test_an_adapter_as_base() -> None:
 @pytest.mark.parametrize(
     ("estimator", "epsilon", "message"),
     [
-        (NoisyMean(0.5, (0.0, 1.0)), 1.0, "but the estimator has 0.5"),
+        (NoisyMean(0.5, (0.0, 1.0)), 1.0, "but the estimator has epsilon=0.5"),
         (NoisyMean(1.0, (0.0, 1.0), random_state=1), 1.0, "voids its promise"),
         (NoisyMean(1.0), 1.0, "says that it leaks"),
         (NoisyMean, 1.0, "not its class"),

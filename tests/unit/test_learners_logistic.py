@@ -199,7 +199,7 @@ def test_extreme_values_neither_warn_nor_break_anything(value: float, bins: int 
 
 def test_features_are_bounded_whatever_a_row_holds() -> None:
     reference = np.array([[-1.7e308, 1.0], [1.7e308, 1.0 + 1e-16], [0.0, 1.0]])
-    features = FeatureMap.of(reference, [None, None], bins=2)
+    features = FeatureMap.of(reference, Columns(None, None, 2), bins=2)
     rows = np.array([[math.inf, -math.inf], [-1.7e308, 1.7e308], [0.0, 5e-324]])
     assert np.all(np.isfinite(features.rows(rows)))
     lengths = np.linalg.norm(features.clipped(rows), axis=1)
