@@ -15,7 +15,12 @@ from sklearn.base import clone
 
 from cumae.concepts import Thresholds
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners import GenericLearner, PrivateLearner, SemiPrivateLearner
+from cumae.learners import (
+    GenericLearner,
+    PrivateLearner,
+    PrivateLogisticRegression,
+    SemiPrivateLearner,
+)
 from cumae.learners.active import ActiveLearner, smallest_labelled
 from cumae.learners.base import Plan, Rows
 from cumae.learners.label_boost import LabelBoost
@@ -348,3 +353,19 @@ def test_refusals_after_it() -> None:
     dear.select(X)
     with pytest.raises(InvalidParameter, match="2000 of 2000 rows cost epsilon=2"):
         dear.fit(X, np.zeros(10))
+
+
+@pytest.mark.claim("ACTIVE")
+def test_a_transcript_at_the_price_of_the_base() -> None:
+    X = np.linspace(0, 1, 2000).reshape(-1, 1)
+    base = GenericLearner(Thresholds(), epsilon=0.5, columns=[(0, 1)])
+    learner = ActiveLearner(base, 0.5, 0.0, 300, transcript=True)
+    asked = learner.select(X)
+    learner.fit(X, (X[asked, 0] > 0.5).astype(int))
+    assert learner.guarantee_.epsilon == 0.5
+
+
+def test_a_base_with_a_delta_asks_for_one() -> None:
+    base = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 1)])
+    with pytest.raises(InvalidParameter, match="give a delta"):
+        ActiveLearner(base, 1.0).select(np.zeros((1000, 1)))

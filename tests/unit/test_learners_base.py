@@ -83,7 +83,7 @@ LEARNERS: dict[str, Fit] = {
     "booster": boosted(0.0),
     "booster with a start": boosted(1e-6),
 }
-OUTPUT = {"hypothesis_", "n_candidates_", "coef_", "features_", "trees_", "start_"}
+OUTPUT = {"hypothesis_", "n_candidates_", "weights_", "features_", "trees_", "start_"}
 
 
 @pytest.fixture(params=LEARNERS)
@@ -115,7 +115,7 @@ def test_neighbours_with_equal_coins_differ_in_the_private_output_only(fit: Fit)
         assert one.guarantee_ == other.guarantee_
         moved |= names
     if isinstance(one, PrivateLogisticRegression):
-        assert "coef_" in moved  # the test can see something
+        assert "weights_" in moved  # the test can see something
 
 
 def parts(value: Any, seen: set[int]) -> Iterator[Any]:
@@ -509,3 +509,56 @@ def test_costs_add_up_on_one_budget() -> None:
     assert len(budget.entries) == 2
     total = compose([Stumps().choose_cost(1.0)])
     assert total.epsilon(0) == budget.entries[0].epsilon
+
+
+def small_table(rows: int = 3000) -> tuple[Any, Any]:
+    generator = np.random.default_rng(5)
+    X = generator.uniform(0, 1, (rows, 2))
+    return X, (X[:, 0] + X[:, 1] > 1).astype(int)
+
+
+@pytest.mark.parametrize("learner", [PrivateBooster, PrivateLogisticRegression])
+def test_a_handful_of_public_rows_is_not_used(learner: Any) -> None:
+    X, y = small_table()
+    model = learner(1.0, 1e-6, columns=[(0, 1), (0, 1)]).fit(X, y, X[:3])
+    assert model.guarantee_.assumptions == ()
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("epsilon", [600.0, 1000.0, 1e6])
+def test_huge_epsilons_are_no_crash(epsilon: float) -> None:
+    X, y = small_table(500)
+    for learner in (PrivateBooster, PrivateLogisticRegression):
+        model = learner(epsilon, 1e-6, columns=[(0, 1), (0, 1)]).fit(X, y)
+        assert model.guarantee_.epsilon <= epsilon
+
+
+def test_coefficients_are_those_of_the_line() -> None:
+    X, y = small_table()
+    model = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 1), (0, 1)]).fit(X, y)
+    assert model.coef_.shape == (1, 2)
+    line = X @ model.coef_[0] + model.intercept_[0]
+    assert np.allclose(line, model.decision_function(X), atol=1e-4)
+
+
+def test_rules_are_printed_with_the_names_of_columns() -> None:
+    X, y = small_table()
+    frame = pd.DataFrame(X, columns=["age", "weight"])
+    learner = PrivateLearner(epsilon=5.0, columns={"age": (0, 1), "weight": (0, 1)}).fit(frame, y)
+    assert "column" not in str(learner)
+    assert "age >=" in str(learner) or "weight >=" in str(learner)
+
+
+def test_errors_in_public_rows_say_so() -> None:
+    X, y = small_table(200)
+    public = X.copy()
+    public[4, 1] = np.nan
+    with pytest.raises(InvalidData, match=r"X_public: .*row 4, column 1"):
+        PrivateBooster(1.0, 1e-6).fit(X, y, public)
+
+
+@pytest.mark.parametrize("columns", [5, "age", {1.5: (0, 1)}])
+def test_declarations_of_the_wrong_kind(columns: Any) -> None:
+    X, y = small_table(200)
+    with pytest.raises(InvalidParameter, match="columns"):
+        PrivateBooster(1.0, columns=columns).fit(X, y)

@@ -213,7 +213,7 @@ def test_columns_of_two_declared_values_have_no_bins() -> None:
     X = np.tile(np.arange(40.0), 100).reshape(-1, 1)
     model = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 5, 5)], bins=16)
     model.fit(X, X[:, 0] > 20, X[:40])
-    assert len(model.coef_) == 2
+    assert len(model.weights_) == 2
 
 
 @pytest.mark.claim("REDUCE")

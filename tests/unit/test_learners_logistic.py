@@ -192,8 +192,8 @@ def test_extreme_values_neither_warn_nor_break_anything(value: float, bins: int 
     usual[:2] = rows[:2]
     for X_private, X_public in ((rows, None), (rows, usual), (usual, rows)):
         learner = PrivateLogisticRegression(1.0, 1e-6, bins=bins).fit(X_private, Y[:300], X_public)
-        assert np.all(np.isfinite(learner.coef_))
-        assert np.abs(learner.coef_).max() < 1e3
+        assert np.all(np.isfinite(learner.weights_))
+        assert np.abs(learner.weights_).max() < 1e3
         assert np.all(np.isfinite(learner.predict_proba(rows)))
 
 

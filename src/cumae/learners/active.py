@@ -16,6 +16,7 @@ from cumae.concepts.validation import Integers
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.adapters import (
     check_base,
+    check_outer_delta,
     copy_base,
     fit_base,
     pair_cost,
@@ -283,6 +284,7 @@ class ActiveLearner(Wrapper):
             raise InvalidParameter(
                 "base is an ActiveLearner, which selects by itself; give its base."
             )
+        check_outer_delta(base, self.delta)
         labels = check_count(self.n_labels, "n_labels", least=1)
         if self.n_rows == "auto":
             count = math.floor(self._rate(base) * rows)
@@ -302,7 +304,7 @@ class ActiveLearner(Wrapper):
         """Return the largest share of rows that keeps the promise, by the base's own parameters."""
         epsilon, delta = check_epsilon(self.epsilon) * SLACK, check_delta(self.delta)
         pair = Approximate(base.epsilon, base.delta)
-        if pair.eps <= epsilon and pair.failure <= delta:
+        if pair.eps <= self.epsilon and pair.failure <= delta:
             return 1.0
         if self.transcript:
             return 0.0
@@ -328,6 +330,9 @@ class ActiveLearner(Wrapper):
         self.learner_ = fit_base(base, seen, plan.steps["inner"])
         if self.transcript:
             self.transcript_ = np.array(drawn.places[: self.n_labels])
+
+    def __str__(self) -> str:
+        return str(self.learner_) if hasattr(self, "learner_") else repr(self)
 
     def _labels(self, table: Any) -> Integers:
         return np.asarray(self.learner_.predict(table), dtype=np.int64)

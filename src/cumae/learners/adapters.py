@@ -154,6 +154,14 @@ def check_base(base: Any) -> Learner:
     return base
 
 
+def check_outer_delta(base: Learner, delta: float) -> None:
+    """Refuse a base with a delta inside of a learner that has none."""
+    if base.delta > 0 and delta == 0:
+        raise InvalidParameter(
+            f"delta=0, but the base needs delta={base.delta!r}; give a delta here as well."
+        )
+
+
 def uses_unlabelled(base: Learner) -> bool:
     """Tell whether rows without a label are of use to a base."""
     return base._hands_on_unlabelled if isinstance(base, Wrapper) else base.takes_unlabelled

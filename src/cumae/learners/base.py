@@ -89,6 +89,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     """
 
     takes_unlabelled: ClassVar[bool] = False  # whether -1 marks rows without a label
+    least_public: ClassVar[int] = 1  # fewer public rows are as good as none
 
     epsilon: float
     delta: float = 0.0
@@ -282,8 +283,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     ) -> Rows:
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
-        given = X_public is not None and length_of(X_public) > 0
-        public = self._encode(columns, X_public) if given else None  # type: ignore[arg-type]
+        public = None
+        if X_public is not None and length_of(X_public) >= self.least_public:
+            try:
+                public = self._encode(columns, X_public)
+            except InvalidData as error:
+                raise InvalidData(f"X_public: {error}") from None
         public_y = None
         if y_public is not None:
             public_y = self._check_y(y_public, unlabelled=True)
@@ -333,7 +338,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         if len(wrong):
             raise InvalidData(
                 f"y has a label in row {int(wrong[0])} that is none of classes={tuple(classes)!r}; "
-                "declare the classes, which are never read from the rows."
+                "declare the classes, which are never read from the rows. A missing label is none "
+                "of them, text is not a number, and -1 is for learners that take rows without one."
             )
         return labels
 

@@ -20,7 +20,7 @@ from cumae.learners.base import Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared
 from cumae.learners.cuts import check_finite, grid_points, quantile_cuts, with_ends
 from cumae.learners.exponential import PUBLIC_ROWS, check_concept
-from cumae.learners.logistic import PrivateLogisticRegression
+from cumae.learners.logistic import LEAST_PUBLIC, PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
 from cumae.privacy import Budget, parallel
 from cumae.privacy.validation import check_choice, check_count
@@ -85,6 +85,8 @@ class PrivateBooster(ScoredLearner):
     >>> model.guarantee_.delta
     0.0
     """
+
+    least_public = LEAST_PUBLIC
 
     def __init__(
         self,
@@ -272,7 +274,7 @@ class PrivateBooster(ScoredLearner):
         parts = [] if self.start_ is None else [str(self.start_)]
         for number, tree in enumerate(self.trees_, start=1):
             head = f"tree {number}: {self.learning_rate_:+g} to the log odds for 1, else minus that"
-            parts.append(f"{head}\n{_named(str(tree), self.columns_.titles)}")
+            parts.append(f"{head}\n{self.columns_.name_in(str(tree))}")
         return "\n".join(parts)
 
 
@@ -296,9 +298,3 @@ def _points_of(cuts: TreeCuts) -> Floats:
         columns.append(values if len(values) else np.zeros(1))
     longest = max(len(values) for values in columns)
     return np.array([np.resize(values, longest) for values in columns]).T
-
-
-def _named(text: str, names: list[str]) -> str:
-    for place in reversed(range(len(names))):
-        text = text.replace(f"column {place} ", f"{names[place]} ")
-    return text

@@ -98,7 +98,7 @@ class Columns:
         if width_of(X) != len(self.columns):
             flat = np.ndim(X) == 1
             raise InvalidData(
-                f"X has {width_of(X)} features, but {type(self).__name__} is expecting "
+                f"X has {width_of(X)} features, but the learner is expecting "
                 f"{len(self.columns)} features as input."
                 + (" Reshape your data: a flat list is a single column." if flat else "")
             )
@@ -125,6 +125,12 @@ class Columns:
             for place, declared in enumerate(self.bounds)
             if declared is None or len(declared) == 2 or declared[1] - declared[0] > declared[2]
         ]
+
+    def name_in(self, text: str) -> str:
+        """Put names in the place of column numbers in what a hypothesis prints."""
+        for place in reversed(range(len(self.titles))):
+            text = text.replace(f"column {place} ", f"{self.titles[place]} ")
+        return text
 
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""
@@ -274,6 +280,12 @@ def _by_position(
     if declared is None:
         return {}
     if not isinstance(declared, Mapping):
+        given: Any = declared
+        if not isinstance(given, Sequence) or isinstance(given, str):
+            raise InvalidParameter(
+                f"columns is a {type(declared).__name__}; give a dict such as {{'age': (18, 99)}}, "
+                "or a list with one declaration for each column."
+            )
         if len(declared) != n_features:
             raise InvalidParameter(
                 f"columns declares {len(declared)} columns, but X has {n_features}; give one "
@@ -286,7 +298,8 @@ def _by_position(
         # A data frame may be named by numbers, too: a name goes before a place.
         place = places.get(str(key), key)
         if not isinstance(place, int) or not 0 <= place < n_features:
-            raise InvalidParameter(f"columns declares {key!r}, which is no column of X.")
+            unnamed = "; X has no names, so give places" if names is None else ""
+            raise InvalidParameter(f"columns declares {key!r}, which is no column of X{unnamed}.")
         wanted[place] = value
     return wanted
 

@@ -66,7 +66,7 @@ class ConceptLearner(Learner):
 
     def __str__(self) -> str:
         fitted = hasattr(self, "hypothesis_")
-        return str(self.hypothesis_) if fitted else repr(self)
+        return self.columns_.name_in(str(self.hypothesis_)) if fitted else repr(self)
 
 
 @claim("KLNRS")

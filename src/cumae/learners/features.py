@@ -114,6 +114,13 @@ class FeatureMap:
         ]
         return cls(features, np.array(plain["moments"]))
 
+    def slopes(self, weights: Floats) -> Floats:
+        """Return the constant, and the slopes of the lines in units of the columns."""
+        places = 1 + np.cumsum([0, *[feature.width for feature in self.features]])[:-1]
+        slopes = weights[places] / np.array([feature.scale for feature in self.features])
+        centres = np.array([feature.centre for feature in self.features])
+        return np.append(weights[0] - slopes @ centres, slopes)
+
     def describe(self, coefficients: Floats, names: Sequence[str]) -> str:
         """Return the model as one line for each column: a slope, and a curve over its bins."""
         lines = [f"log odds of 1: {coefficients[0]:+.3f}"]

@@ -23,6 +23,7 @@ from cumae.concepts.validation import Integers
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.adapters import (
     check_base,
+    check_outer_delta,
     copy_base,
     fit_base,
     pair_cost,
@@ -118,6 +119,7 @@ class _Boosting(Wrapper):
                 f"concept_class is a {type(concept).__name__}; give one of cumae.concepts, such as "
                 "Thresholds()."
             )
+        check_outer_delta(base, self.delta)
         check_choice(self.constants, ("practical", "paper"), "constants")
         _check_chances(self.alpha, self.beta)
         if not sizes.labelled:
@@ -185,6 +187,9 @@ class _Boosting(Wrapper):
         base = copy_base(self.base, self.columns, source)
         seen = replace(rows, X=take_rows(rows.X, places), y=found)
         self.learner_ = fit_base(base, seen, plan.steps["inner"])
+
+    def __str__(self) -> str:
+        return str(self.learner_) if hasattr(self, "learner_") else repr(self)
 
     def _labels(self, table: Any) -> Integers:
         return np.asarray(self.learner_.predict(table), dtype=np.int64)

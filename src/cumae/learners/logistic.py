@@ -32,6 +32,8 @@ PRIOR = 0.15  # variance of a coefficient before any row was seen
 FREE = 4.0  # of the constant
 SANITIZED = 0.15  # share of the budget for quantiles
 MOMENTS = 0.2  # and for second moments
+LEAST_PUBLIC = 50  # fewer rows say less about scales than declarations do
+LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
 STEEP = 0.5  # largest residual that counts in full
 
 
@@ -113,6 +115,19 @@ class PrivateLogisticRegression(ScoredLearner):
     columns, classes, budget, random_state
         As in :class:`~cumae.learners.PrivateLearner`; ``columns`` is another name of ``bounds``.
 
+    Attributes
+    ----------
+    coef_, intercept_
+        Slopes of the straight lines for each encoded column, in its own units, and the log odds
+        where all are 0. Values are pulled in to 3 standard deviations, and bins come on top:
+        ``print`` shows all.
+    weights_, features_
+        What predictions are computed from: a weight for each scaled feature, the constant first.
+
+    Notes
+    -----
+    Fewer than 50 public rows are not used: declarations say more about scales.
+
     Examples
     --------
     >>> import numpy as np
@@ -125,6 +140,8 @@ class PrivateLogisticRegression(ScoredLearner):
     >>> model.guarantee_.epsilon <= 1.0
     True
     """
+
+    least_public = LEAST_PUBLIC
 
     def __init__(
         self,
@@ -173,7 +190,8 @@ class PrivateLogisticRegression(ScoredLearner):
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 "pure privacy use PrivateBooster."
             )
-        rho = rho_for(self.epsilon, self.delta)
+        epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
+        rho = rho_for(epsilon, self.delta)
         strength = sizes.labelled * math.sqrt(2 * rho)  # signal of all rows, in units of noise
         bins, weight = self._bins(strength)
         shaped = bool(sizes.public) or _moments_pay(sizes, strength, bins, weight)
@@ -186,7 +204,7 @@ class PrivateLogisticRegression(ScoredLearner):
         width = _width(sizes, bins)
         places = steps * width + (width * (width + 1) // 2 if moments else 0)
         if not points:  # then all is Gaussian, and more of it fits than zCDP can tell
-            rho = gaussian_rho(self.epsilon, self.delta, places)
+            rho = gaussian_rho(epsilon, self.delta, places)
         left = rho * (1 - moments - (SANITIZED if points else 0.0)) * (1 - 1e-9)
         return Schedule(
             steps,
@@ -243,7 +261,7 @@ class PrivateLogisticRegression(ScoredLearner):
         if schedule.moments_noise is not None:
             moments = noisy_moments(Z, features.norm, schedule.moments_noise, source)
         self.features_ = features
-        self.coef_ = kalman_steps(
+        self.weights_ = kalman_steps(
             Z, rows.y, features.norm, schedule, _Curvature(moments, public, len(Z)), source
         )
 
@@ -270,13 +288,23 @@ class PrivateLogisticRegression(ScoredLearner):
         ranks = np.arange(1, points + 1) / (points + 1)
         return reference, float(norm.ppf(ranks).std())
 
+    @property
+    def coef_(self) -> Floats:
+        """Slopes of the straight lines, one for each encoded column, in units of the column."""
+        return self.features_.slopes(self.weights_)[1:].reshape(1, -1)
+
+    @property
+    def intercept_(self) -> Floats:
+        """Log odds where all columns are 0, as far as the lines go."""
+        return self.features_.slopes(self.weights_)[:1]
+
     def __str__(self) -> str:
-        if not hasattr(self, "coef_"):
+        if not hasattr(self, "weights_"):
             return repr(self)
-        return self.features_.describe(self.coef_, self.columns_.titles)
+        return self.features_.describe(self.weights_, self.columns_.titles)
 
     def _log_odds(self, table: NDArray[Any]) -> Floats:
-        return np.asarray(self.features_.rows(table) @ self.coef_, dtype=np.float64)
+        return np.asarray(self.features_.rows(table) @ self.weights_, dtype=np.float64)
 
 
 class _Curvature:

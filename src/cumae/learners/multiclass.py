@@ -168,6 +168,12 @@ class OneVsRest(Wrapper):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         return np.asarray(self.classes_[self._labels(self.decision_function(X))])
 
+    def __str__(self) -> str:
+        if not hasattr(self, "members_"):
+            return repr(self)
+        pairs = zip(self.classes_, self.members_, strict=True)
+        return "\n".join(f"{name} against the rest:\n{member}" for name, member in pairs)
+
     def _labels(self, table: NDArray[Any]) -> Integers:
         """Return the place of the largest score in each row; of equal ones, the first."""
         return np.asarray(np.argmax(table, axis=1), dtype=np.int64)
