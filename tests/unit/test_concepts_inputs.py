@@ -504,3 +504,10 @@ def test_cuts_of_bad_points() -> None:
     refuses(lambda: cuts_of([["a"]]), "points holds")
     refuses(lambda: Trees(1).choose([[math.nan]], [[1.0]], [1], 1.0), "points has a missing")
     refuses(lambda: Trees(1).erm([[math.nan]], [1]), "X has a missing")
+
+
+@pytest.mark.parametrize("concept", [Thresholds(), Stumps()])
+def test_lists_of_time_spans_are_refused(concept: ConceptClass) -> None:
+    spans = [[np.timedelta64(1, "D")], [np.timedelta64(1, "h")]]
+    with pytest.raises(InvalidData, match="timedelta"):
+        concept.n_dichotomies(spans)

@@ -176,7 +176,8 @@ def _dates(values: list[Any], name: str) -> NDArray[Any]:
 
 def _kind(kind: type) -> str | None:
     """Return in a word which values of this type can be compared; None if none can be used."""
-    if issubclass(kind, WHOLE):
+    # Numpy counts spans of time among the integers.
+    if issubclass(kind, WHOLE) and not issubclass(kind, np.timedelta64):
         return "whole numbers"
     if issubclass(kind, FLOAT):
         return "numbers"
