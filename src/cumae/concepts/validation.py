@@ -177,7 +177,7 @@ def _dates(values: list[Any], name: str) -> NDArray[Any]:
 def _kind(kind: type) -> str | None:
     """Return in a word which values of this type can be compared; None if none can be used."""
     # Numpy counts spans of time among the integers.
-    if issubclass(kind, WHOLE) and not issubclass(kind, np.timedelta64):
+    if kind.__name__ != "timedelta64" and issubclass(kind, WHOLE):
         return "whole numbers"
     if issubclass(kind, FLOAT):
         return "numbers"
