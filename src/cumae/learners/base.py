@@ -161,7 +161,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         guarantee = Guarantee.of(
             plan.cost,
             protects=plan.protects,
-            claims=(*plan.claims, "RAND"),
+            claims=(*plan.claims, "RAND") if plan.claims else (),  # none: another's promise
             delta=self.delta,
             relation=plan.relation,
             assumptions=plan.assumptions,
