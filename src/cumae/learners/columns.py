@@ -98,7 +98,7 @@ class Columns:
         if width_of(X) != len(self.columns):
             flat = np.ndim(X) == 1
             raise InvalidData(
-                f"X has {width_of(X)} features, but the learner is expecting "
+                f"X has {width_of(X)} features, but Learner is expecting "
                 f"{len(self.columns)} features as input."
                 + (" Reshape your data: a flat list is a single column." if flat else "")
             )
