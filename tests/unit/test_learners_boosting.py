@@ -211,3 +211,9 @@ def test_chances_and_text() -> None:
     assert "if column " in str(plain)
     again = Learner.from_dict(learner.to_dict())
     assert np.array_equal(again.predict_proba(frame), chances)
+
+
+def test_wide_tables_stay_at_depth_two() -> None:
+    """Depth 3 would take the cube of the number of cuts."""
+    depths = [PrivateBooster(1.0)._concept(200_000, features) for features in (10, 40, 41, 500)]
+    assert [getattr(concept, "depth", None) for concept in depths] == [3, 3, 2, 2]

@@ -32,6 +32,7 @@ MOST_ROUNDS = 20
 AFTER_START = 10  # rounds that follow a start
 CUT_ROWS = 0.1  # share of the rows that cuts are sanitized from
 START_ROWS = 0.8  # share of the other rows that the start learns from, if trees follow
+WIDE = 40  # columns beyond which trees stay at depth 2
 ENOUGH = 200_000  # rows times epsilon from which on trees add to a start
 
 
@@ -62,7 +63,8 @@ class PrivateBooster(ScoredLearner):
     n_rounds
         Trees; ``"auto"`` goes by rows, budget and the number of candidates.
     concept_class
-        What is drawn in each round; None means ``Trees(2)``, and ``Trees(3)`` for many rows.
+        What is drawn in each round; None means ``Trees(2)``, and ``Trees(3)`` for many rows of at
+        most 40 columns.
     start
         None, ``"linear"``, ``"binned"``, or ``"auto"``: binned if a delta was given, else None.
     learning_rate
@@ -120,7 +122,7 @@ class PrivateBooster(ScoredLearner):
         blocks = self._blocks(sizes, start is not None)
         costs, claims = [], ["BOOST", "PAR"]
         if blocks.rounds:
-            costs.append(self._concept(sizes.labelled).choose_cost(self.epsilon))
+            costs.append(self._concept(sizes.labelled, sizes.features).choose_cost(self.epsilon))
             claims.append("CHOOSE")
         if blocks.points:
             costs.append(self._quantiles(sizes.columns, blocks.points, SYSTEM).cost)
@@ -139,13 +141,15 @@ class PrivateBooster(ScoredLearner):
 
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
         table = columns.encode(X)
-        check_finite(self._concept(0), table)
+        check_finite(self._concept(0, len(columns)), table)
         return table
 
-    def _concept(self, rows: int) -> ConceptClass:
+    def _concept(self, rows: int, features: int) -> ConceptClass:
         if self.concept_class is not None:
             return check_concept(self.concept_class)
-        return Trees(3 if rows * min(self.epsilon, 100.0) > 100_000 else 2)
+        # Drawing takes the cube of the number of cuts for depth 3: minutes for wide tables.
+        deep = rows * min(self.epsilon, 100.0) > 100_000 and features <= WIDE
+        return Trees(3 if deep else 2)
 
     def _start(self, source: Source) -> PrivateLogisticRegression | None:
         kind = self.start
@@ -231,7 +235,7 @@ class PrivateBooster(ScoredLearner):
         if not blocks.rounds:
             return
         cuts = self._cuts(rows, rows.X[order[blocks.cuts]], blocks, source)
-        concept = self._concept(len(rows.y))
+        concept = self._concept(len(rows.y), len(self.columns_))
         for block in blocks.rounds:
             places = order[block]
             X, y = rows.X[places], rows.y[places]
