@@ -17,7 +17,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from cumae.concepts import ConceptClass, FiniteClass, Intervals, Threshold, Thresholds, Trees
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.learners import GenericLearner, Learner, PrivateLearner, SemiPrivateLearner
+from cumae.learners import (
+    GenericLearner,
+    Learner,
+    PrivateLearner,
+    PrivateLogisticRegression,
+    SemiPrivateLearner,
+)
 from cumae.learners import label_schedules as module
 from cumae.learners.adapters import Adapter
 from cumae.learners.base import Plan, Rows, Sizes
@@ -660,3 +666,17 @@ def test_pure_costs_stay_pure() -> None:
     rows = learner._rows(Columns.of(X), X, y, None, None)
     plan = learner._plan(Sizes(200, 1000, 0, Columns.of(X, [(0, 1)])), rows)
     assert isinstance(plan.cost, Pure)
+
+
+def test_scores_of_the_base_are_published_where_it_has_them() -> None:
+    x = np.random.default_rng(0).random((6000, 1))
+    y = np.where(np.arange(6000) < 3000, x[:, 0] > 0.4, -1)
+    base = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 1)])
+    learner = LabelBoost(base, Thresholds(), epsilon=3.0, delta=1e-5)
+    assert hasattr(learner, "predict_proba")
+    learner.fit(x, y)
+    chances = learner.predict_proba(x)
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert np.array_equal(chances[:, 1] > 0.5, learner.predict(x) == 1)
+    assert np.array_equal(learner.decision_function(x) > 0, learner.predict(x) == 1)
+    assert not hasattr(LabelBoost(private(), Thresholds(), 3.0), "predict_proba")

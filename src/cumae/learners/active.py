@@ -15,6 +15,7 @@ from cumae.concepts import Hypothesis
 from cumae.concepts.validation import Integers
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.adapters import (
+    Published,
     check_base,
     check_outer_delta,
     copy_base,
@@ -27,7 +28,7 @@ from cumae.learners.adapters import (
 )
 from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Declared, length_of
-from cumae.learners.wrapping import Wrapper, take_rows
+from cumae.learners.wrapping import take_rows
 from cumae.privacy import Approximate, Budget, Cost, subsample
 from cumae.privacy.validation import (
     check_choice,
@@ -90,7 +91,7 @@ class Drawn:
 
 
 @claim("ACTIVE")
-class ActiveLearner(Wrapper):
+class ActiveLearner(Published):
     """Ask for the labels of a few random rows, and learn from them and others without labels.
 
     The base runs on a random part of the rows, which makes it cheaper than it is by itself: a base

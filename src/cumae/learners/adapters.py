@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
-from cumae.concepts.validation import Integers
+from cumae.concepts.validation import Floats, Integers
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared, length_of
@@ -131,6 +134,31 @@ class Adapter(Learner):
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return np.asarray(self.estimator_.predict(table) == 1, dtype=np.int64)
+
+
+def _inner_has(name: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(getattr(self, "learner_", self.base), name)
+
+
+class Published(Wrapper):
+    """A wrapper that publishes what one fitted base says, scores included."""
+
+    base: Any
+    learner_: Learner
+
+    @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return the log odds of the second class, if the base has them."""
+        check_is_fitted(self, "guarantee_")
+        scores: Floats = self.learner_.decision_function(X)
+        return scores
+
+    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the chances of both classes, if the base has them."""
+        check_is_fitted(self, "guarantee_")
+        chances: Floats = self.learner_.predict_proba(X)
+        return chances
 
 
 def check_base(base: Any) -> Learner:

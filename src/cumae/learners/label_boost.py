@@ -22,6 +22,7 @@ from cumae.concepts import ConceptClass, Hypothesis
 from cumae.concepts.validation import Integers
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.adapters import (
+    Published,
     check_base,
     check_outer_delta,
     copy_base,
@@ -49,7 +50,7 @@ from cumae.learners.label_schedules import (
     resampled,
     schedule_cost,
 )
-from cumae.learners.wrapping import Wrapper, take_rows
+from cumae.learners.wrapping import take_rows
 from cumae.privacy import Approximate, Budget
 from cumae.privacy.validation import check_choice, check_count, check_epsilon
 from cumae.randomness import Source, integers, sample
@@ -58,7 +59,7 @@ SLACK = 1.0 - 1e-9  # of what was asked, for rounding
 GROWTH = 4  # each round of a schedule that was not given labels so many times more rows
 
 
-class _Boosting(Wrapper):
+class _Boosting(Published):
     """What both learners share: they differ in their schedules."""
 
     takes_unlabelled = True
