@@ -646,6 +646,15 @@ def test_no_table_of_numbers_is_refused(X: Any) -> None:
         assert np.all(np.isfinite(points))
 
 
+@pytest.mark.parametrize("dropped", [0, 12, 30])
+def test_keys_beyond_all_floats_mean_the_last_one(dropped: int) -> None:
+    """Bins of the float order reach beyond the largest float, where a noisy draw may end."""
+    last = np.array([2 ** (63 - dropped) - 1, -(2 ** (63 - dropped) - 1)])
+    values = quant.floats_of(last, dropped)
+    assert np.all(np.isfinite(values))
+    assert values[0] == -values[1] > 1e308
+
+
 def test_seeded_runs_repeat_and_are_void() -> None:
     X = np.random.default_rng(8).random((50, 2))
     for (one, _), (same, _), (other, _) in zip(everyone(3), everyone(3), everyone(4), strict=True):

@@ -111,8 +111,8 @@ def signed_keys(column: Floats, dropped: int) -> Integers:
 
 
 def floats_of(keys: Integers, dropped: int) -> Floats:
-    """Return the floats of ``signed_keys``, towards zero."""
-    magnitude = (np.abs(keys) << dropped).view(np.float64)
+    """Return the floats of ``signed_keys``, towards zero; keys beyond all floats mean the last."""
+    magnitude = (np.minimum(np.abs(keys), LARGEST_KEY >> dropped) << dropped).view(np.float64)
     return np.where(keys < 0, -magnitude, magnitude)
 
 
