@@ -1,0 +1,155 @@
+"""What runs is what is paid for: the draws of a fit, and the rows that each of them sees."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cumae.concepts import Thresholds, TreeCuts, Trees
+from cumae.learners import (
+    GenericLearner,
+    LabelBoost,
+    PrivateBooster,
+    PrivateLearner,
+    PrivateLogisticRegression,
+    SemiPrivateLearner,
+    logistic,
+)
+from cumae.privacy import DiscreteGaussianVectors
+from cumae.randomness import discrete_gaussian
+from cumae.sanitizers import Quantiles
+
+
+class Watch:
+    """Records the epsilon of each draw, and the first column of the rows that it sees."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.draws: list[tuple[float, set[float]]] = []
+        self.sanitized: list[tuple[float, set[float]]] = []
+        self.started: list[set[float]] = []
+        draws, sanitized, started = self.draws, self.sanitized, self.started
+        choose, trees = Thresholds.choose, Trees.choose
+        sanitize, fit = Quantiles.sanitize, PrivateLogisticRegression._fit_rows
+        binned: dict[int, Any] = {}
+
+        def of(X: Any) -> set[float]:
+            table = binned.get(id(X), X)
+            return set(np.asarray(table, dtype=float).reshape(len(table), -1)[:, 0].tolist())
+
+        def chosen(self: Any, points: Any, X: Any, y: Any, epsilon: float, **more: Any) -> Any:
+            draws.append((epsilon, of(X)))
+            return (trees if isinstance(self, Trees) else choose)(
+                self, points, X, y, epsilon, **more
+            )
+
+        def cleaned(self: Any, X: Any) -> Any:
+            sanitized.append((self.epsilon, of(X)))
+            return sanitize(self, X)
+
+        def first(self: Any, rows: Any, *more: Any) -> None:
+            started.append(of(rows.X))
+            fit(self, rows, *more)
+
+        def bins(self: Any, X: Any) -> Any:
+            made = plain_bin(self, X)
+            binned[id(made)] = np.array(X)
+            kept.append(made)  # so that no other object gets its id
+            return made
+
+        kept: list[Any] = []
+        plain_bin = TreeCuts.bin
+        monkeypatch.setattr(Thresholds, "choose", chosen)
+        monkeypatch.setattr(Trees, "choose", chosen)
+        monkeypatch.setattr(Quantiles, "sanitize", cleaned)
+        monkeypatch.setattr(PrivateLogisticRegression, "_fit_rows", first)
+        monkeypatch.setattr(TreeCuts, "bin", bins)
+
+
+def rows(count: int) -> tuple[Any, Any]:
+    """Rows whose first column tells them apart."""
+    X = np.column_stack([np.arange(count) / count, np.random.default_rng(1).random(count)])
+    return X, (X[:, 1] > 0.4).astype(int)
+
+
+@pytest.mark.claim("GENERIC")
+def test_the_parts_of_generic_learning_see_their_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch(monkeypatch)
+    X, y = rows(2000)
+    labels = np.where(np.arange(2000) % 4 == 0, y, -1)
+    GenericLearner(epsilon=0.7, columns=[(0, 1), (0, 1)]).fit(X, labels)
+    ((paid, free),) = watch.sanitized
+    ((drawn, seen),) = watch.draws
+    assert paid == drawn == 0.7
+    assert seen <= set(X[labels >= 0, 0].tolist())
+    assert free == set(X[labels < 0, 0].tolist())
+
+
+@pytest.mark.claim("KLNRS")
+@pytest.mark.claim("SSPP")
+@pytest.mark.parametrize("learner", [PrivateLearner, SemiPrivateLearner])
+def test_one_draw_at_the_epsilon_asked_for(learner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch(monkeypatch)
+    X, y = rows(300)
+    learner(Thresholds(), epsilon=0.3).fit(X[:, :1], y, X[:50, :1])
+    assert [epsilon for epsilon, _ in watch.draws] == [0.3]
+
+
+@pytest.mark.claim("BOOST")
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("public", [True, False])
+def test_each_row_of_a_booster_is_seen_once_and_at_one_price(
+    delta: float, public: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch(monkeypatch)
+    X, y = rows(20_000)
+    model = PrivateBooster(0.9, delta, n_rounds=4, columns=[(0, 1), (0, 1)])
+    model.fit(X, y, X[:200] + 2.0 if public else None)
+    assert [epsilon for epsilon, _ in watch.draws] == [0.9] * 4
+    parts = [seen for _, seen in watch.draws] + watch.started
+    if not public and not watch.started:
+        ((paid, free),) = watch.sanitized
+        assert paid == 0.9
+        parts.append(free)
+    assert len(watch.started) == (1 if delta else 0)
+    # Quantiles inside of the start see the rows of the start: its own plan pays for them.
+    assert sum(map(len, parts)) == len(set().union(*parts)) > 1000
+
+
+@pytest.mark.claim("LOGREG")
+@pytest.mark.parametrize(("public", "count"), [(True, 500), (False, 500), (False, 30_000)])
+def test_the_regression_draws_the_noise_that_its_cost_is_computed_from(
+    public: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[float, int]] = []
+
+    def noise(scale: float, size: int, source: Any) -> Any:
+        drawn.append((scale, size))
+        return discrete_gaussian(scale, size, source)
+
+    monkeypatch.setattr(logistic, "discrete_gaussian", noise)
+    X, y = rows(count)
+    model = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 1, 1), (0, 1, 1)])
+    model.fit(X, y, X[:200] if public else None)
+    assert any(size > len(model.weights_) for _, size in drawn) == (count == 30_000)  # moments
+    mu = 2 * logistic.LENGTH * math.sqrt(sum(scale**-2 for scale, _ in drawn))
+    places = sum(size for _, size in drawn)
+    least = min(scale for scale, _ in drawn)
+    ran = DiscreteGaussianVectors(mu, places, least)
+    assert model.guarantee_.epsilon == pytest.approx(ran.epsilon(1e-6), rel=1e-6)
+    assert model.guarantee_.epsilon >= ran.epsilon(1e-6) * (1 - 1e-9)
+
+
+@pytest.mark.claim("ITER")
+def test_label_boosting_draws_at_the_epsilons_of_its_schedule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watch = Watch(monkeypatch)
+    X, y = rows(4000)
+    labels = np.where(np.arange(4000) < 1500, y, -1)
+    base = PrivateLearner(Thresholds(), epsilon=0.5, columns=[(0, 1)])
+    learner = LabelBoost(base, Thresholds(), epsilon=2.0, epsilon_boost=0.8)
+    learner.fit(X[:, 1:], labels)
+    assert [epsilon for epsilon, _ in watch.draws] == [0.8, 0.5]
