@@ -19,7 +19,8 @@ from scipy.optimize import linprog
 
 from cumae.concepts import Hypothesis, Thresholds
 from cumae.concepts import halfspaces as module
-from cumae.concepts.halfspaces import Halfspace, Halfspaces, reference_labels
+from cumae.concepts.halfspaces import Halfspace, Halfspaces
+from cumae.concepts.halfspaces_exact import reference_labels
 from cumae.concepts.halfspaces_kernel import _turn_3, separate, turn_2
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import SeededSource
