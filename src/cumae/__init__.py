@@ -9,6 +9,7 @@ from cumae.errors import (
     InvalidData,
     InvalidParameter,
     LiveState,
+    TooFewRows,
     UnknownCost,
 )
 from cumae.privacy import Budget, Guarantee
@@ -27,11 +28,15 @@ _LEARNERS = (
     "SemiPrivateLearner",
 )
 
+_PREDICTORS = ("QueryRelease",)
+
 
 def __getattr__(name: str) -> Any:
-    # Learners are imported when asked for: scikit-learn and numba take seconds to load.
+    # These are imported when asked for: scikit-learn and numba take seconds to load.
     if name in _LEARNERS:
         return getattr(importlib.import_module("cumae.learners"), name)
+    if name in _PREDICTORS:
+        return getattr(importlib.import_module("cumae.predictors"), name)
     raise AttributeError(f"module 'cumae' has no attribute {name!r}")
 
 
@@ -55,7 +60,9 @@ __all__ = [
     "PrivateBooster",
     "PrivateLearner",
     "PrivateLogisticRegression",
+    "QueryRelease",
     "SemiPrivateLearner",
+    "TooFewRows",
     "UnknownCost",
     "__version__",
 ]

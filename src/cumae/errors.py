@@ -9,6 +9,8 @@
     ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
     └── LiveState          (also TypeError)     a live privacy state must not be duplicated
 
+and the one warning, ``TooFewRows``: a fit will work, but drown in noise.
+
 A message says what was wrong, with which value of which parameter, and what to do about
 it. Of the data it names a row and a column at most, never a value.
 """
@@ -40,6 +42,10 @@ class BudgetExhausted(CumaeError, RuntimeError):
 
 class LiveState(CumaeError, TypeError):
     """A live privacy state was about to be copied, pickled or used in a forked process."""
+
+
+class TooFewRows(UserWarning):
+    """The noise that this budget needs drowns the answers of this many rows."""
 
 
 def shown(value: object) -> str:

@@ -29,6 +29,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
+from cumae.learners.columns import cells_of_columns
 from cumae.privacy import Guarantee
 
 BIG = 2**53
@@ -228,3 +229,12 @@ def test_what_a_foreign_base_says_is_dropped() -> None:
         AccuracyBoost(Loud(), 1.0, 0.0, blocks=1).fit([[1.0], [2.0]], [0, 1])
     assert "42.5" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+def test_a_missing_category_leaves_the_other_cells_whole() -> None:
+    # pandas reads categories of whole numbers as floats as soon as one cell is missing.
+    whole = pd.DataFrame({"code": pd.Categorical([2**53 + 1, 2**53 + 1, 5])})
+    broken = pd.DataFrame({"code": pd.Categorical([2**53 + 1, 2**53 + 1, None])})
+    (here,), (there,) = cells_of_columns(whole), cells_of_columns(broken)
+    assert here[:2].tolist() == there[:2].tolist() == [2**53 + 1] * 2
+    assert [type(cell) for cell in here[:2]] == [type(cell) for cell in there[:2]]

@@ -81,6 +81,29 @@ class Plan:
     void: bool = False  # whether a part of it draws from a seed
 
 
+def promise(plan: Plan, epsilon: float, delta: float, source: Source) -> Guarantee:
+    """Return what a plan guarantees; it must be within what was asked for."""
+    guarantee = Guarantee.of(
+        plan.cost,
+        protects=plan.protects,
+        claims=(*plan.claims, "RAND") if plan.claims else (),  # none: another's promise
+        delta=delta,
+        relation=plan.relation,
+        assumptions=plan.assumptions,
+        void=source.deterministic or plan.void,
+    )
+    if epsilon < math.inf and plan.cost.delta(epsilon) > delta:
+        raise AssertionError("a plan costs more than was asked")
+    # Reading an epsilon off a curve rounds up by a hair; the line above is exact.
+    return replace(guarantee, epsilon=min(guarantee.epsilon, epsilon))
+
+
+def forget(estimator: Any) -> None:
+    """Drop an earlier fit: one that is broken off must leave nothing under its guarantee."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+
+
 class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
     """A classifier that may be published: its fitted state is its private output, no more.
 
@@ -135,10 +158,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         sizes = Sizes(labelled, len(rows.y) - labelled, public, columns)
         plan = self._plan(sizes, rows)
         source = source_for(self.random_state)
-        guarantee = self._guarantee(plan, source)
+        guarantee = promise(plan, self.epsilon, self.delta, source)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
-        self._forget()
+        forget(self)
         self.columns_ = columns
         self.n_features_in_ = width_of(X)
         names = names_of(X)
@@ -150,27 +173,6 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         self._learn(rows, plan, source)
         self.guarantee_ = guarantee
         return self
-
-    def _forget(self) -> None:
-        """Drop an earlier fit: one that is broken off must leave nothing under its guarantee."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
-    def _guarantee(self, plan: Plan, source: Source) -> Guarantee:
-        """Return what a plan promises; it must be within what was asked for."""
-        guarantee = Guarantee.of(
-            plan.cost,
-            protects=plan.protects,
-            claims=(*plan.claims, "RAND") if plan.claims else (),  # none: another's promise
-            delta=self.delta,
-            relation=plan.relation,
-            assumptions=plan.assumptions,
-            void=source.deterministic or plan.void,
-        )
-        if self.epsilon < math.inf and plan.cost.delta(self.epsilon) > self.delta:
-            raise AssertionError("a plan costs more than was asked")
-        # Reading an epsilon off a curve rounds up by a hair; the line above is exact.
-        return replace(guarantee, epsilon=min(guarantee.epsilon, self.epsilon))
 
     @abstractmethod
     def _plan(self, sizes: Sizes, rows: Rows) -> Plan:

@@ -209,6 +209,11 @@ def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
 
 
 def _cells(series: Any) -> NDArray[Any]:
+    if hasattr(series, "cat"):
+        # Not through pandas: a missing cell would turn whole numbers into floats.
+        values = np.full(len(series.cat.categories) + 1, np.nan, dtype=object)
+        values[:-1] = series.cat.categories.to_numpy(dtype=object)
+        return np.asarray(values[series.cat.codes.to_numpy()])  # the code of a missing cell is -1
     # Of types of its own pandas makes floats as soon as one cell is missing: keep each cell.
     if not isinstance(series.dtype, np.dtype) or series.dtype.kind == "O":
         return np.asarray(series.to_numpy(dtype=object, na_value=np.nan))

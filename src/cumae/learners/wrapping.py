@@ -16,7 +16,7 @@ from sklearn.base import clone
 from cumae.claims import claim
 from cumae.concepts.validation import Integers, check_rows
 from cumae.errors import CumaeError, InvalidData, InvalidParameter, UnknownCost
-from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
+from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes, forget
 from cumae.learners.columns import Columns, length_of, names_of, width_of
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
 from cumae.privacy.validation import check_delta, check_epsilon
@@ -161,7 +161,7 @@ class Reduction(Wrapper):
         source = source_for(self.random_state)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=plan.steps["delta"], what=type(self).__name__)
-        self._forget()
+        forget(self)
         self._learn(rows, plan, source)
         self.columns_, self.n_features_in_ = columns, width_of(X)
         names = names_of(X)

@@ -2,6 +2,7 @@
 
 from cumae.mechanisms.between_thresholds import BetweenThresholds, Side
 from cumae.mechanisms.exponential import ExponentialMechanism
+from cumae.mechanisms.majority import NoisyMajority
 from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise
 from cumae.mechanisms.stability import StabilityTest, distance_to_instability
 
@@ -10,6 +11,7 @@ __all__ = [
     "ExponentialMechanism",
     "GaussianNoise",
     "LaplaceNoise",
+    "NoisyMajority",
     "Side",
     "StabilityTest",
     "distance_to_instability",

@@ -1,0 +1,203 @@
+"""Laws of the shards: what one row may change, whatever the estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.learners.columns import Columns, Declared
+from cumae.predictors.rows import label_codes, row_source
+from cumae.predictors.shards import (
+    Ensemble,
+    Split,
+    Trainer,
+    as_numbers,
+    shard_seeds,
+    train_shards,
+)
+from cumae.predictors.trial import check_model
+from cumae.randomness import SeededSource
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two tables that differ in one row, and queries to compare what was learnt from them.
+
+    Parameters
+    ----------
+    X, y
+        Rows and labels.
+    X_other, y_other
+        The same, but for one row.
+    queries
+        Rows to label.
+    classes, columns
+        As declared to the predictor.
+    n_shards
+        How many shards to train.
+    seed
+        The coins that both get.
+    """
+
+    X: Any
+    y: Any
+    X_other: Any
+    y_other: Any
+    queries: Any
+    classes: Sequence[Any] = (0, 1)
+    columns: Declared = None
+    n_shards: int = 8
+    seed: int = 0
+
+    @classmethod
+    def replacing(cls, X: Any, y: Any, row: int, new: Any, label: Any, **others: Any) -> Neighbours:
+        """Replace one row of an array by another one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cumae.checks import Neighbours
+        >>> X = np.zeros((4, 2))
+        >>> pair = Neighbours.replacing(X, [0, 1, 0, 1], 2, [1, 1], 1, queries=X)
+        >>> pair.X_other.sum(axis=1).tolist()
+        [0.0, 0.0, 2.0, 0.0]
+        """
+        changed, labels = np.array(X), np.array(y)
+        changed[row], labels[row] = new, label
+        return cls(X, y, changed, labels, **others)
+
+
+def models_of(estimator: Any, X: Any, y: Any, pair: Neighbours) -> list[Any]:
+    """Train the shards as predictors do, with the coins of the pair."""
+    rows = row_source(X)
+    labels = label_codes(rows, y, pair.classes)
+    source = SeededSource(pair.seed)
+    split = Split.draw(rows.n_rows, pair.n_shards, source)
+    return train_shards(rows, labels, split, _trainer(estimator, pair), source)
+
+
+def votes_of(models: Sequence[Any], pair: Neighbours) -> Integers:
+    """Return the votes of each model by itself: shards, queries, classes."""
+    rows = row_source(pair.queries)
+    columns = _trainer(None, pair).columns
+    table = as_numbers(rows.take(np.arange(rows.n_rows)), columns)
+    return np.array([Ensemble([model], len(pair.classes)).votes(table) for model in models])
+
+
+def shards_are_disjoint(estimator: Any, pair: Neighbours) -> None:
+    """No row is in two shards, and every row is in one."""
+    del estimator
+    n_rows = row_source(pair.X).n_rows
+    split = Split.draw(n_rows, pair.n_shards, SeededSource(pair.seed))
+    places = np.concatenate([split.places(shard) for shard in range(pair.n_shards)])
+    demand(
+        np.array_equal(np.sort(places), np.arange(n_rows)),
+        "the shards are no partition of the rows",
+    )
+
+
+def one_row_changes_one_model(estimator: Any, pair: Neighbours) -> None:
+    """With the same coins, replacing one row changes the votes of one shard at most."""
+    here = votes_of(models_of(estimator, pair.X, pair.y, pair), pair)
+    there = votes_of(models_of(estimator, pair.X_other, pair.y_other, pair), pair)
+    changed = int(np.any(here != there, axis=(1, 2)).sum())
+    demand(changed <= 1, f"replacing one row changed the votes of {changed} shards")
+
+
+def one_row_moves_one_vote(estimator: Any, pair: Neighbours) -> None:
+    """Replacing one row moves each vote count by one at most, and no vote is lost."""
+    here = votes_of(models_of(estimator, pair.X, pair.y, pair), pair).sum(axis=0)
+    there = votes_of(models_of(estimator, pair.X_other, pair.y_other, pair), pair).sum(axis=0)
+    demand(bool(np.all(here.sum(axis=1) == pair.n_shards)), "votes were lost or counted twice")
+    demand(int(np.abs(here - there).max()) <= 1, "replacing one row moved a count by more than one")
+
+
+def order_of_training_is_irrelevant(estimator: Any, pair: Neighbours) -> None:
+    """A shard's model is the same if the other shards were never trained: no state crosses."""
+    together = votes_of(models_of(estimator, pair.X, pair.y, pair), pair)
+    rows, trainer = row_source(pair.X), _trainer(estimator, pair)
+    labels = label_codes(rows, pair.y, pair.classes)
+    source = SeededSource(pair.seed)
+    split = Split.draw(rows.n_rows, pair.n_shards, source)
+    seeds = shard_seeds(pair.n_shards, source)
+    for shard in reversed(range(pair.n_shards)):
+        places = split.places(shard)
+        model = trainer.train(rows.take(places), labels[places], int(seeds[shard]))
+        alone = votes_of([model], pair)[0]
+        demand(
+            np.array_equal(alone, together[shard]),
+            f"shard {shard} depends on what was trained before it",
+        )
+
+
+def votes_ignore_the_batch(estimator: Any, pair: Neighbours) -> None:
+    """A query gets the same votes alone and among others, in any order."""
+    models = models_of(estimator, pair.X, pair.y, pair)
+    columns = _trainer(None, pair).columns
+    rows = row_source(pair.queries)
+    ensemble = Ensemble(models, len(pair.classes))
+    places = np.arange(rows.n_rows)
+    together = ensemble.votes(as_numbers(rows.take(places), columns))
+    turned = ensemble.votes(as_numbers(rows.take(places[::-1].copy()), columns))
+    demand(np.array_equal(together, turned[::-1]), "votes depend on the order of the queries")
+    for place in places[:20]:
+        alone = ensemble.votes(as_numbers(rows.take(places[place : place + 1]), columns))
+        demand(np.array_equal(alone[0], together[place]), "a vote depends on the other queries")
+
+
+def training_is_silent(estimator: Any, pair: Neighbours) -> None:
+    """Unusable rows and labels neither raise nor warn, and no vote is lost over them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        models = models_of(estimator, pair.X_other, pair.y_other, pair)
+        votes = votes_of(models, pair)
+    demand(len(models) == pair.n_shards, "the number of models tells about the rows")
+    demand(bool(np.all(votes.sum(axis=2) == 1)), "a shard voted twice or not at all")
+
+
+SHARD_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
+    shards_are_disjoint,
+    one_row_changes_one_model,
+    one_row_moves_one_vote,
+    order_of_training_is_irrelevant,
+    votes_ignore_the_batch,
+    training_is_silent,
+)
+
+
+def check_estimator(estimator: Any, pair: Neighbours) -> None:
+    """Run all laws of the shards on a scikit-learn classifier, a Pipeline or a concept class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from cumae.checks import Neighbours, check_estimator
+    >>> X = np.random.default_rng(0).random((200, 2))
+    >>> y = X[:, 0] > 0.5
+    >>> pair = Neighbours.replacing(X, y, 7, [np.nan, 5.0], 1, queries=X[:30])
+    >>> check_estimator(DecisionTreeClassifier(max_depth=2), pair)
+    """
+    for law in SHARD_LAWS:
+        law(check_model(estimator), pair)
+
+
+def _trainer(estimator: Any, pair: Neighbours) -> Trainer:
+    columns = None
+    if pair.columns is not None:
+        rows = row_source(pair.X)
+        columns = Columns(pair.columns, rows.names, rows.n_features)
+    return Trainer(estimator, len(pair.classes), columns)
+
+
+def demand(holds: bool, otherwise: str) -> None:
+    """Raise AssertionError, also where Python was told to skip assert statements."""
+    if not holds:
+        raise AssertionError(otherwise)

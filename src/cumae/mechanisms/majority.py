@@ -1,0 +1,158 @@
+"""The label with the most votes, after noise on the counts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cumae.claims import claim
+from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.mechanisms.base import Interactive, check_integers
+from cumae.mechanisms.noise import GaussianNoise, Integers, LaplaceNoise
+from cumae.privacy import Cost, Pure, calibrate
+from cumae.privacy.validation import check_choice, check_count, check_delta, check_epsilon
+from cumae.randomness import Source
+
+
+@claim("MULTI")
+class NoisyMajority(Interactive):
+    """Answer each query by the label with the most votes, after fresh noise on the counts.
+
+    Protects one row that changes the vote of at most one voter. It keeps no state but the number of
+    answers left, so that no query can move the answer to another one.
+
+    With two classes the votes for the second are one count, moved by at most one. With more, one
+    vote leaves a bin and enters another: two counts move by one each.
+
+    Parameters
+    ----------
+    noise
+        A :class:`GaussianNoise` or :class:`LaplaceNoise` whose sensitivity fits the number of
+        classes; ``calibrated`` makes it.
+    n_classes
+        Number of classes.
+    max_queries
+        How many answers there will be.
+
+    Attributes
+    ----------
+    remaining
+        Answers left.
+
+    Examples
+    --------
+    >>> from cumae.mechanisms import NoisyMajority
+    >>> majority = NoisyMajority.calibrated(1.0, 1e-6, max_queries=1_000)
+    >>> majority.ask([[9_000, 1_000], [100, 9_900]]).tolist()
+    [0, 1]
+    >>> majority.remaining
+    998
+    >>> majority.cost.epsilon(1e-6) <= 1.0
+    True
+    """
+
+    claims = ("MULTI", "NOISE")
+
+    def __init__(
+        self,
+        noise: GaussianNoise | LaplaceNoise,
+        n_classes: int = 2,
+        max_queries: int = 1,
+    ) -> None:
+        super().__init__(noise.source)
+        self.n_classes = check_count(n_classes, "n_classes", least=2)
+        self.max_queries = self.remaining = check_count(max_queries, "max_queries", least=1)
+        self.noise = noise
+        if _moves(self.n_classes) > _covered(noise):
+            raise InvalidParameter(
+                f"n_classes={n_classes!r}: one vote moves two counts, but the noise covers "
+                f"{_covered(noise)}; use NoisyMajority.calibrated."
+            )
+
+    @classmethod
+    def calibrated(
+        cls,
+        epsilon: float,
+        delta: float,
+        max_queries: int,
+        n_classes: int = 2,
+        *,
+        kind: str = "gaussian",
+        random_state: int | Source | None = None,
+    ) -> NoisyMajority:
+        """Return the one with the least noise that costs (epsilon, delta) in all.
+
+        ``kind`` is ``"gaussian"``, which needs delta above 0, or ``"laplace"``.
+        """
+        check_choice(kind, ("gaussian", "laplace"), "kind")
+        count = check_count(max_queries, "max_queries", least=1)
+        moves = _moves(check_count(n_classes, "n_classes", least=2))
+        noise: GaussianNoise | LaplaceNoise
+        if kind == "gaussian":
+            noise = GaussianNoise.calibrated(
+                epsilon, delta, count, moves=moves, random_state=random_state
+            )
+        else:
+            single = laplace_epsilon(epsilon, delta, count)
+            noise = LaplaceNoise(single, moves, random_state=random_state)
+        return cls(noise, n_classes, count)
+
+    @property
+    def cost(self) -> Cost:
+        """All answers together."""
+        return self.noise.cost * self.max_queries
+
+    def release(self, votes: ArrayLike) -> Integers:
+        """Return the counts with noise: one row per query, one column per class.
+
+        A batch larger than ``remaining`` is refused whole. The noisy counts of two classes add up
+        to the number of voters, because only one of them is drawn.
+        """
+        counts = np.atleast_2d(check_integers(votes, "votes"))
+        if counts.ndim != 2 or counts.shape[1] != self.n_classes:
+            raise InvalidData(
+                f"votes of shape {counts.shape}: give one row per query and {self.n_classes} "
+                "columns, one per class."
+            )
+        self._check_process()
+        with self._lock:
+            if len(counts) > self.remaining:
+                raise BudgetExhausted(
+                    f"{len(counts)} queries were asked, but {self.remaining} of "
+                    f"{self.max_queries} answers remain; ask fewer."
+                )
+            self.remaining -= len(counts)  # before anything is drawn
+        if self.n_classes == 2:
+            second = self.noise.release(counts[:, 1])
+            return np.column_stack([counts.sum(axis=1) - second, second])
+        return self.noise.release(counts)
+
+    def ask(self, votes: ArrayLike) -> Integers:
+        """Answer queries: the column of the label; a tie goes to the class declared first."""
+        return np.asarray(np.argmax(self.release(votes), axis=1), dtype=np.int64)
+
+
+@claim("MULTI")
+def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
+    """Return the largest epsilon of one of so many releases that stay within (epsilon, delta)."""
+    if check_epsilon(epsilon) == np.inf:
+        return epsilon
+    if epsilon == 0:
+        raise InvalidParameter("epsilon=0 would need infinite noise; give a number above 0.")
+    noise = calibrate(
+        lambda noise: Pure(1 / noise) * releases,
+        epsilon,
+        check_delta(delta),
+        start=releases / epsilon * (1 + 1e-12),
+    )
+    return 1 / noise
+
+
+def _moves(n_classes: int) -> int:
+    """Return how many released counts one vote moves by one."""
+    return 1 if n_classes == 2 else 2
+
+
+def _covered(noise: GaussianNoise | LaplaceNoise) -> int:
+    """Return how many counts one row may move by one under this noise."""
+    return noise.moves if isinstance(noise, GaussianNoise) else noise.sensitivity

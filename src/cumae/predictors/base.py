@@ -1,0 +1,206 @@
+"""What all private predictors share: they answer queries and publish no model."""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.concepts import ConceptClass
+from cumae.errors import InvalidData, InvalidParameter, LiveState
+from cumae.learners.base import Plan, forget, promise
+from cumae.learners.columns import Columns, Declared, length_of, names_of, width_of
+from cumae.predictors.rows import RowSource, label_codes, row_source
+from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, train_shards
+from cumae.predictors.trial import check_model, try_out
+from cumae.privacy import Budget, Guarantee
+from cumae.privacy.validation import check_count, check_delta, check_epsilon
+from cumae.randomness import Source
+
+LEAST_ROWS_PER_CLASS = 2
+SMALL_SHARD = 10  # rows of a shard that "auto" does not go below
+
+
+@dataclass(frozen=True)
+class Training:
+    """Private rows as they came, with the facts that were declared about them."""
+
+    rows: RowSource
+    labels: Integers  # places in the declared classes; -1 for none of them
+    columns: Columns | None
+    model: Any
+    n_classes: int
+
+    @property
+    def trainer(self) -> Trainer:
+        """What trains one shard."""
+        return Trainer(self.model, self.n_classes, self.columns)
+
+
+class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
+    """A classifier that answers queries under a guarantee and must not be published itself.
+
+    Inside it are models that no privacy protects. So it cannot be copied, pickled or used in
+    a forked process once it is fitted.
+    """
+
+    estimator: Any
+    concept_class: ConceptClass | None
+    epsilon: float
+    delta: float
+    classes: Any = (0, 1)
+    columns: Declared = None
+    n_jobs: int | None = None
+    progress: bool | None = None
+    budget: Budget | None = None
+    random_state: int | Source | None = None
+
+    guarantee_: Guarantee
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = np.size(self.classes) > 2
+        return tags
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if any(name.endswith("_") for name in vars(self)):
+            raise LiveState(
+                f"a fitted {type(self).__name__} cannot be copied or pickled: it holds models that "
+                "are not private, and both copies would have the same answers left. Use "
+                "sklearn.base.clone for an unfitted copy."
+            )
+        return super().__reduce_ex__(protocol)
+
+    def _training(self, X: Any, y: Any) -> Training:
+        """Read the declared facts; of the rows nothing but their number."""
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        rows = row_source(X)
+        if isinstance(y, str) and hasattr(rows, "without"):
+            labels = label_codes(rows, y, self.classes)
+            rows = rows.without(y)
+        else:
+            labels = label_codes(rows, y, self.classes)
+        model = self._model()
+        columns = None
+        if self.columns is not None:
+            columns = Columns(self.columns, rows.names, rows.n_features)
+        n_classes = len(self.classes)
+        if isinstance(model, ConceptClass):
+            if n_classes > 2:
+                raise InvalidParameter(
+                    f"{n_classes} classes: a concept class labels with two; give an estimator."
+                )
+            model.vc_dimension(rows.n_features if columns is None else len(columns))  # fits width?
+        return Training(rows, labels, columns, model, n_classes)
+
+    def _model(self) -> Any:
+        if self.estimator is not None and self.concept_class is not None:
+            raise InvalidParameter("estimator and concept_class are both given; give one of them.")
+        model = self.concept_class if self.estimator is None else self.estimator
+        return check_model(DecisionTreeClassifier(max_depth=4) if model is None else model)
+
+    def _check_shards(self, n_rows: int, n_shards: int, n_classes: int) -> int:
+        least = LEAST_ROWS_PER_CLASS * n_classes
+        if n_rows // check_count(n_shards, "n_shards", least=1) < least:
+            raise InvalidParameter(
+                f"n_shards={n_shards!r} for {n_rows} rows leaves shards of {n_rows // n_shards}; "
+                f"{n_classes} classes need {least} rows at least. Ask for "
+                f"{max(1, n_rows // least)} shards or fewer, or give more rows."
+            )
+        return n_shards
+
+    def _start(self, training: Training, plan: Plan, source: Source) -> Guarantee:
+        """Pay for a plan, drop an earlier fit and set what every fitted predictor shows.
+
+        What is kept has a name that ends in ``_``, so that a later fit drops all of it at once.
+        The guarantee is for the caller to set at the end: a fit that was broken off has none.
+        """
+        guarantee = promise(plan, self.epsilon, self.delta, source)
+        if self.budget is not None:
+            self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
+        forget(self)
+        self._lock_, self._process_ = threading.RLock(), os.getpid()
+        rows = training.rows
+        self.n_features_in_ = rows.n_features
+        if rows.names is not None:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        self.classes_ = np.array([*self.classes, None], dtype=object)[:-1]
+        plain = np.array(self.classes)
+        if plain.tolist() == list(self.classes):  # of one type
+            self.classes_ = plain
+        # Frames stay frames for pipelines that name columns; everything else becomes numbers.
+        self._frames_ = rows.is_frame and training.columns is None
+        self._columns_ = training.columns or Columns(None, rows.names, rows.n_features)
+        return guarantee
+
+    def _train(self, training: Training, n_shards: int, source: Source) -> Ensemble:
+        split = Split.draw(training.rows.n_rows, n_shards, source)
+        models = train_shards(
+            training.rows,
+            training.labels,
+            split,
+            training.trainer,
+            source,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+        return Ensemble(models, training.n_classes)
+
+    def _try_out(self, training: Training, n_shards: int) -> None:
+        try_out(training.trainer, training.rows, training.rows.n_rows // n_shards)
+
+    def _queries(self, X: ArrayLike) -> Any:
+        """Return queries as the models take them; refuse what is unusable, before anything else."""
+        check_is_fitted(self, "guarantee_")
+        if os.getpid() != self._process_:
+            raise LiveState(
+                f"{type(self).__name__} was fitted in another process; ask it there, because the "
+                "same answers must not be given twice."
+            )
+        if not self._frames_:
+            table = self._columns_.encode(X)
+            _check_finite(table)
+            return table
+        names = names_of(X)
+        if names is None or names != self._columns_.given:
+            raise InvalidData(
+                f"X has {width_of(X)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input, in a data frame with the columns "
+                f"{self._columns_.given!r}, as in fit."
+            )
+        frame: Any = row_source(X).take(np.arange(length_of(X)))
+        missing = np.argwhere(frame.isna().to_numpy())
+        if len(missing):
+            row, column = missing[0]
+            raise InvalidData(
+                f"X has a missing value (NaN) in row {row}, column {names[column]}; fill or drop "
+                "it."
+            )
+        return frame
+
+    def _named(self, labels: Integers) -> NDArray[Any]:
+        """Return declared classes for places in them, and -1 where there is no answer."""
+        if not np.any(labels < 0):
+            return np.asarray(self.classes_[labels])
+        kind = object if self.classes_.dtype.kind not in "iu" else self.classes_.dtype
+        named = np.full(len(labels), -1, dtype=kind)
+        named[labels >= 0] = self.classes_[labels[labels >= 0]]
+        return named
+
+
+def _check_finite(table: NDArray[np.float64]) -> None:
+    wrong = np.argwhere(~np.isfinite(table))
+    if len(wrong):
+        row, column = wrong[0]
+        raise InvalidData(f"X is infinite in row {row}, column {column}; give a finite number.")

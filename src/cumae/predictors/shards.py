@@ -1,0 +1,247 @@
+"""Disjoint shards: who trains on which rows, and what one shard's model may depend on."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.errors import InvalidParameter
+from cumae.learners.columns import Columns
+from cumae.predictors.progress import Progress
+from cumae.predictors.rows import RowSource
+from cumae.predictors.votes import Voters, count_votes, stack
+from cumae.privacy.validation import check_count
+from cumae.randomness import Source, integers, permutation
+
+Integers = NDArray[np.int64]
+
+BLOCK_CELLS = 2**24  # cells that are in memory at a time while shards train
+TASK_SHARDS = 32  # shards that a worker gets at a time
+
+
+@claim("SHARDS")
+@dataclass(frozen=True)
+class Split:
+    """Which rows belong to which shard, drawn without looking at any.
+
+    A shard is a slice of one permutation of all row numbers, so that no row can be in two of them.
+    Sizes differ by one at most, and every row is in a shard.
+
+    Examples
+    --------
+    >>> from cumae.predictors.shards import Split
+    >>> from cumae.randomness import SYSTEM
+    >>> split = Split.draw(10, 3, SYSTEM)
+    >>> [len(split.places(shard)) for shard in range(3)]
+    [3, 3, 4]
+    """
+
+    order: Integers
+    n_shards: int
+
+    @classmethod
+    def draw(cls, n_rows: int, n_shards: int, source: Source) -> Split:
+        """Split so many rows at random."""
+        check_count(n_shards, "n_shards", least=1)
+        if n_shards > n_rows:
+            raise InvalidParameter(
+                f"n_shards={n_shards!r} for {n_rows} rows: each shard needs rows of its own."
+            )
+        return cls(permutation(n_rows, source), n_shards)
+
+    def first(self, shard: int) -> int:
+        """Return where a shard starts in the order."""
+        return shard * len(self.order) // self.n_shards
+
+    def places(self, shard: int) -> Integers:
+        """Return the row numbers of a shard."""
+        return self.order[self.first(shard) : self.first(shard + 1)]
+
+
+@claim("SHARDS")
+@dataclass(frozen=True)
+class Trainer:
+    """Trains one shard's model from that shard's rows, its seed and nothing else.
+
+    Parameters
+    ----------
+    model
+        A scikit-learn classifier or Pipeline, cloned for each shard, or a concept class, whose
+        exact ``erm`` is taken.
+    n_classes
+        Number of declared classes.
+    columns
+        What was declared about the columns, if anything; rows are then encoded by it.
+    """
+
+    model: Any
+    n_classes: int
+    columns: Columns | None = None
+
+    def train(self, rows: Any, labels: Integers, seed: int) -> Any:
+        """Return a model; or None, which votes for the first class, if anything goes wrong.
+
+        Whether it did must not be seen from outside, because one row may be the reason.
+        """
+        try:
+            return self.train_or_raise(rows, labels, seed)
+        except Exception:  # noqa: BLE001 - any failure may be the work of one private row
+            return None
+
+    def train_or_raise(self, rows: Any, labels: Integers, seed: int) -> Any:
+        """As ``train``, but tell what went wrong; for rows that are not private."""
+        known = labels >= 0
+        rows, labels = rows[known], labels[known]
+        if len(np.unique(labels)) < self.n_classes:
+            return None
+        with strictly(seed):
+            table = as_numbers(rows, self.columns)
+            if isinstance(self.model, ConceptClass):
+                return self.model.erm(table, labels)
+            return seeded(clone(self.model), seed).fit(table, labels)
+
+
+def as_numbers(rows: Any, columns: Columns | None) -> Any:
+    """Return rows as an estimator gets them: encoded if declared, else frames as they are."""
+    if columns is not None:
+        return columns.encode(rows)
+    return rows if hasattr(rows, "columns") else np.asarray(rows, dtype=np.float64)
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Give every part of an estimator a seed of its own shard, unless a number was declared."""
+    for name, value in estimator.get_params(deep=True).items():
+        if name.split("__")[-1] == "random_state" and not isinstance(value, int | np.integer):
+            estimator.set_params(**{name: seed})
+    return estimator
+
+
+@contextlib.contextmanager
+def own_randomness(seed: int) -> Iterator[None]:
+    """Seed the global generators for one shard, and put them back afterwards.
+
+    An estimator that draws from them would carry numbers from one shard to the next: how many a
+    shard uses may depend on its rows.
+    """
+    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        random.setstate(python_state)
+
+
+@contextlib.contextmanager
+def strictly(seed: int) -> Iterator[None]:
+    """Turn warnings into errors, and give the block random numbers of its own."""
+    with warnings.catch_warnings(), own_randomness(seed):
+        warnings.simplefilter("error")
+        yield
+
+
+@claim("SHARDS")
+class Ensemble:
+    """The models of all shards, and their votes as whole numbers.
+
+    Parameters
+    ----------
+    models
+        One for each shard; a number always votes for that class, and None for the first one.
+    n_classes
+        Number of declared classes.
+    """
+
+    def __init__(self, models: Sequence[Any], n_classes: int) -> None:
+        self.n_classes = n_classes
+        self.n_shards = len(models)
+        fixed = [model or 0 for model in models if model is None or isinstance(model, int)]
+        self.constant = np.bincount(fixed, minlength=n_classes)
+        trained = [model for model in models if model is not None and not isinstance(model, int)]
+        self.voters: list[Voters] = stack(trained, n_classes)
+
+    def votes(self, X: Any) -> Integers:
+        """Return one row of vote counts for each query; each row adds up to the shards."""
+        counts = count_votes(self.voters, X, self.n_classes)
+        return counts + self.constant
+
+
+@claim("SHARDS")
+def train_shards(
+    rows: RowSource,
+    labels: Integers,
+    split: Split,
+    trainer: Trainer,
+    source: Source,
+    *,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> list[Any]:
+    """Train all shards through joblib; each worker gets the rows of its own shards only.
+
+    Seeds are drawn beforehand, so that the same split and seeds give the same models wherever and
+    in whatever order they are trained.
+    """
+    seeds = shard_seeds(split.n_shards, source)
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+    models: list[Any] = []
+    with Progress("training shards", split.n_shards, progress) as bar:
+        tasks = (
+            joblib.delayed(_train)(trainer, *task) for task in _tasks(rows, labels, split, seeds)
+        )
+        for trained in parallel(tasks):
+            models += trained
+            bar.advance(len(trained))
+    return models
+
+
+def shard_seeds(n_shards: int, source: Source) -> Integers:
+    """Draw a seed for each shard."""
+    return integers(2**31 - 1, n_shards, source)
+
+
+Task = tuple[Any, Integers, Integers, Integers]  # rows, labels, where shards start, seeds
+
+
+def _train(
+    trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
+) -> list[Any]:
+    """Train the shards that these rows consist of."""
+    parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
+    return [
+        trainer.train(rows[part], labels[part], int(seed))
+        for part, seed in zip(parts, seeds, strict=True)
+    ]
+
+
+def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:
+    """Load rows block by block and cut them into tasks of some shards each.
+
+    A block is as many shards as fit into memory: sources that are read from front to back, such as
+    Parquet files, are read once for each block.
+    """
+    starts = np.array([split.first(shard) for shard in range(split.n_shards + 1)])
+    size = -(-rows.n_rows // split.n_shards)
+    block = max(1, BLOCK_CELLS // (size * rows.n_features))
+    for begin in range(0, split.n_shards, block):
+        end = min(begin + block, split.n_shards)
+        loaded = rows.take(split.order[starts[begin] : starts[end]])
+        for first in range(begin, end, TASK_SHARDS):
+            last = min(first + TASK_SHARDS, end)
+            here = slice(int(starts[first] - starts[begin]), int(starts[last] - starts[begin]))
+            places = split.order[starts[first] : starts[last]]
+            cuts = starts[first : last + 1] - starts[first]
+            yield loaded[here], labels[places], cuts, seeds[first:last]

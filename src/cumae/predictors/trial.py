@@ -1,0 +1,142 @@
+"""Try an estimator on made-up rows, so that its real errors show before any private row is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+
+from cumae.concepts import ConceptClass
+from cumae.errors import CumaeError, InvalidParameter
+from cumae.learners.columns import Columns
+from cumae.predictors.rows import RowSource
+from cumae.predictors.shards import Trainer, as_numbers
+from cumae.predictors.votes import count_votes, stack
+
+QUERIES = 16
+
+
+def check_model(model: Any) -> Any:
+    """Refuse what is no classifier, or what could carry anything from one shard to another."""
+    if isinstance(model, ConceptClass):
+        return model
+    if isinstance(model, type) or not hasattr(model, "get_params") or not is_classifier(model):
+        kind = model.__name__ if isinstance(model, type) else type(model).__name__
+        raise InvalidParameter(
+            f"estimator is {kind}; give an instance of a scikit-learn classifier, of a Pipeline "
+            "that ends in one, or of a class in cumae.concepts."
+        )
+    for name, value in clone(model).get_params(deep=True).items():
+        part = name.split("__")[-1]
+        if part == "verbose" and value:
+            raise InvalidParameter(
+                f"estimator has {name}={value!r}, which would print facts about private rows; set "
+                "it to 0."
+            )
+        if part == "memory" and value is not None:
+            raise InvalidParameter(
+                f"estimator has {name}, a store that all shards would share; set it to None."
+            )
+        if isinstance(value, str) and value == "prefit":
+            raise InvalidParameter(f"estimator has {name}='prefit'; {_WITHIN}")
+        # Some parts stay fitted when they are cloned.
+        if hasattr(value, "fit") and any(n[-1:] == "_" and n[:1] != "_" for n in _state(value)):
+            raise InvalidParameter(f"estimator has {name}, which is fitted already; {_WITHIN}")
+    return model
+
+
+_WITHIN = (
+    "each shard must fit all of it from its own rows, because anything fitted across shards would "
+    "let one row change them all. What public rows taught can be applied to the rows beforehand."
+)
+
+
+def _state(part: Any) -> list[str]:
+    inner = getattr(part, "estimator", None)
+    names = list(getattr(part, "__dict__", {}))
+    return names + (_state(inner) if hasattr(inner, "fit") else [])
+
+
+def try_out(trainer: Trainer, rows: RowSource, size: int) -> None:
+    """Train on made-up rows of the declared width and the shards' size; let errors through.
+
+    It looks at the declared facts of the source only: width, names and types of the columns.
+    """
+    what = "concept_class" if isinstance(trainer.model, ConceptClass) else "estimator"
+    tables = [made_up_rows(rows, trainer.columns, size, shift) for shift in (0.0, 0.5)]
+    labels = np.arange(size, dtype=np.int64) % trainer.n_classes
+    try:
+        first = trainer.train_or_raise(tables[0], labels, 1)
+        trainer.train_or_raise(tables[1], labels[::-1].copy(), 2)
+        again = trainer.train_or_raise(tables[0], labels, 1)
+        queries = as_numbers(tables[1][: min(size, QUERIES)], trainer.columns)
+        answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
+        alone = [
+            np.asarray(first.predict(queries[place : place + 1])).ravel()
+            for place in range(len(queries))
+        ]
+    except CumaeError:
+        raise
+    except Exception as error:
+        raise InvalidParameter(
+            f"{what} fails on {size} made-up rows with {rows.n_features} columns, the size of a "
+            f"shard: {type(error).__name__}: {error}. On private rows such a shard would silently "
+            f"vote for the first class; change the {what}, or make shards larger with a smaller "
+            "n_shards."
+        ) from error
+    if not np.array_equal(answers[0], answers[1]):
+        raise InvalidParameter(
+            f"{what} gives two different models for the same rows and the same seed; shards must "
+            "not depend on anything else. Give it a random_state parameter."
+        )
+    if not np.array_equal(answers[0], np.concatenate(alone)):
+        raise InvalidParameter(
+            f"{what} labels a row otherwise when it is asked alone than among others; votes must "
+            "not depend on the other queries."
+        )
+    voters = stack([first], trainer.n_classes)
+    count_votes(voters, queries, trainer.n_classes)  # compiles what voting needs
+
+
+def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:
+    """Return rows within what is declared, the same ones each time."""
+    parts = [
+        _made_up_column(_fractions(size, place, shift), _declared(columns, place), rows, place)
+        for place in range(rows.n_features)
+    ]
+    if not rows.is_frame:
+        if any(part.dtype.kind not in "if" for part in parts):
+            return np.column_stack([part.astype(object) for part in parts])
+        return np.column_stack(parts).astype(np.float64)
+    return pd.DataFrame(dict(zip(rows.names or [], parts, strict=True)))
+
+
+def _fractions(size: int, place: int, shift: float) -> NDArray[np.float64]:
+    """Return numbers spread over 0 to 1: multiples of an irrational number, modulo 1."""
+    step = (place + 1) * (np.sqrt(5.0) - 1.0) / 2.0
+    return np.asarray(np.modf(step * (np.arange(size) + 1.0) + shift)[0])
+
+
+def _declared(columns: Columns | None, place: int) -> Any:
+    return None if columns is None else columns.columns[place]
+
+
+def _made_up_column(
+    spread: NDArray[np.float64], declared: Any, rows: RowSource, place: int
+) -> NDArray[Any]:
+    categories = getattr(declared, "categories", None)
+    if categories is None and declared is None and rows.is_text(place):
+        categories = ("a", "b", "c")
+    if categories is not None:
+        known = np.array([*categories, None], dtype=object)[:-1]
+        return np.asarray(known[(spread * len(known)).astype(int)])
+    bounds = getattr(declared, "bounds", None)
+    if bounds is None:
+        return 4.0 * spread - 2.0
+    values = bounds[0] + spread * (bounds[1] - bounds[0])
+    if len(bounds) == 3:
+        values = bounds[0] + np.floor((values - bounds[0]) / bounds[2]) * bounds[2]
+    return np.asarray(values)
