@@ -29,7 +29,7 @@ from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
 from cumae.errors import InvalidParameter
 from cumae.predictors import shards
 from cumae.predictors.rows import row_source
-from cumae.predictors.shards import Ensemble, Split, Trainer, own_randomness, train_shards
+from cumae.predictors.shards import Ensemble, Split, Trainer, own_randomness, shard_seeds, train_shards
 from cumae.predictors.trial import check_model, try_out
 from cumae.randomness import SYSTEM, SeededSource
 

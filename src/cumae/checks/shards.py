@@ -80,7 +80,8 @@ def models_of(estimator: Any, X: Any, y: Any, pair: Neighbours) -> list[Any]:
     labels = label_codes(rows, y, pair.classes)
     source = SeededSource(pair.seed)
     split = Split.draw(rows.n_rows, pair.n_shards, source)
-    return train_shards(rows, labels, split, _trainer(estimator, pair), source)
+    seeds = shard_seeds(pair.n_shards, source)
+    return train_shards(rows, labels, split, _trainer(estimator, pair), seeds)
 
 
 def votes_of(models: Sequence[Any], pair: Neighbours) -> Integers:

@@ -19,7 +19,7 @@ from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import Plan, forget, promise
 from cumae.learners.columns import Columns, Declared, length_of, names_of, width_of
 from cumae.predictors.rows import RowSource, label_codes, row_source
-from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, train_shards
+from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
 from cumae.predictors.trial import check_model, try_out
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
@@ -151,7 +151,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             training.labels,
             split,
             training.trainer,
-            source,
+            shard_seeds(n_shards, source),
             n_jobs=self.n_jobs,
             progress=self.progress,
         )

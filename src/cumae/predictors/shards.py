@@ -185,17 +185,16 @@ def train_shards(
     labels: Integers,
     split: Split,
     trainer: Trainer,
-    source: Source,
+    seeds: Integers,
     *,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> list[Any]:
     """Train all shards through joblib; each worker gets the rows of its own shards only.
 
-    Seeds are drawn beforehand, so that the same split and seeds give the same models wherever and
-    in whatever order they are trained.
+    Seeds come from ``shard_seeds``: the same split and seeds give the same models, wherever and in
+    whatever order they are trained.
     """
-    seeds = shard_seeds(split.n_shards, source)
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     models: list[Any] = []
     with Progress("training shards", split.n_shards, progress) as bar:
