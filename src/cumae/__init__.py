@@ -28,7 +28,7 @@ _LEARNERS = (
     "SemiPrivateLearner",
 )
 
-_PREDICTORS = ("QueryRelease",)
+_PREDICTORS = ("AgnosticQueryRelease", "QueryRelease", "UniversalQueryRelease")
 
 
 def __getattr__(name: str) -> Any:
@@ -46,6 +46,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "ActiveLearner",
+    "AgnosticQueryRelease",
     "Budget",
     "BudgetExhausted",
     "CumaeError",
@@ -63,6 +64,7 @@ __all__ = [
     "QueryRelease",
     "SemiPrivateLearner",
     "TooFewRows",
+    "UniversalQueryRelease",
     "UnknownCost",
     "__version__",
 ]

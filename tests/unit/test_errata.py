@@ -455,6 +455,36 @@ def test_agprivcl_sampling_rate() -> None:
     assert tight_subsampling(1 / 56, 4.0) == pytest.approx(0.671, abs=1e-3)
 
 
+def test_agprivcl_unstable_queries() -> None:
+    """Models of error alpha/12 can leave more queries unstable than the printed T allows."""
+    alpha, beta, m = 0.1, 0.1, 100_000
+    spread = math.log(m / beta)
+    printed = m * alpha / 8 + math.sqrt(3 * m * alpha * spread) / 4
+    right = m * alpha / 4 + math.sqrt(3 * m * alpha * spread / 8)
+    for error, total in ((alpha / 24, printed), (alpha / 12, right)):
+        assert total == pytest.approx(3 * (error * m + math.sqrt(error * m * spread / 2)))
+    # Half of the models are wrong on a share alpha/6 of the queries, none elsewhere.
+    assert binom.sf(math.floor(printed), m, alpha / 6) > 0.999
+    # A third of the models must be wrong where the others do not win clearly: 3 alpha/12 at most.
+    assert binom.sf(math.floor(right), m, alpha / 4) < beta
+
+
+def test_agprivcl_rows_per_shard() -> None:
+    """With the k of Algorithm 5 the printed n' gives shards too few rows for Theorem B.4."""
+    alpha, beta, delta, m, vc = 0.1, 0.1, 1e-6, 1000, 1
+    once = min(1.0, alpha * max(1.0, math.sqrt(m * alpha)))
+    repeats = math.log(2 / delta)
+    eps, small = once / repeats, delta / (2 * math.exp(once) * repeats)
+    unstable = m * alpha / 8 + math.sqrt(3 * m * alpha * math.log(m / beta)) / 4
+    scale = math.sqrt(32 * unstable * math.log(2 / small)) / eps
+    k = 34 * math.sqrt(2) * scale * math.log(4 * m * unstable / min(small, beta / 2))
+    rows = 8000 * (vc * math.log(1 / alpha) + math.log(m / beta)) * repeats**1.5
+    rows *= math.log(m * alpha / min(delta, beta / 2)) / alpha**2
+    rows *= max(1.0, math.sqrt(m) * alpha**1.5)
+    wanted = 8 * 24 / alpha * (vc * math.log(16 * 24 / alpha) + math.log(2 * 16 * k / beta))
+    assert 10 < wanted / (rows / k) < 25
+
+
 def test_agprivcl_repeat_bound() -> None:
     """An index repeats more than log(2/delta) times with chance above delta/2 for large delta."""
     n = 10**6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
 from cumae.errors import LiveState
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority, StabilityTest
+from cumae.predictors import query_release
 from cumae.predictors.answers import Demand, plan_answers, unstable_answers
+from cumae.predictors.paper_sizes import subsamp_sizes
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource
 
@@ -341,13 +344,41 @@ def test_too_few_rows_are_said_beforehand() -> None:
         QueryRelease(max_queries=1000).fit(X[:500], Y[:500])
 
 
+@pytest.mark.claim("QUERY")
+def test_paper_constants_refuse_with_the_rows_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = QueryRelease(Thresholds(), 1.0, 1e-6, 1000, alpha=0.1, beta=0.1, constants="paper")
+    # By hand: 77 unclear queries; k = 34 sqrt(2) lambda ln(4 m T / delta); shards for errors of
+    # alpha/6 each, two cuts of a threshold.
+    scale = math.sqrt(32 * 77 * math.log(2e6))
+    shards = math.ceil(34 * math.sqrt(2) * scale * math.log(4 * 1000 * 77 / 1e-6))
+    rows = math.ceil(480 * (2 * math.log(960) + math.log(4 * shards / 0.1)))
+    with pytest.raises(InvalidData, match=f"4,000 rows are too few .* for {shards * rows:,};"):
+        release.fit(X[:, :1], Y)
+    # Were there as many, they would be split as printed, and run under the usual guarantee.
+    few = subsamp_sizes(1000, 0.1, 0.1, 1.0, 1e-6, 2)
+    small = replace(few, n_shards=300, shard_rows=10)
+    monkeypatch.setattr(query_release, "subsamp_sizes", lambda *_: small)
+    release.fit(X[:, :1], Y)
+    assert (release.n_shards_, release.mechanism_) == (300, "stability")
+    assert release._answers_.max_unstable == few.max_unstable
+    assert release.guarantee_.within(1.0, 1e-6)
+    for changes in (
+        {"estimator": GaussianNB()},
+        {"n_shards": 5},
+        {"mechanism": "gaussian"},
+        {"constants": "mine"},
+    ):
+        with pytest.raises(InvalidParameter):
+            clone(release).set_params(**changes).fit(X[:, :1], Y)
+
+
 # What is refused, clearly and for nothing
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "what"),
     [
-        ({"n_shards": 2000}, InvalidParameter, "shards of 2; 2 classes need 4 rows at least"),
+        ({"n_shards": 2000}, InvalidParameter, "shards of 2 rows; 2 classes need 4 rows at least"),
         ({"n_shards": 0}, InvalidParameter, "n_shards"),
         ({"n_shards": "many"}, InvalidParameter, "n_shards"),
         ({"max_queries": 0}, InvalidParameter, "max_queries"),
@@ -451,6 +482,14 @@ def test_frames_reach_pipelines_as_frames() -> None:
     ).fit(frame, labels)
     assert declared.predict([[0.5, "baker"], [0.5, "nurse"]]).tolist() == [1, 0]
     assert declared.feature_names_in_.tolist() == ["size", "job"]
+
+
+def test_concept_classes_take_frames_of_numbers() -> None:
+    frame = pd.DataFrame({"size": X[:, 0]})
+    for mechanism in ("auto", "offline"):
+        release = QueryRelease(Thresholds(), 3.0, max_queries=20, mechanism=mechanism)
+        asked = pd.DataFrame({"size": [0.05, 0.95]})
+        assert release.fit(frame, Y).predict(asked).tolist() == [0, 1]
 
 
 def test_a_row_of_text_in_a_list_is_not_seen() -> None:

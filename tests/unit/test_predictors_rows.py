@@ -461,6 +461,7 @@ def labels(y: Any, classes: Any = (0, 1)) -> list[int]:
     ],
     ids=repr,
 )
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_labels_become_places_among_the_classes(y: Any, classes: Any, codes: list[int]) -> None:
     assert labels(y, classes) == codes
 

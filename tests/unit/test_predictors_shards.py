@@ -29,7 +29,14 @@ from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
 from cumae.errors import InvalidParameter
 from cumae.predictors import shards
 from cumae.predictors.rows import row_source
-from cumae.predictors.shards import Ensemble, Split, Trainer, own_randomness, shard_seeds, train_shards
+from cumae.predictors.shards import (
+    Ensemble,
+    Split,
+    Trainer,
+    own_randomness,
+    shard_seeds,
+    train_shards,
+)
 from cumae.predictors.trial import check_model, try_out
 from cumae.randomness import SYSTEM, SeededSource
 
@@ -260,7 +267,7 @@ def test_each_worker_gets_its_own_rows_only(monkeypatch: pytest.MonkeyPatch) -> 
         (np.arange(1000) % 2).astype(np.int64),
         split,
         Trainer(None, 2),
-        SYSTEM,
+        shard_seeds(37, SYSTEM),
     )
     assert len(seen) == 37
     assert sorted(np.concatenate(seen).astype(int).tolist()) == list(range(1000))

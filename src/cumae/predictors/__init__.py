@@ -1,6 +1,14 @@
 """Predictors: private answers from an ensemble of models on disjoint shards."""
 
+from cumae.predictors.agnostic import AgnosticQueryRelease
 from cumae.predictors.query_release import QueryRelease
 from cumae.predictors.rows import ParquetRows, bad_rows
+from cumae.predictors.universal import UniversalQueryRelease
 
-__all__ = ["ParquetRows", "QueryRelease", "bad_rows"]
+__all__ = [
+    "AgnosticQueryRelease",
+    "ParquetRows",
+    "QueryRelease",
+    "UniversalQueryRelease",
+    "bad_rows",
+]

@@ -114,7 +114,8 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         least = LEAST_ROWS_PER_CLASS * n_classes
         if n_rows // check_count(n_shards, "n_shards", least=1) < least:
             raise InvalidParameter(
-                f"n_shards={n_shards!r} for {n_rows} rows leaves shards of {n_rows // n_shards}; "
+                f"n_shards={n_shards!r} for n_samples={n_rows} leaves shards of "
+                f"{n_rows // n_shards} rows; "
                 f"{n_classes} classes need {least} rows at least. Ask for "
                 f"{max(1, n_rows // least)} shards or fewer, or give more rows."
             )
@@ -140,7 +141,8 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         if plain.tolist() == list(self.classes):  # of one type
             self.classes_ = plain
         # Frames stay frames for pipelines that name columns; everything else becomes numbers.
-        self._frames_ = rows.is_frame and training.columns is None
+        concept = isinstance(training.model, ConceptClass)
+        self._frames_ = rows.is_frame and training.columns is None and not concept
         self._columns_ = training.columns or Columns(None, rows.names, rows.n_features)
         return guarantee
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +13,10 @@ from cumae.concepts import ConceptClass, Hypothesis
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Plan
 from cumae.learners.columns import Declared
-from cumae.predictors.answers import ONLINE, plan_answers
+from cumae.predictors.answers import ONLINE, AnswerPlan, Demand, plan_answers
 from cumae.predictors.base import Training
 from cumae.predictors.offline import Offline
+from cumae.predictors.paper_sizes import need_rows, subsamp_sizes
 from cumae.predictors.release import ASSUMPTIONS, Release, check_queries
 from cumae.predictors.tables import clean_table
 from cumae.privacy import Budget
@@ -58,6 +60,9 @@ class QueryRelease(Release):
         ``max_queries``, alpha and beta.
     abstain
         Whether an unclear answer is -1; otherwise it is a random class.
+    constants
+        ``"paper"`` takes the sizes of Algorithm 5 for a concept class, alpha and beta, and
+        refuses fewer rows than they need.
     columns
         Declared bounds or categories of columns, as for the learners; rows are then encoded by
         them. A data frame without them reaches the estimator as a frame.
@@ -113,6 +118,7 @@ class QueryRelease(Release):
         beta: float = 0.05,
         max_unstable: int | str = "auto",
         abstain: bool = False,
+        constants: str = "practical",
         columns: Declared = None,
         classes: Any = (0, 1),
         n_jobs: int | None = None,
@@ -131,6 +137,7 @@ class QueryRelease(Release):
         self.beta = beta
         self.max_unstable = max_unstable
         self.abstain = abstain
+        self.constants = constants
         self.columns = columns
         self.classes = classes
         self.n_jobs = n_jobs
@@ -151,11 +158,15 @@ class QueryRelease(Release):
         """
         training = self._training(X, y)
         check_choice(self.mechanism, ("auto", "offline", *ONLINE), "mechanism")
+        check_choice(self.constants, ("practical", "paper"), "constants")
         if self.mechanism == "offline":
             return self._fit_offline(training)
         demand = self._demand(self.epsilon, self.delta, training.n_classes)
-        answers = plan_answers(self.mechanism, demand)
-        n_shards = self._count_shards(training, answers)
+        if self.constants == "paper":
+            answers, n_shards = self._printed(training, demand)
+        else:
+            answers = plan_answers(self.mechanism, demand)
+            n_shards = self._count_shards(training, answers)
         self._try_out(training, n_shards)
         source = source_for(self.random_state)
         started = answers.start(n_shards, source)
@@ -167,6 +178,28 @@ class QueryRelease(Release):
         self._open(answers, started, n_shards, source)
         self.guarantee_ = guarantee
         return self
+
+    def _printed(self, training: Training, demand: Demand) -> tuple[AnswerPlan, int]:
+        """Return the mechanism and the number of shards of Algorithm 5."""
+        if not isinstance(training.model, ConceptClass):
+            raise InvalidParameter(
+                "constants='paper' takes a concept class, because sizes follow from its VC "
+                "dimension; give one of cumae.concepts, or constants='practical'."
+            )
+        for name in ("n_shards", "max_unstable"):
+            if getattr(self, name) != "auto":
+                raise InvalidParameter(f"constants='paper' sets {name}; leave it at 'auto'.")
+        if self.mechanism not in ("auto", "stability"):
+            raise InvalidParameter(f"mechanism={self.mechanism!r}: the paper has 'stability'.")
+        columns = training.columns
+        width = training.rows.n_features if columns is None else len(columns)
+        vc = training.model.vc_dimension(width)
+        sizes = subsamp_sizes(
+            demand.max_queries, self.alpha, self.beta, self.epsilon, self.delta, vc
+        )
+        need_rows(training.rows.n_rows, sizes.n_rows)
+        printed = replace(demand, max_unstable=sizes.max_unstable)
+        return plan_answers("stability", printed), sizes.n_shards
 
     def _fit_offline(self, training: Training) -> Self:
         concept = training.model

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
 from cumae.errors import InvalidData, InvalidParameter, shown
 from cumae.learners.columns import Columns, Declared
@@ -79,7 +81,10 @@ class ArrayRows(RowSource):
         if table.ndim not in (1, 2):
             raise InvalidData(f"X has {table.ndim} dimensions; give rows and columns.")
         if table.dtype.kind in "cV":
-            raise InvalidData("X is complex or structured; give a table of real numbers or text.")
+            raise InvalidData(
+                "Complex data not supported, nor structured ones: give a table of real numbers or "
+                "text."
+            )
         self._table = table if table.ndim == 2 else table.reshape(-1, 1)
         self.n_rows, self.n_features = map(int, self._table.shape)
         self.names = None
@@ -267,6 +272,8 @@ def row_source(X: Any) -> RowSource:
         return ArrayRows(X)
     if isinstance(X, list | tuple):
         return ArrayRows(table_of(X))
+    if hasattr(X, "__array__") and not isinstance(X, pd.Series):
+        return ArrayRows(np.asarray(X))
     raise InvalidData(
         f"X is a {type(X).__name__}; give a numpy array, a memory map, a list of rows, a pandas "
         'DataFrame or ParquetRows("folder"). A sparse matrix is made dense by X.toarray().'
@@ -414,9 +421,16 @@ def _need_fitting(kind: str, known: dict[Any, int]) -> None:
 def _labels(y: Any) -> tuple[NDArray[Any], str]:
     """Return the labels cell by cell, and what their type as a whole can hold."""
     if y is None:
-        raise InvalidData("y is None; give one label for each row.")
+        raise InvalidData("fit requires y to be passed, but the target y is None.")
     if isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         y = y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y[:, 0]
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it is taken as one.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+    if hasattr(y, "__array__") and not isinstance(y, pd.Series | np.ndarray | pd.DataFrame):
+        y = np.asarray(y)
     if isinstance(y, list | tuple):
         cells: Any = np.fromiter(y, dtype=object, count=len(y))
         if not len(cells) or not all(isinstance(cell, list | tuple | np.ndarray) for cell in cells):

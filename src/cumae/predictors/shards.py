@@ -109,7 +109,7 @@ class Trainer:
         with strictly(seed):
             table = as_numbers(rows, self.columns)
             if isinstance(self.model, ConceptClass):
-                return self.model.erm(table, labels)
+                return self.model.erm(np.asarray(table, dtype=np.float64), labels)
             return seeded(clone(self.model), seed).fit(table, labels)
 
 

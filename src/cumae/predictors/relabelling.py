@@ -1,0 +1,202 @@
+"""Relabelling by a private hypothesis: what it does to the rows, costs, and how it is planned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.errors import InvalidData
+from cumae.learners.columns import Columns
+from cumae.learners.label_schedules import largest_rate, relabelled, resampled, sampled
+from cumae.predictors.answers import Demand
+from cumae.predictors.base import Training
+from cumae.predictors.rows import ArrayRows, RowSource
+from cumae.predictors.tables import clean_table
+from cumae.privacy import Approximate, Cost
+from cumae.randomness import Source, integers, sample
+
+SLACK = 1.0 - 1e-9  # of what was asked, for rounding
+MOST_DELTA = 0.1  # that the answers get before sampling shrinks it
+MOST_RESAMPLED = 2.0  # epsilon of answers beyond which resampling is not costed
+ASSUMED_ERROR = 1e-9  # a small delta, to see by what resampling multiplies it
+
+
+@dataclass(frozen=True)
+class Relabelling:
+    """What happens to the rows before they are split into shards: public numbers.
+
+    Parameters
+    ----------
+    n_rows, n_sampled
+        All rows, and how many of them are drawn.
+    epsilon
+        Parameter of the draw of the hypothesis that labels them.
+    resample
+        Whether as many rows are then drawn with replacement.
+    """
+
+    n_rows: int
+    n_sampled: int
+    epsilon: float
+    resample: bool
+
+
+@claim("AGPRIV")
+def agnostic_costs(
+    answers: Approximate, steps: Relabelling, concept: ConceptClass
+) -> list[tuple[str, Approximate]]:
+    """Return what a row pays after each step, from the inside out; the last is the whole.
+
+    Examples
+    --------
+    >>> from cumae.concepts import Thresholds
+    >>> from cumae.predictors.relabelling import Relabelling, agnostic_costs
+    >>> from cumae.privacy import Approximate
+    >>> steps = Relabelling(10_000, 1_000, epsilon=1.0, resample=False)
+    >>> costs = agnostic_costs(Approximate(1.0, 1e-5), steps, Thresholds())
+    >>> [(name, round(pair.eps, 3)) for name, pair in costs]
+    [('answers', 1.0), ('relabelled', 2.948), ('sampled', 1.032)]
+    """
+    costs = [("answers", answers)]
+    if math.inf in (answers.eps, steps.epsilon):
+        return [*costs, ("sampled", Approximate(math.inf, 0.0))]
+    if steps.resample:
+        costs.append(("resampled", resampled(answers, steps.n_sampled)))
+    scored = relabelled(costs[-1][1], steps.epsilon, "S", concept, steps.n_sampled)
+    costs.append(("relabelled", scored))
+    costs.append(("sampled", sampled(scored, steps.n_sampled, steps.n_rows)))
+    return costs
+
+
+@claim("AGPRIV")
+def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
+    """Draw rows in random order, and let a hypothesis label them that their points define.
+
+    All of it stays private: what comes out is for shards only.
+    """
+    table, labels = clean_table(training.rows, training.labels, training.columns)
+    drawn = sample(steps.n_rows, steps.n_sampled, source)
+    points = table[drawn]
+    hypothesis = training.model.choose(
+        points, points, labels[drawn], steps.epsilon, random_state=source
+    )
+    found = np.asarray(hypothesis.predict(points), dtype=np.int64)
+    if steps.resample:
+        again = integers(steps.n_sampled, steps.n_sampled, source)
+        points, found = points[again], found[again]
+    return replace(training, rows=ArrayRows(points), labels=found, columns=None)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for, in public numbers."""
+
+    n_rows: int
+    most: int  # rows that a draw can take in reasonable time
+    epsilon: float
+    delta: float
+    alpha: float
+    beta: float
+    vc: int
+    resample: bool
+
+
+def plan_relabelling(
+    wish: Wish, concept: ConceptClass, boosts: list[float], answers: list[float]
+) -> tuple[Relabelling, Approximate]:
+    """Return the steps, and what the answers may cost.
+
+    More epsilon for the answers, or for the draw, means fewer rows. Of all pairs it takes the one
+    with the largest product of rows, the answers' epsilon and the draw's quality: 1 if the
+    drawn hypothesis misses the best one by alpha/4 at most (with chance 1 - beta), less in
+    proportion if it may miss it by more.
+    """
+    best, chosen = -1.0, (0, 0.0, 0.0)
+    for answer in answers:
+        inner = Approximate(answer, 0.0)
+        if wish.resample and MOST_RESAMPLED < answer < math.inf:
+            continue  # some row comes up so often that little is left to promise
+        if wish.resample and answer < math.inf:
+            inner = resampled(inner, wish.n_rows)  # with fewer rows it costs a little less
+        for boost in boosts:
+            kept = _rows_kept(wish, inner, boost, concept)
+            value = kept * min(answer, 1e9) * _quality(wish, boost, kept)
+            if value > best:
+                best, chosen = value, (kept, boost, answer)
+    kept, boost, answer = chosen
+    if kept < 1:
+        raise InvalidData(
+            f"{wish.n_rows:,} rows leave none to be sampled at epsilon={wish.epsilon!r}; give more "
+            "rows, a larger epsilon, or smaller epsilon_boost and epsilon_answers."
+        )
+    steps = Relabelling(wish.n_rows, kept, boost, wish.resample)
+    return steps, Approximate(answer, _inner_delta(wish, steps, answer))
+
+
+def _rows_kept(wish: Wish, inner: Approximate, boost: float, concept: ConceptClass) -> int:
+    if wish.epsilon == math.inf:
+        return min(wish.n_rows, wish.most)
+    if math.inf in (inner.eps, boost):
+        return 0
+    size = min(wish.n_rows, wish.most)
+    if not concept._weight_error(size, boost / 2) < 1:
+        return 0  # floats cannot draw with it
+    scored = relabelled(inner, boost, "S", concept, size)
+    rate = largest_rate(scored, wish.epsilon * SLACK, wish.delta)
+    return min(math.floor(rate * wish.n_rows), wish.most)
+
+
+def _quality(wish: Wish, boost: float, kept: int) -> float:
+    """Return 1 if the drawn hypothesis is good enough (by the proof of Lemma 6), else less."""
+    candidates = wish.vc * math.log(math.e * max(kept, wish.vc) / wish.vc)
+    error = 2 / boost * (candidates + math.log(3 / wish.beta))  # times the rows
+    return min(1.0, wish.alpha / 4 * kept / error) if error > 0 else 1.0
+
+
+def _inner_delta(wish: Wish, steps: Relabelling, answer: float) -> float:
+    """Return the delta of the answers that becomes the one asked for."""
+    factor = 1.0
+    if steps.resample and answer < math.inf:
+        small = Approximate(answer, ASSUMED_ERROR)
+        factor = max(1.0, resampled(small, steps.n_sampled).failure / ASSUMED_ERROR)
+    share = steps.n_sampled / steps.n_rows * factor
+    return min(MOST_DELTA, wish.delta if share == 1 else wish.delta / share * SLACK)
+
+
+@claim("AGPRIV")
+def read_pair(cost: Cost, demand: Demand) -> Approximate:
+    """Return what the answers cost at the delta they were given, or without one if that is less."""
+    if cost.infinite:
+        return Approximate(math.inf, 0.0)
+    if cost.pure <= demand.epsilon:
+        return Approximate(cost.pure, 0.0)
+    read = cost.epsilon(demand.delta)
+    if cost.delta(demand.epsilon) <= demand.delta:
+        read = min(read, demand.epsilon)  # reading off a curve rounds up by a hair
+    return Approximate(read, demand.delta)
+
+
+def check_draw(concept: ConceptClass, epsilon: float, size: int) -> None:
+    """Refuse a draw that floats cannot make, from public numbers, before anything is paid."""
+    concept._rate(epsilon, size)
+
+
+def encoded_width(training: Training) -> int:
+    """Return how many columns of numbers the rows have, once encoded."""
+    return training.rows.n_features if training.columns is None else len(training.columns)
+
+
+def need_numbers(rows: RowSource, columns: Columns | None) -> None:
+    """Refuse columns of text that nobody declared, by their type alone."""
+    if columns is not None:
+        return
+    for place in range(rows.n_features):
+        if rows.is_text(place):
+            name = str(place) if rows.names is None else rows.names[place]
+            raise InvalidData(
+                f"column {name} holds text by its type; declare its categories with columns=."
+            )
