@@ -28,7 +28,13 @@ _LEARNERS = (
     "SemiPrivateLearner",
 )
 
-_PREDICTORS = ("AgnosticQueryRelease", "QueryRelease", "UniversalQueryRelease")
+_PREDICTORS = (
+    "AgnosticQueryRelease",
+    "EverlastingPredictor",
+    "GenericBBL",
+    "QueryRelease",
+    "UniversalQueryRelease",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -50,6 +56,8 @@ __all__ = [
     "Budget",
     "BudgetExhausted",
     "CumaeError",
+    "EverlastingPredictor",
+    "GenericBBL",
     "GenericLearner",
     "Guarantee",
     "InvalidData",

@@ -12,6 +12,9 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom
 
+from cumae.mechanisms import BetweenThresholds
+from cumae.mechanisms.between_thresholds import least_gap
+
 Row = tuple[int, int]
 Log = Callable[[float], float]
 
@@ -355,6 +358,22 @@ def test_bbl_halting_counter_reveals_a_query() -> None:
     unanimous = {answers_until_halt(rng, 1.0, limit) for _ in range(runs)}
     assert split == {limit - 1}
     assert unanimous == {limit}
+
+
+def test_bbl_halting_counter_with_integer_noise() -> None:
+    """The mechanism that GenericBBL runs tells the same (false-alarm rate below 1e-20)."""
+    models, eps, limit, runs = 72_000, 0.1, 20, 10
+    lower, upper = 2 * models // 5, 3 * models // 5
+    assert upper - lower >= least_gap(eps, 1e-6)
+    # Half of the gap is 7,200; the noises have rates eps/2 and eps/6.
+    miss = 2 * math.exp(-3600 * eps / 6) + 2 * math.exp(-3600 * eps / 2)
+    assert 2 * runs * (limit + 1) * miss < 1e-20
+    for hidden, further in ((models // 2, limit - 1), (models, limit)):
+        for _ in range(runs):
+            votes = BetweenThresholds(lower, upper, eps, 1e-6, limit)
+            votes.ask([hidden])
+            assert len(votes.ask([models // 2] * (2 * limit))) == further
+            assert votes.remaining == 0
 
 
 def test_hypothesis_learner_needs_a_multiset() -> None:

@@ -27,13 +27,13 @@ from cumae.checks import SHARD_LAWS, Neighbours, check_estimator
 from cumae.checks.shards import models_of, votes_of
 from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
 from cumae.errors import InvalidParameter
-from cumae.predictors import shards
+from cumae.predictors import quiet, shards
+from cumae.predictors.quiet import own_randomness
 from cumae.predictors.rows import row_source
 from cumae.predictors.shards import (
     Ensemble,
     Split,
     Trainer,
-    own_randomness,
     shard_seeds,
     train_shards,
 )
@@ -165,7 +165,7 @@ def test_global_coins_would_leak_without_a_seed_for_each_shard(
 ) -> None:
     from contextlib import nullcontext
 
-    monkeypatch.setattr(shards, "own_randomness", lambda seed: nullcontext())
+    monkeypatch.setattr(quiet, "own_randomness", lambda seed: nullcontext())
     np.random.seed(0)  # noqa: NPY002
     with pytest.raises(AssertionError):
         check_estimator(GlobalCoins(), pair([1e3, 1e3, 1e3], 1))

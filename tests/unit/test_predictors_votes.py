@@ -468,10 +468,17 @@ def test_another_number_of_columns_is_refused() -> None:
     for rule in (Stump(6, 1.0), Tree((6,), (1.0,), (0, 1))):
         with pytest.raises(InvalidData, match="has 6 columns, but the models look at column 6"):
             count_votes(stack([rule], 2), X, 2)
-    with pytest.raises(InvalidData, match="no number") as caught:
-        count_votes(stack([Threshold(1.0)], 2), pd.DataFrame({"a": ["secret"]}), 2)
-    assert "secret" not in str(caught.value)
-    assert caught.value.__context__ is None
+
+
+def test_what_is_no_number_is_a_vote_for_the_first_class() -> None:
+    # An error would tell that there is a model at all.
+    frame = pd.DataFrame({"a": ["secret", 5.0, None, 10**400]})
+    assert count_votes(stack([Threshold(1.0)], 2), frame, 2).tolist() == [
+        [1, 0],
+        [0, 1],
+        [1, 0],
+        [1, 0],
+    ]
 
 
 class Odd:

@@ -16,10 +16,10 @@ from cumae.predictors.shards import (
     Ensemble,
     Split,
     Trainer,
-    as_numbers,
     shard_seeds,
     train_shards,
 )
+from cumae.predictors.tables import as_numbers
 from cumae.predictors.trial import check_model
 from cumae.randomness import SeededSource
 

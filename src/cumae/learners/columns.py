@@ -318,6 +318,8 @@ def _column(name: str, declaration: Any) -> Column:
                 f"columns[{name!r}] lists fewer than two categories, or one of them twice."
             )
         plain = [c.item() if isinstance(c, np.generic) else c for c in declaration]
+        if any(np.ndim(category) or isinstance(category, dict | set) for category in plain):
+            raise InvalidParameter(f"columns[{name!r}] has a category that is no single value.")
         return Column(name, categories=tuple(plain))
     try:
         bounds = tuple(float(value) for value in declaration)

@@ -16,7 +16,7 @@ from cumae.learners.base import Plan
 from cumae.learners.columns import Declared
 from cumae.learners.label_schedules import EPSILONS, most_points, relabelled
 from cumae.predictors.answers import ONLINE, AnswerPlan, Demand, plan_answers
-from cumae.predictors.base import Training
+from cumae.predictors.base import Training, one_at_a_time
 from cumae.predictors.paper_sizes import SAMPLED, AgnosticSizes, agnostic_sizes, need_rows
 from cumae.predictors.relabelling import (
     Relabelling,
@@ -151,6 +151,7 @@ class AgnosticQueryRelease(Release):
         self.budget = budget
         self.random_state = random_state
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any) -> Self:
         """Draw, relabel, train the shards, and pay for all answers.
 
@@ -170,7 +171,8 @@ class AgnosticQueryRelease(Release):
         sized = ArrayRows(np.broadcast_to(0.0, (steps.n_sampled, width)))
         stand_in = replace(training, rows=sized, columns=None)
         n_shards = self._shards_planned(stand_in, answers, vc)
-        self._try_out(stand_in, n_shards)
+        fixed = self.n_shards != "auto" or self.constants == "paper"
+        n_shards = self._try_out(stand_in, steps.n_sampled, n_shards, fixed)
         source = source_for(self.random_state)
         started = answers.start(n_shards, source)
         costs = agnostic_costs(read_pair(started.cost, demand), steps, concept)

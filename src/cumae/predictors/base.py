@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+import warnings
 from abc import ABC
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.concepts import ConceptClass
-from cumae.errors import InvalidData, InvalidParameter, LiveState
+from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
+from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows
 from cumae.learners.base import Plan, forget, promise
 from cumae.learners.columns import Columns, Declared, length_of, names_of, width_of
 from cumae.predictors.rows import RowSource, label_codes, row_source
 from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
-from cumae.predictors.trial import check_model, try_out
+from cumae.predictors.tables import as_numbers, read_table, usable_frame
+from cumae.predictors.trial import check_model, made_up_rows, try_out
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 from cumae.randomness import Source
 
+Result = TypeVar("Result")
+
 LEAST_ROWS_PER_CLASS = 2
 SMALL_SHARD = 10  # rows of a shard that "auto" does not go below
+FEW_SHARDS = 50  # shards that it keeps at least when the estimator wants larger ones
+
+
+def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
+    """Let one thread at a time fit or ask, so that votes and noise are always of the same fit."""
+
+    @functools.wraps(method)
+    def locked(self: Predictor, *args: Any, **kwargs: Any) -> Result:
+        # Before the lock is taken: in a forked process it may be held for ever.
+        if os.getpid() != self.__dict__.setdefault("_process", os.getpid()):
+            raise LiveState(
+                f"{type(self).__name__} was used in another process; ask it there, because the "
+                "same answers must not be given twice."
+            )
+        with self.__dict__.setdefault("_lock", threading.RLock()):
+            return method(self, *args, **kwargs)
+
+    return locked
 
 
 @dataclass(frozen=True)
@@ -72,6 +97,10 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: state[name] for name in state if name not in ("_lock", "_process")}
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         if any(name.endswith("_") for name in vars(self)):
             raise LiveState(
@@ -102,6 +131,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
                     f"{n_classes} classes: a concept class labels with two; give an estimator."
                 )
             model.vc_dimension(rows.n_features if columns is None else len(columns))  # fits width?
+            check_own(model)
         return Training(rows, labels, columns, model, n_classes)
 
     def _model(self) -> Any:
@@ -117,7 +147,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
                 f"n_shards={n_shards!r} for n_samples={n_rows} leaves shards of "
                 f"{n_rows // n_shards} rows; "
                 f"{n_classes} classes need {least} rows at least. Ask for "
-                f"{max(1, n_rows // least)} shards or fewer, or give more rows."
+                f"{n_rows // least} shards or fewer, or give more rows."
             )
         return n_shards
 
@@ -131,7 +161,6 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
         forget(self)
-        self._lock_, self._process_ = threading.RLock(), os.getpid()
         rows = training.rows
         self.n_features_in_ = rows.n_features
         if rows.names is not None:
@@ -143,7 +172,9 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         # Frames stay frames for pipelines that name columns; everything else becomes numbers.
         concept = isinstance(training.model, ConceptClass)
         self._frames_ = rows.is_frame and training.columns is None and not concept
+        self._numeric_ = [place for place in range(rows.n_features) if not rows.is_text(place)]
         self._columns_ = training.columns or Columns(None, rows.names, rows.n_features)
+        self._stand_in_ = as_numbers(made_up_rows(rows, training.columns, 1, 0.0), training.columns)
         return guarantee
 
     def _train(self, training: Training, n_shards: int, source: Source) -> Ensemble:
@@ -159,50 +190,117 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         )
         return Ensemble(models, training.n_classes)
 
-    def _try_out(self, training: Training, n_shards: int) -> None:
-        try_out(training.trainer, training.rows, training.rows.n_rows // n_shards)
+    def _try_out(self, training: Training, n_rows: int, n_shards: int, fixed: bool) -> int:
+        """Try the estimator on made-up rows; return a number of shards with which it can learn.
+
+        Unless the number is fixed, shards grow until the model tells made-up classes apart: some
+        estimators cannot with a few rows, whatever is in them.
+        """
+        while not try_out(training.trainer, training.rows, n_rows // n_shards):
+            if fixed or n_shards < 2 * FEW_SHARDS:
+                warnings.warn(
+                    f"with {n_rows // n_shards} rows, the size of a shard, the estimator gives "
+                    "every made-up row the same label; make shards larger, or let it learn from "
+                    "fewer rows (such as min_samples_leaf=1).",
+                    TooFewRows,
+                    stacklevel=4,
+                )
+                return n_shards
+            n_shards //= 2
+        return n_shards
 
     def _queries(self, X: ArrayLike) -> Any:
         """Return queries as the models take them; refuse what is unusable, before anything else."""
         check_is_fitted(self, "guarantee_")
-        if os.getpid() != self._process_:
-            raise LiveState(
-                f"{type(self).__name__} was fitted in another process; ask it there, because the "
-                "same answers must not be given twice."
-            )
+        if not length_of(X):
+            return self._nothing()
         if not self._frames_:
             table = self._columns_.encode(X)
             _check_finite(table)
             return table
         names = names_of(X)
-        if names is None or names != self._columns_.given:
-            raise InvalidData(
-                f"X has {width_of(X)} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input, in a data frame with the columns "
-                f"{self._columns_.given!r}, as in fit."
-            )
+        self._check_names(names, width_of(X))
+        known = self._columns_.given or []
         frame: Any = row_source(X).take(np.arange(length_of(X)))
         missing = np.argwhere(frame.isna().to_numpy())
         if len(missing):
             row, column = missing[0]
             raise InvalidData(
-                f"X has a missing value (NaN) in row {row}, column {names[column]}; fill or drop "
+                f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
                 "it."
             )
+        # By the types of the training rows alone: whether a model could read a cell is private.
+        for place in self._numeric_:
+            numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
+            _check_finite(numbers, known[place])
         return frame
+
+    def _check_names(self, names: list[str] | None, width: int) -> None:
+        """Refuse another number, other names or another order of columns than those of fit."""
+        known = self._columns_.given
+        if width != self.n_features_in_ or (names is None and self._frames_):
+            raise InvalidData(
+                f"X has {width} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+                + (f", in a data frame with the columns {known!r}." if self._frames_ else ".")
+            )
+        if names is not None and known is not None and names != known:
+            raise InvalidData(
+                "X has other columns, or another order of columns, than the rows of fit; select "
+                f"{known!r}."
+            )
+
+    def _readable(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
+        """Return protected queries and which of them are usable; stand-ins for those that are not.
+
+        Only their number, width and names can be refused. What is in one query must not be seen in
+        what happens to the others, so nothing else raises.
+        """
+        check_is_fitted(self, "guarantee_")
+        if not length_of(X):
+            return self._nothing(), np.zeros(0, dtype=bool)
+        rows = row_source(X)
+        self._check_names(rows.names, rows.n_features)
+        table = rows.take(np.arange(rows.n_rows))
+        if self._frames_:
+            usable = usable_frame(table, self._numeric_)
+            table[~usable] = self._stand_in_.iloc[0].tolist()
+        else:
+            table = read_table(table, self._columns_)
+            usable = np.asarray(np.isfinite(table).all(axis=1))
+            table[~usable] = self._stand_in_[0]
+        return table, usable
+
+    def _nothing(self) -> Any:
+        """Return a table without rows."""
+        if self._frames_:
+            return pd.DataFrame({name: [] for name in self._columns_.given or []})
+        return np.zeros((0, len(self._columns_)))
 
     def _named(self, labels: Integers) -> NDArray[Any]:
         """Return declared classes for places in them, and -1 where there is no answer."""
         if not np.any(labels < 0):
             return np.asarray(self.classes_[labels])
-        kind = object if self.classes_.dtype.kind not in "iu" else self.classes_.dtype
+        kind = np.int64 if self.classes_.dtype.kind in "iu" else object
         named = np.full(len(labels), -1, dtype=kind)
         named[labels >= 0] = self.classes_[labels[labels >= 0]]
         return named
 
 
-def _check_finite(table: NDArray[np.float64]) -> None:
+def check_own(concept: ConceptClass) -> None:
+    """Refuse hypotheses that may refuse a private row: those of cumae label any finite one."""
+    if isinstance(concept, FiniteClass):
+        for hypothesis in concept.hypotheses:
+            if not isinstance(hypothesis, Hypothesis):
+                raise InvalidParameter(
+                    f"concept_class has a {type(hypothesis).__name__}, which may fail on a private "
+                    "row, and that could be seen; give hypotheses of cumae.concepts."
+                )
+
+
+def _check_finite(table: NDArray[np.float64], name: str | None = None) -> None:
     wrong = np.argwhere(~np.isfinite(table))
     if len(wrong):
         row, column = wrong[0]
-        raise InvalidData(f"X is infinite in row {row}, column {column}; give a finite number.")
+        where = column if name is None else name
+        raise InvalidData(f"X is infinite in row {row}, column {where}; give a finite number.")

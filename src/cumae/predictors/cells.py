@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import math
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -44,17 +48,47 @@ def bare(series: Any) -> Any:
 def cells_at(column: Any, places: NDArray[np.int64]) -> NDArray[Any]:
     """Return some cells of a bare column, with NaN for what is missing."""
     if isinstance(column, np.ndarray):
-        cells: NDArray[Any] = column[places]
-        if cells.dtype.kind == "O":
-            cells[pd.isna(cells)] = np.nan
-        return cells
+        return plain_cells(column[places])
     if isinstance(column, pd.Categorical):
         # Not through pandas: a missing cell would turn whole numbers into floats.
         values = np.full(len(column.categories) + 1, np.nan, dtype=object)
         values[:-1] = column.categories.to_numpy(dtype=object)
         # The code of a missing cell is -1: the last value.
-        return np.asarray(values[column.codes[places]])
-    return np.asarray(column.take(places).to_numpy(dtype=object, na_value=np.nan))
+        return plain_cells(values[column.codes[places]])
+    return plain_cells(column.take(places).to_numpy(dtype=object, na_value=np.nan))
+
+
+def plain_cells(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return cells that no code can stumble over: text, numbers, dates, and NaN for all else.
+
+    Objects of other types could raise, warn or refuse to travel to another process, because of a
+    single row. Arrays with a type of their own stay as they are.
+    """
+    if cells.dtype.kind != "O":
+        return cells
+    odd = {kind for kind in set(map(type, cells.flat)) if kind not in EXACTLY}
+    if not odd:
+        return cells
+    plain = [value if type(value) in EXACTLY else _plain_cell(value) for value in cells.flat]
+    return np.fromiter(plain, dtype=object, count=cells.size).reshape(cells.shape)
+
+
+EXACTLY = {str, bool, int, float, dt.date, dt.datetime}
+
+
+def _plain_cell(value: Any) -> Any:
+    """Return what an unusual object stands for, or NaN."""
+    try:
+        if isinstance(value, np.datetime64 | np.bool_ | np.integer | np.str_):
+            return value if isinstance(value, np.datetime64) else value.item()
+        if isinstance(value, pd.Timestamp) and not pd.isna(value):
+            return value.to_pydatetime(warn=False)
+        if isinstance(value, np.floating | Decimal | Fraction):
+            with np.errstate(all="ignore"):
+                return float(value)
+    except Exception:  # noqa: BLE001 - an odd cell must not be seen
+        return math.nan
+    return math.nan
 
 
 def is_arrow_text(kind: Any) -> bool:

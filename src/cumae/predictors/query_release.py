@@ -14,9 +14,10 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import Plan
 from cumae.learners.columns import Declared
 from cumae.predictors.answers import ONLINE, AnswerPlan, Demand, plan_answers
-from cumae.predictors.base import Training
+from cumae.predictors.base import Training, one_at_a_time
 from cumae.predictors.offline import Offline
 from cumae.predictors.paper_sizes import need_rows, subsamp_sizes
+from cumae.predictors.relabelling import check_draw, need_numbers
 from cumae.predictors.release import ASSUMPTIONS, Release, check_queries
 from cumae.predictors.tables import clean_table
 from cumae.privacy import Budget
@@ -145,6 +146,7 @@ class QueryRelease(Release):
         self.budget = budget
         self.random_state = random_state
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any) -> Self:
         """Train the shards, and pay for all answers.
 
@@ -167,7 +169,8 @@ class QueryRelease(Release):
         else:
             answers = plan_answers(self.mechanism, demand)
             n_shards = self._count_shards(training, answers)
-        self._try_out(training, n_shards)
+        fixed = self.n_shards != "auto" or self.constants == "paper"
+        n_shards = self._try_out(training, training.rows.n_rows, n_shards, fixed)
         source = source_for(self.random_state)
         started = answers.start(n_shards, source)
         claims = ("QUERY", "SHARDS", *answers.claims, "COMP")
@@ -208,15 +211,16 @@ class QueryRelease(Release):
                 "mechanism='offline' takes a concept class, because the candidates are its "
                 "labellings of the queries; give one of cumae.concepts, or take another mechanism."
             )
+        count = check_queries(self.max_queries)
+        need_numbers(training.rows, training.columns)
+        check_draw(concept, self.epsilon, max(count, training.rows.n_rows))
         source = source_for(self.random_state)
         plan = Plan(
             concept.choose_cost(self.epsilon), ("QUERY", "SSPP", "CHOOSE"), assumptions=ASSUMPTIONS
         )
         guarantee = self._start(training, plan, source)
         table, labels = clean_table(training.rows, training.labels, training.columns)
-        self._offline_ = Offline(
-            concept, table, labels, self.epsilon, check_queries(self.max_queries), source
-        )
+        self._offline_ = Offline(concept, table, labels, self.epsilon, count, source)
         self.mechanism_, self.why_ = "offline", "mechanism='offline' was asked for"
         self.guarantee_ = guarantee
         return self
@@ -235,11 +239,11 @@ class QueryRelease(Release):
             raise AttributeError("only mechanism='offline' publishes a hypothesis, when asked.")
         return self._offline_.hypothesis
 
+    @one_at_a_time
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order, and count them; a batch that is too large is refused whole."""
         check_is_fitted(self, "guarantee_")
         if self.mechanism_ != "offline":
             return super().predict(X)
         table = self._queries(X)
-        with self._lock_:
-            return self._named(self._offline_.ask(table))
+        return self._named(self._offline_.ask(table))

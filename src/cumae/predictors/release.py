@@ -15,7 +15,7 @@ from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.stability import UNSTABLE
 from cumae.predictors.answers import AnswerPlan, Answers, Demand, unstable_answers
-from cumae.predictors.base import SMALL_SHARD, Predictor, Training
+from cumae.predictors.base import SMALL_SHARD, Predictor, Training, one_at_a_time
 from cumae.predictors.shards import Ensemble, Integers
 from cumae.privacy.validation import check_count, check_epsilon
 from cumae.randomness import Source, integers
@@ -53,6 +53,8 @@ class Release(Predictor):
             value = check_epsilon(getattr(self, name), name)
             if not 0 < value < 1:
                 raise InvalidParameter(f"{name}={value!r} is not between 0 and 1.")
+        if self.abstain and -1 in list(self.classes):
+            raise InvalidParameter("abstain=True answers -1, which is a declared class; rename it.")
         count = check_queries(self.max_queries)
         most = self.max_unstable
         if most == "auto":
@@ -70,7 +72,7 @@ class Release(Predictor):
         if self.n_shards != "auto":
             return self._check_shards(n_rows, self.n_shards, n_classes)  # type: ignore[arg-type]
         scale = max(1.0, answers.lead / 1.645)
-        size = max(SMALL_SHARD, 2 * n_classes, math.sqrt(n_rows / scale))
+        size = max(SMALL_SHARD, 5 * (n_classes - 2), math.sqrt(n_rows / scale))
         return self._check_shards(n_rows, max(1, int(n_rows / size)), n_classes)
 
     def _warn_of_noise(self, n_rows: int, n_shards: int, answers: AnswerPlan) -> None:
@@ -96,6 +98,7 @@ class Release(Predictor):
         check_is_fitted(self, "guarantee_")
         return self._answers_.remaining
 
+    @one_at_a_time
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order, and count them; a batch that is too large is refused whole.
 
@@ -109,9 +112,8 @@ class Release(Predictor):
         """Answer queries that were checked: places in the classes, or -1 for no answer."""
         self._check_left(len(table))
         votes = self._ensemble_.votes(table)
-        with self._lock_:
-            self._check_left(len(table))
-            labels = self._answers_.ask(votes) if len(table) else np.zeros(0, dtype=np.int64)
+        self._check_left(len(table))
+        labels = self._answers_.ask(votes) if len(table) else np.zeros(0, dtype=np.int64)
         if len(labels) < len(table):
             warnings.warn(
                 f"the last {len(table) - len(labels)} queries of this batch were not looked at, "
@@ -121,6 +123,7 @@ class Release(Predictor):
             labels = np.append(labels, np.full(len(table) - len(labels), UNSTABLE))
         return self._settle(labels)
 
+    @one_at_a_time
     def noisy_votes(self, X: ArrayLike) -> Integers:
         """Return noisy vote counts, one column per class: spends like ``predict``.
 

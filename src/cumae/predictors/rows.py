@@ -32,6 +32,7 @@ from cumae.predictors.cells import (
     kind_of,
     places_of,
     plain,
+    plain_cells,
     plain_type,
     table_of,
 )
@@ -91,7 +92,7 @@ class ArrayRows(RowSource):
         _need_cells(self)
 
     def take(self, places: Integers) -> NDArray[Any]:
-        return np.asarray(self._table[_within(places, self.n_rows)])
+        return plain_cells(np.asarray(self._table[_within(places, self.n_rows)]))
 
     def is_text(self, place: int) -> bool:  # noqa: ARG002  all columns have one type
         return kind_of(self._table.dtype) == "text"
@@ -418,6 +419,11 @@ def _need_fitting(kind: str, known: dict[Any, int]) -> None:
         )
 
 
+def _only(cell: Any) -> Any:
+    """Return the label that stands alone in a list; a row of several is none."""
+    return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
+
+
 def _labels(y: Any) -> tuple[NDArray[Any], str]:
     """Return the labels cell by cell, and what their type as a whole can hold."""
     if y is None:
@@ -432,15 +438,13 @@ def _labels(y: Any) -> tuple[NDArray[Any], str]:
     if hasattr(y, "__array__") and not isinstance(y, pd.Series | np.ndarray | pd.DataFrame):
         y = np.asarray(y)
     if isinstance(y, list | tuple):
-        cells: Any = np.fromiter(y, dtype=object, count=len(y))
-        if not len(cells) or not all(isinstance(cell, list | tuple | np.ndarray) for cell in cells):
-            return cells, ""
-    elif isinstance(y, pd.Series):
-        cells = bare(y)
+        return np.fromiter(map(_only, y), dtype=object, count=len(y)), ""
+    if isinstance(y, pd.Series):
+        cells: Any = bare(y)
         if not isinstance(cells, np.ndarray):
             cells = cells_at(cells, np.arange(len(y)))
         return cells, kind_of(y.dtype)
-    elif isinstance(y, np.ndarray) and y.ndim == 1 and not isinstance(y, np.ma.MaskedArray):
+    if isinstance(y, np.ndarray) and y.ndim == 1 and not isinstance(y, np.ma.MaskedArray):
         return y, kind_of(y.dtype)
     raise InvalidData(
         f"y is a {type(y).__name__} of a form that cannot be used; give a flat list, array or "

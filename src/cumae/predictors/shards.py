@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import random
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +12,16 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
 from cumae.learners.columns import Columns
 from cumae.predictors.progress import Progress
+from cumae.predictors.quiet import strictly
 from cumae.predictors.rows import RowSource
+from cumae.predictors.tables import as_numbers, usable_rows
 from cumae.predictors.votes import Voters, count_votes, stack
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source, integers, permutation
@@ -93,18 +94,23 @@ class Trainer:
     def train(self, rows: Any, labels: Integers, seed: int) -> Any:
         """Return a model; or None, which votes for the first class, if anything goes wrong.
 
-        Whether it did must not be seen from outside, because one row may be the reason.
+        Whether it did must not be seen from outside, because one row may be the reason. Where
+        training fails, it is tried again without the shard's rows that have unusable cells.
         """
-        try:
+        # Any failure may be the work of one private row.
+        with contextlib.suppress(Exception):
             return self.train_or_raise(rows, labels, seed)
-        except Exception:  # noqa: BLE001 - any failure may be the work of one private row
-            return None
+        with contextlib.suppress(Exception):
+            usable = usable_rows(rows, self.columns)
+            if not usable.all():
+                return self.train_or_raise(rows[usable], labels[usable], seed)
+        return None
 
     def train_or_raise(self, rows: Any, labels: Integers, seed: int) -> Any:
         """As ``train``, but tell what went wrong; for rows that are not private."""
         known = labels >= 0
         rows, labels = rows[known], labels[known]
-        if len(np.unique(labels)) < self.n_classes:
+        if len(np.unique(labels)) < 2:
             return None
         with strictly(seed):
             table = as_numbers(rows, self.columns)
@@ -113,44 +119,12 @@ class Trainer:
             return seeded(clone(self.model), seed).fit(table, labels)
 
 
-def as_numbers(rows: Any, columns: Columns | None) -> Any:
-    """Return rows as an estimator gets them: encoded if declared, else frames as they are."""
-    if columns is not None:
-        return columns.encode(rows)
-    return rows if hasattr(rows, "columns") else np.asarray(rows, dtype=np.float64)
-
-
 def seeded(estimator: Any, seed: int) -> Any:
     """Give every part of an estimator a seed of its own shard, unless a number was declared."""
     for name, value in estimator.get_params(deep=True).items():
         if name.split("__")[-1] == "random_state" and not isinstance(value, int | np.integer):
             estimator.set_params(**{name: seed})
     return estimator
-
-
-@contextlib.contextmanager
-def own_randomness(seed: int) -> Iterator[None]:
-    """Seed the global generators for one shard, and put them back afterwards.
-
-    An estimator that draws from them would carry numbers from one shard to the next: how many a
-    shard uses may depend on its rows.
-    """
-    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
-    np.random.seed(seed)  # noqa: NPY002
-    random.seed(seed)
-    try:
-        yield
-    finally:
-        np.random.set_state(numpy_state)  # noqa: NPY002
-        random.setstate(python_state)
-
-
-@contextlib.contextmanager
-def strictly(seed: int) -> Iterator[None]:
-    """Turn warnings into errors, and give the block random numbers of its own."""
-    with warnings.catch_warnings(), own_randomness(seed):
-        warnings.simplefilter("error")
-        yield
 
 
 @claim("SHARDS")
@@ -219,11 +193,21 @@ def _train(
     trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
 ) -> list[Any]:
     """Train the shards that these rows consist of."""
+    if hasattr(trainer, "train_many"):
+        return list(trainer.train_many(rows, labels, starts, seeds))
+    return train_one_by_one(trainer, rows, labels, starts, seeds)
+
+
+def train_one_by_one(
+    trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
+) -> list[Any]:
+    """Train each shard on its own slice of the rows."""
     parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-    return [
-        trainer.train(rows[part], labels[part], int(seed))
-        for part, seed in zip(parts, seeds, strict=True)
-    ]
+    with threadpool_limits(1):  # for a few rows, threads wait for each other more than they work
+        return [
+            trainer.train(rows[part], labels[part], int(seed))
+            for part, seed in zip(parts, seeds, strict=True)
+        ]
 
 
 def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:

@@ -16,7 +16,8 @@ from cumae.concepts import ConceptClass
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.learners.columns import Columns
 from cumae.predictors.rows import RowSource
-from cumae.predictors.shards import Integers, as_numbers, seeded
+from cumae.predictors.shards import Integers, seeded
+from cumae.predictors.tables import as_numbers
 from cumae.predictors.trial import made_up_rows
 
 Floats = NDArray[np.float64]

@@ -1,38 +1,54 @@
-"""Private rows as one table of numbers, when all of them are needed at once."""
+"""Rows as tables of numbers, each row read for itself."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.errors import CumaeError
 from cumae.learners.columns import Columns
-from cumae.predictors.rows import RowSource
-from cumae.predictors.shards import Integers, as_numbers
+from cumae.predictors.quiet import warnings_raise
+from cumae.predictors.rows import Integers, RowSource
+from cumae.predictors.votes_base import floats
 
 Table = NDArray[np.float64]
+
+
+def as_numbers(rows: Any, columns: Columns | None) -> Any:
+    """Return rows as an estimator gets them: encoded if declared, else frames as they are."""
+    if columns is not None:
+        return columns.encode(rows)
+    return rows if hasattr(rows, "columns") else np.asarray(rows, dtype=np.float64)
+
+
+def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:
+    """Tell which rows have a value in every cell that is finite or, in columns of text, there."""
+    if hasattr(rows, "columns") and columns is None:
+        kinds = [kind.kind in "biuf" for kind in rows.dtypes]
+        return usable_frame(rows, np.flatnonzero(kinds).tolist())
+    return np.asarray(np.isfinite(read_table(rows, columns)).all(axis=1))
+
+
+def usable_frame(frame: Any, numeric: Sequence[int]) -> NDArray[np.bool_]:
+    """Tell which rows of a frame have no missing cell, and finite numbers where it needs them."""
+    usable = np.asarray(~frame.isna().to_numpy().any(axis=1))
+    for place in numeric:
+        usable &= np.isfinite(floats(frame.iloc[:, [place]], 0, len(frame))[:, 0])
+    return usable
 
 
 def clean_table(
     rows: RowSource, labels: Integers, columns: Columns | None
 ) -> tuple[Table, Integers]:
-    """Return all rows and labels, each row read for itself.
+    """Return all rows and labels of a source.
 
     A row that is unusable, or has none of the declared labels, is replaced by zeros with the first
     label: refusing it would tell about it, and dropping it would change the number of rows.
     """
-    loaded = rows.take(np.arange(rows.n_rows))
-    width = rows.n_features if columns is None else len(columns)
-    table = _numbers(loaded, columns)
-    if table is None:
-        table = np.full((rows.n_rows, width), np.nan)
-        for place in range(rows.n_rows):
-            row = _numbers(loaded[place : place + 1], columns)
-            if row is not None:
-                table[place] = row[0]
+    table = read_table(rows.take(np.arange(rows.n_rows)), columns)
     wrong = ~np.isfinite(table).all(axis=1) | (labels < 0)
     table, labels = table.copy(), labels.copy()
     table[wrong] = 0.0
@@ -40,7 +56,23 @@ def clean_table(
     return table, labels
 
 
+def read_table(rows: Any, columns: Columns | None) -> Table:
+    """Return rows as numbers; those that cannot be read are not a number in any cell."""
+    plain = columns is None or all(column.categories is None for column in columns.columns)
+    if plain and getattr(rows, "dtype", np.dtype(object)).kind in "biuf":
+        return np.array(rows, dtype=np.float64)  # nothing can fail, and so no time is lost
+    table = _numbers(rows, columns)
+    if table is not None:
+        return table
+    table = np.full((len(rows), rows.shape[1] if columns is None else len(columns)), np.nan)
+    for place in range(len(rows)):
+        row = _numbers(rows[place : place + 1], columns)
+        if row is not None:
+            table[place] = row[0]
+    return table
+
+
 def _numbers(rows: Any, columns: Columns | None) -> Table | None:
-    with contextlib.suppress(CumaeError, TypeError, ValueError, OverflowError):
+    with contextlib.suppress(Exception), warnings_raise():  # of any kind: one row may be why
         return np.asarray(as_numbers(rows, columns), dtype=np.float64)
     return None

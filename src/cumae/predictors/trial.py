@@ -13,7 +13,8 @@ from cumae.concepts import ConceptClass
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.learners.columns import Columns
 from cumae.predictors.rows import RowSource
-from cumae.predictors.shards import Trainer, as_numbers
+from cumae.predictors.shards import Trainer
+from cumae.predictors.tables import as_numbers
 from cumae.predictors.votes import count_votes, stack
 
 QUERIES = 16
@@ -42,8 +43,9 @@ def check_model(model: Any) -> Any:
             )
         if isinstance(value, str) and value == "prefit":
             raise InvalidParameter(f"estimator has {name}='prefit'; {_WITHIN}")
-        # Some parts stay fitted when they are cloned.
-        if hasattr(value, "fit") and any(n[-1:] == "_" and n[:1] != "_" for n in _state(value)):
+        # Some parts stay fitted when they are cloned, and a function may belong to a fitted one.
+        part = getattr(value, "__self__", value)
+        if hasattr(part, "fit") and any(n[-1:] == "_" and n[:1] != "_" for n in _state(part)):
             raise InvalidParameter(f"estimator has {name}, which is fitted already; {_WITHIN}")
     return model
 
@@ -60,14 +62,16 @@ def _state(part: Any) -> list[str]:
     return names + (_state(inner) if hasattr(inner, "fit") else [])
 
 
-def try_out(trainer: Trainer, rows: RowSource, size: int) -> None:
+def try_out(trainer: Trainer, rows: RowSource, size: int) -> bool:
     """Train on made-up rows of the declared width and the shards' size; let errors through.
 
     It looks at the declared facts of the source only: width, names and types of the columns.
+    Return whether the model tells classes apart that the first column alone decides.
     """
     what = "concept_class" if isinstance(trainer.model, ConceptClass) else "estimator"
     tables = [made_up_rows(rows, trainer.columns, size, shift) for shift in (0.0, 0.5)]
-    labels = np.arange(size, dtype=np.int64) % trainer.n_classes
+    labels = (_fractions(size, 0, 0.0) * trainer.n_classes).astype(np.int64)
+    labels[: trainer.n_classes] = np.arange(trainer.n_classes)  # none is lacking
     try:
         first = trainer.train_or_raise(tables[0], labels, 1)
         trainer.train_or_raise(tables[1], labels[::-1].copy(), 2)
@@ -85,7 +89,7 @@ def try_out(trainer: Trainer, rows: RowSource, size: int) -> None:
             f"{what} fails on {size} made-up rows with {rows.n_features} columns, the size of a "
             f"shard: {type(error).__name__}: {error}. On private rows such a shard would silently "
             f"vote for the first class; change the {what}, or make shards larger with a smaller "
-            "n_shards."
+            f"n_shards.{_text_hint(rows, trainer.columns)}"
         ) from error
     if not np.array_equal(answers[0], answers[1]):
         raise InvalidParameter(
@@ -99,6 +103,18 @@ def try_out(trainer: Trainer, rows: RowSource, size: int) -> None:
         )
     voters = stack([first], trainer.n_classes)
     count_votes(voters, queries, trainer.n_classes)  # compiles what voting needs
+    learnt = np.asarray(first.predict(as_numbers(tables[0], trainer.columns))).ravel()
+    return bool(np.any(learnt != learnt[0]))
+
+
+def _text_hint(rows: RowSource, columns: Columns | None) -> str:
+    text = columns is None and any(map(rows.is_text, range(rows.n_features)))
+    return (
+        " Columns of text were filled with 'a', 'b' and 'c', and categories become plain text: "
+        "give encoders handle_unknown='ignore', or declare categories with columns=."
+        if text
+        else ""
+    )
 
 
 def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:

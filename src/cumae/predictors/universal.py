@@ -22,7 +22,7 @@ from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.stability import UNSTABLE
 from cumae.predictors.agnostic import AgnosticQueryRelease
 from cumae.predictors.answers import ONLINE
-from cumae.predictors.base import Predictor, Training
+from cumae.predictors.base import Predictor, Training, one_at_a_time
 from cumae.predictors.offline import Offline
 from cumae.predictors.paper_sizes import first_queries, need_rows, subsamp_sizes
 from cumae.predictors.query_release import QueryRelease
@@ -168,6 +168,7 @@ class UniversalQueryRelease(Predictor):
         self.budget = budget
         self.random_state = random_state
 
+    @one_at_a_time
     def fit(self, X: Any, y: Any, X_public: Any = None) -> Self:
         """Train the first stage, and pay for both.
 
@@ -353,15 +354,15 @@ class UniversalQueryRelease(Predictor):
         return lesson.queries, lesson.shares
 
     @claim("UNV")
+    @one_at_a_time
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order: never refused for their number; a batch may cross the stages."""
         table = self._queries(X)
-        with self._lock_:
-            votes = min(len(table), self.n_first_ - self._asked_)
-            answers = [self._named(self._answer_first(table[:votes]))] if votes else []
-            if self.stage_ == 2:
-                self._switch()
-                answers.append(self._answer_later(table[votes:]))
+        votes = min(len(table), self.n_first_ - self._asked_)
+        answers = [self._named(self._answer_first(table[:votes]))] if votes else []
+        if self.stage_ == 2:
+            self._switch()
+            answers.append(self._answer_later(table[votes:]))
         if not answers:
             return self.classes_[:0]
         return np.concatenate(answers) if len(answers) > 1 else answers[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -136,15 +137,22 @@ def broken(kind: str) -> InvalidParameter:
 
 
 def floats(X: Any, start: int, stop: int) -> Floats:
-    """Return some rows of a table as floats, without converting the others."""
+    """Return some rows of a table as floats, without converting the others.
+
+    What is no number becomes NaN, a vote for class 0: an error would tell that there are models.
+    """
     part = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
-    try:
-        if hasattr(part, "to_numpy"):
-            return np.ascontiguousarray(part.to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.ascontiguousarray(part, dtype=np.float64)
-    except (TypeError, ValueError):  # their text carries values
-        pass
-    raise InvalidData("X holds something that is no number; encode it, as for training.")
+    table = part.to_numpy() if hasattr(part, "to_numpy") else np.asarray(part)
+    if table.dtype.kind in "biuf":
+        return np.ascontiguousarray(table, dtype=np.float64)
+    numbers = [_number(cell) for cell in table.flat]
+    return np.array(numbers, dtype=np.float64).reshape(table.shape)
+
+
+def _number(cell: Any) -> float:
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        return float(cell)
+    return math.nan
 
 
 def for_each(work: Callable[[int], None], places: range, threads: int) -> None:

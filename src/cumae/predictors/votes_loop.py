@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +12,10 @@ from numpy.typing import NDArray
 
 from cumae.concepts.validation import Integers
 from cumae.errors import InvalidParameter
+from cumae.predictors.quiet import warnings_raise
 from cumae.predictors.votes_base import Voters, class_of, shares
 
 CELLS = 2**20  # of a table that a model is given in one go: 8 MB
-
-# Python keeps one list of warning filters for all threads, so only one may change it at a time.
-FILTERS = threading.RLock()
-
-# They are about the code of a model and not about rows, and would silence every vote.
-HARMLESS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, ResourceWarning)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +94,9 @@ def _votes_of(model: Any, rows: Any, n_classes: int) -> Integers:
 def _ask(model: Any, rows: Any, n_classes: int) -> Integers | None:
     """Return the votes for a batch; None if the model raises or warns."""
     try:
-        with FILTERS, warnings.catch_warnings():
-            warnings.simplefilter("error")
-            for kind in HARMLESS:
-                warnings.simplefilter("ignore", kind)
-            with np.errstate(all="warn", under="ignore"):
-                answer = np.asarray(model.predict(rows.copy()))
-                return _classes(answer, n_classes) if answer.shape == (len(rows),) else None
+        with warnings_raise():
+            answer = np.asarray(model.predict(rows.copy()))
+            return _classes(answer, n_classes) if answer.shape == (len(rows),) else None
     except Exception:  # noqa: BLE001 - whatever a model raises may depend on a private row
         return None
 

@@ -1,0 +1,522 @@
+"""Answers for ever under one guarantee: EverlastingPredictor."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import deque
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
+from cumae.learners.base import Learner, Plan
+from cumae.learners.columns import Declared
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training, one_at_a_time
+from cumae.predictors.margins import MarginTrainer, weights_of_labels, weights_of_votes
+from cumae.predictors.phases import NextPhase, Settings
+from cumae.predictors.priors import UNIT, Prior, combined, find_prior
+from cumae.predictors.retained import Admission, MemoryRows, RowKeeper, SomeRows, check_ids
+from cumae.predictors.rows import Integers
+from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, parallel
+from cumae.privacy.validation import check_count, check_epsilon
+from cumae.randomness import Source, permutation, source_for
+
+GAME = (
+    "an answer is seen by the one who asked, and by nobody else",
+    "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
+)
+EITHER = (
+    "one training row or one query is replaced by any other, and the number of rows and the number "
+    "and order of queries are public"
+)
+USERS = (
+    "all rows and queries of one user are replaced, and ids, the number of rows and the number and "
+    "order of queries are public"
+)
+GOOD_NOISE = 0.12  # noise per vote that "auto" aims at
+MUCH_NOISE = 0.3
+SMALLEST = 6  # rows of a shard
+
+
+@claim("EVER", "USER", "FRESH", "MEMO", "LATE")
+class EverlastingPredictor(Predictor):
+    """Answer classification queries for ever, protecting the training rows and every query.
+
+    Rows are split into disjoint shards, each trains a model, and every query is answered by the
+    models' vote with fresh integer noise. The query is kept with its noisy margin. After as many
+    answers as the noise was calibrated for, the kept queries become the rows of the next phase,
+    and everything older is destroyed. A row is used in one phase only, so that the guarantee
+    does not grow.
+
+    Parameters
+    ----------
+    estimator
+        A scikit-learn classifier or Pipeline, or a class of ``cumae.concepts``; None means
+        ``DecisionTreeClassifier(max_depth=4)``. Margins become ``sample_weight``; an estimator
+        that takes none gets labels drawn by their share of the votes.
+    epsilon, delta
+        Privacy parameters, for ever.
+    concept_class
+        The same as ``estimator``, for a class of ``cumae.concepts``.
+    shard_size
+        Rows of a shard; ``"auto"`` makes the noise 0.12 of the votes, from the number of rows,
+        epsilon and delta alone.
+    growth
+        Answers of a phase for each of its rows, at least 1. More of them need more noise, but
+        the next phase has more rows.
+    prior
+        A private learner that is trained on rows of its own and published; the votes correct
+        it. None takes :class:`~cumae.PrivateBooster` for scikit-learn estimators with declared
+        columns, False takes none.
+    prior_share
+        Share of the training rows that the prior gets.
+    user_ids
+        Whether rows belong to users: at most one row per user is ever kept, and the guarantee
+        holds for users. ``fit`` and ``predict`` then take ``users=``.
+    fresh
+        Whether rows of ``add_unlabelled`` take the place of queries, so that queries leave no
+        trace and nobody can teach the predictor by asking. Labelling them counts towards the
+        answers of a phase, so ``growth`` must be above 1.
+    memoize
+        Whether the same question gets the same answer within a phase.
+    late
+        Share of a phase that is still answered by the old models while new ones train; its
+        queries are kept for the phase after.
+    background
+        Whether that training runs in a thread of its own.
+    client_cap
+        Largest share of a phase's rows that one client may supply; ``predict`` then takes
+        ``clients=``.
+    columns, classes, n_jobs, progress, budget, random_state
+        As in :class:`~cumae.QueryRelease`.
+
+    Attributes
+    ----------
+    guarantee_
+        For one training row or one query, with its zCDP form where there is one.
+    phase_, answered_
+        Number of the phase, from 1, and answers given since fit.
+    remaining_
+        Infinite; finite if rows run short under ``fresh`` or ``user_ids``.
+    n_shards_, noise_per_vote_
+        Of this phase.
+    prior_
+        The published prior, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae import EverlastingPredictor
+    >>> from cumae.concepts import Thresholds
+    >>> x = np.random.default_rng(0).random((20_000, 1))
+    >>> oracle = EverlastingPredictor(Thresholds(), epsilon=3.0, delta=1e-6)
+    >>> oracle.fit(x, x[:, 0] > 0.3).predict([[0.05], [0.9]])
+    array([0, 1])
+    >>> oracle.phase_, oracle.answered_, oracle.remaining_
+    (1, 2, inf)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        concept_class: ConceptClass | None = None,
+        shard_size: int | str = "auto",
+        growth: float = 1.0,
+        prior: Learner | bool | None = None,
+        prior_share: float = 0.5,
+        user_ids: bool = False,
+        fresh: bool = False,
+        memoize: bool = False,
+        late: float = 0.0,
+        background: bool = False,
+        client_cap: float | None = None,
+        columns: Declared = None,
+        classes: Any = (0, 1),
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.concept_class = concept_class
+        self.shard_size = shard_size
+        self.growth = growth
+        self.prior = prior
+        self.prior_share = prior_share
+        self.user_ids = user_ids
+        self.fresh = fresh
+        self.memoize = memoize
+        self.late = late
+        self.background = background
+        self.client_cap = client_cap
+        self.columns = columns
+        self.classes = classes
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.budget = budget
+        self.random_state = random_state
+
+    # Fitting
+
+    @one_at_a_time
+    def fit(self, X: Any, y: Any, *, users: Any = None) -> Self:
+        """Train the first phase, and pay for everything that will ever be asked.
+
+        Parameters
+        ----------
+        X, y
+            Private rows and labels, as in :class:`~cumae.QueryRelease`.
+        users
+            With ``user_ids``, whom each row belongs to.
+        """
+        training = self._training(X, y)
+        self._check_options()
+        ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
+        admission = Admission(self.user_ids)
+        kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
+        prior = find_prior(self.prior, training, self.epsilon, self.delta, self.columns)
+        block = 0 if prior is None else int(_share(self.prior_share, "prior_share") * len(kept))
+        settings = self._settings(training, len(kept) - block)
+        n_rows = len(kept) - block
+        self._check_shards(n_rows, settings.shards(n_rows), training.n_classes)
+        fixed = self.shard_size != "auto"
+        n_shards = self._try_out(training, n_rows, settings.shards(n_rows), fixed)
+        if n_shards < settings.shards(n_rows):
+            settings = replace(settings, size=n_rows // n_shards)
+        source = source_for(self.random_state)
+        self._warn_of_noise(settings, n_rows)
+        cost = settings.majority(n_rows, source).cost
+        guarantee = self._start(training, self._plan(cost, prior, training.n_classes), source)
+        order = kept[permutation(len(kept), source)]  # the split of blocks, from counts alone
+        if prior is not None:
+            prior.fit(training, order[:block], source)
+        self._prior_, self.prior_ = prior, None if prior is None else prior.learner
+        self._settings_, self._source_, self._admission_ = settings, source, admission
+        weights = weights_of_labels(training.labels, training.n_classes)[order[block:]]
+        rows = SomeRows(training.rows, order[block:])
+        self._phase_ = NextPhase(settings, 1, rows, weights, 1, source).finish()
+        self._next_: NextPhase | None = None
+        self._admission_.new_phase(self._cap())
+        # A phase with less than half of the first one's rows would drown in noise.
+        self._least_ = max(LEAST_ROWS_PER_CLASS * training.n_classes, n_rows // 2)
+        self._keeper_ = self._new_keeper()
+        self._fresh_: deque[Any] = deque()
+        self.answered_ = 0
+        self.guarantee_ = guarantee
+        return self
+
+    def _check_options(self) -> None:
+        if -1 in list(self.classes):
+            raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
+        if not 1 <= check_epsilon(self.growth, "growth") < math.inf:
+            raise InvalidParameter(
+                f"growth={self.growth!r} is below 1 or not finite; give 1 or more."
+            )
+        if self.fresh and not self.growth > 1:
+            raise InvalidParameter(
+                f"growth={self.growth!r} with fresh=True: labelling the fresh rows takes as many "
+                "releases as there are rows, so that no answer would be left; give 2, for example."
+            )
+        if self.fresh and (self.user_ids or self.client_cap is not None or self.late):
+            raise InvalidParameter(
+                "fresh=True keeps no queries, so user_ids, client_cap and late have no meaning."
+            )
+        if not 0 <= check_epsilon(self.late, "late") < 1:
+            raise InvalidParameter(f"late={self.late!r} is not from 0 to 1; give 0.1, for example.")
+        if self.client_cap is not None:
+            _share(self.client_cap, "client_cap")
+
+    def _settings(self, training: Training, n_rows: int) -> Settings:
+        trainer = MarginTrainer(training.model, training.n_classes, training.columns)
+        if self.shard_size == "auto":
+            least = max(SMALLEST, LEAST_ROWS_PER_CLASS * training.n_classes)
+            size = max(least, self._rule(n_rows, training.n_classes))
+        else:
+            size = check_count(self.shard_size, "shard_size", least=1)
+            if size > n_rows:
+                raise InvalidParameter(
+                    f"shard_size={size!r} is more than the {n_rows} rows; give less."
+                )
+        return Settings(
+            trainer, self.epsilon, self.delta, size, self.growth, self.n_jobs, self.progress
+        )
+
+    def _rule(self, n_rows: int, n_classes: int) -> int:
+        """Return the rows of a shard with which the noise is GOOD_NOISE of the votes."""
+        if self.epsilon == math.inf:
+            return 0
+        moves = 1 if n_classes == 2 else 2
+        releases = math.ceil(self.growth * n_rows) * moves
+        scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
+        return int(GOOD_NOISE * n_rows / scale)
+
+    def _plan(self, cost: Cost, prior: Prior | None, n_classes: int) -> Plan:
+        del n_classes
+        claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
+        claims += ["USER"] * self.user_ids + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
+        claims += ["LATE"] * (self.late > 0)
+        if prior is not None:
+            claims += ["PRIOR", "PAR"]
+            cost = parallel(cost, Approximate(self.epsilon, self.delta))
+        what = "one user" if self.user_ids else "one training row or one query"
+        return Plan(cost, tuple(claims), what, USERS if self.user_ids else EITHER, GAME)
+
+    def _warn_of_noise(self, settings: Settings, n_rows: int) -> None:
+        if self.epsilon == math.inf:
+            return
+        releases = settings.releases(n_rows)
+        scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
+        noise = scale / settings.shards(n_rows)
+        if noise > MUCH_NOISE:
+            wanted = math.ceil(n_rows * (noise / GOOD_NOISE) ** 2)
+            warnings.warn(
+                f"the noise is {noise:.2f} of the votes of shards of {settings.size} rows, so that "
+                f"answers are hardly better than chance; about {wanted:,} rows would do, or a "
+                "larger epsilon.",
+                TooFewRows,
+                stacklevel=3,
+            )
+
+    def _new_keeper(self) -> RowKeeper:
+        """Return where queries wait for the next phase; the durable oracle has one on disk."""
+        return MemoryRows()
+
+    # What is public
+
+    @property
+    def phase_(self) -> int:
+        """Number of the phase, from 1."""
+        check_is_fitted(self, "guarantee_")
+        return self._phase_.number
+
+    @property
+    def n_shards_(self) -> int:
+        """Models of this phase."""
+        check_is_fitted(self, "guarantee_")
+        return self._phase_.ensemble.n_shards
+
+    @property
+    def noise_per_vote_(self) -> float:
+        """Standard deviation of the noise as a share of the votes."""
+        check_is_fitted(self, "guarantee_")
+        return self._phase_.noise
+
+    @property
+    def remaining_(self) -> float:
+        """Answers left: infinite, unless rows run short."""
+        check_is_fitted(self, "guarantee_")
+        phase = self._phase_
+        if self.fresh:
+            # Of each phase as many releases as it has rows are for the rows of the next one.
+            later = self._fresh_rows() // phase.n_rows + (self._next_ is not None)
+            each = self._settings_.releases(phase.n_rows) - phase.n_rows
+            return max(0, phase.left - phase.n_rows) + later * each
+        kept = len(self._keeper_) + phase.left
+        return math.inf if self._next_ is not None or kept >= self._least_ else phase.left
+
+    # Answering
+
+    @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
+    @one_at_a_time
+    def predict(self, X: ArrayLike, *, users: Any = None, clients: Any = None) -> NDArray[Any]:
+        """Answer queries in order; each is kept with its noisy margin for the next phase.
+
+        A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
+        any other: an error would tell about it in the answers to the others, and so would
+        the end of a phase if it did not count.
+
+        Parameters
+        ----------
+        X
+            Queries.
+        users, clients
+            With ``user_ids`` or ``client_cap``, who asks each of them.
+        """
+        table, usable = self._readable(X)
+        owners = check_ids(users, self.user_ids, len(table), "users")
+        askers = check_ids(clients, self.client_cap is not None, len(table), "clients")
+        self._check_left(len(table), owners, askers)
+        labels = np.empty(len(table), dtype=np.int64)
+        start = 0
+        while start < len(table):
+            self._switch()
+            part = slice(start, start + self._until_next(len(table) - start))
+            ids = [None if who is None else who[part] for who in (owners, askers)]
+            labels[part] = self._answer(table[part], usable[part], *ids)
+            start = part.stop
+        self.answered_ += len(table)
+        self._prepare()
+        return self._named(labels)
+
+    def _check_left(self, asked: int, users: Any, clients: Any) -> None:
+        left = self.remaining_
+        if asked > left:
+            missing = (
+                f"{self._phase_.n_rows:,} rows by add_unlabelled"
+                if self.fresh
+                else f"{self._least_:,} rows of new users or clients"
+            )
+            raise BudgetExhausted(
+                f"{asked} queries were asked, but {left} answers remain in phase {self.phase_}; "
+                f"the next phase needs {missing}."
+            )
+        if self.fresh or self._next_ is not None or asked <= self._phase_.left:
+            return
+        if users is None and clients is None:
+            return
+        # The batch ends this phase: would enough rows be there? Ids alone decide.
+        admission = self._admission_.copy()
+        kept = admission.admit(self._phase_.left, users, clients).sum() + len(self._keeper_)
+        if kept < self._least_:
+            raise BudgetExhausted(
+                f"{asked} queries were asked, but {self._phase_.left} answers remain: the next "
+                f"phase needs {self._least_:,} rows of new users or clients, not {kept:,}."
+            )
+
+    def _until_next(self, asked: int) -> int:
+        """Return how many queries can be answered before rows are collected for another phase."""
+        left = self._phase_.left - (self._phase_.n_rows if self.fresh else 0)
+        if self._next_ is None and not self.fresh:
+            left -= self._late_releases()
+        return min(asked, left)
+
+    def _late_releases(self) -> int:
+        releases = self._settings_.releases(self._phase_.n_rows)
+        return min(releases - 1, int(self.late * releases))
+
+    @claim("EVER", "MEMO")
+    def _answer(self, table: Any, usable: NDArray[np.bool_], users: Any, clients: Any) -> Integers:
+        """Answer within the phase, and keep what was asked with its weights.
+
+        A stand-in has no weight, but a place like any other query.
+        """
+        labels, weights = self._release(table)
+        labels[~usable] = -1
+        weights[~usable] = 0
+        if not self.fresh:
+            kept = self._admission_.admit(len(table), users, clients)
+            self._keeper_.append(table[kept], weights[kept])
+        self._prepare()
+        return labels
+
+    @claim("EVER", "MEMO")
+    def _release(self, table: Any) -> tuple[Integers, Integers]:
+        """Return labels and whole weights from fresh noise; both are functions of it."""
+        phase = self._phase_
+        noisy = phase.majority.release(phase.ensemble.votes(table))
+        if self.memoize:
+            noisy = _remembered(phase.memo, table, noisy)
+        if self._prior_ is None:
+            weights = weights_of_votes(noisy, phase.ensemble.n_shards)
+            return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
+        shares = self._prior_.shares(table)
+        weights = combined(noisy, phase.ensemble.n_shards, phase.noise, shares)
+        return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
+
+    # Phases
+
+    @claim("EVER", "LATE", "FRESH")
+    def _prepare(self) -> None:
+        """Begin the next phase's training once its rows are complete: a matter of counts."""
+        phase = self._phase_
+        if self._next_ is not None:
+            return
+        if self.fresh:
+            if phase.left > phase.n_rows or self._fresh_rows() < phase.n_rows:
+                return
+            rows = self._take_fresh(phase.n_rows)
+            _, weights = self._release(rows)
+            keeper = self._new_keeper()
+            keeper.append(rows, weights)
+        elif phase.left > self._late_releases() or len(self._keeper_) < self._least_:
+            return
+        else:
+            keeper = self._keeper_
+        unit = phase.ensemble.n_shards if self._prior_ is None else UNIT
+        kept, weights = keeper.take()
+        self._next_ = NextPhase(
+            self._settings_, phase.number + 1, kept, weights, unit, self._source_
+        )
+        self._admission_.new_phase(self._cap())
+        if self.background:
+            self._next_.start()
+
+    @claim("EVER", "LATE", "FRESH")
+    def _switch(self) -> None:
+        """Go on to the next phase when this one's releases are used up."""
+        if self._phase_.left > (self._phase_.n_rows if self._waits_for_rows() else 0):
+            return
+        if self._next_ is None:
+            raise BudgetExhausted(
+                f"phase {self.phase_} is used up, and the next one has too few rows; supply more."
+            )
+        self._phase_ = self._next_.finish()
+        self._next_ = None
+
+    def _waits_for_rows(self) -> bool:
+        return self.fresh and self._next_ is None
+
+    def _cap(self) -> int | None:
+        if self.client_cap is None:
+            return None
+        releases = self._settings_.releases(self._phase_.n_rows)
+        return max(1, int(self.client_cap * releases))
+
+    # Fresh rows
+
+    @claim("FRESH")
+    @one_at_a_time
+    def add_unlabelled(self, X: ArrayLike) -> Self:
+        """Supply rows for the next phases; they are protected like queries.
+
+        Only with ``fresh=True``.
+        """
+        check_is_fitted(self, "guarantee_")
+        if not self.fresh:
+            raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
+        table, _ = self._readable(X)
+        self._fresh_.append(table)
+        self._prepare()
+        return self
+
+    def _fresh_rows(self) -> int:
+        return sum(map(len, self._fresh_))
+
+    def _take_fresh(self, count: int) -> Any:
+        """Take the rows that came first."""
+        parts = []
+        while count:
+            part = self._fresh_.popleft()
+            parts.append(part[:count])
+            if len(part) > count:
+                self._fresh_.appendleft(part[count:])
+            count -= len(parts[-1])
+        if self._frames_:
+            return pd.concat(parts, ignore_index=True)
+        return np.concatenate(parts)
+
+
+def _remembered(memo: dict[Any, Integers], table: Any, noisy: Integers) -> Integers:
+    """Give equal queries of a phase the noisy votes of the first; hit or miss, the same work."""
+    rows = table.to_numpy(dtype=object) if hasattr(table, "iloc") else table
+    keys = [tuple(row) if row.dtype.kind == "O" else row.tobytes() for row in rows]
+    return np.array([memo.setdefault(key, own) for key, own in zip(keys, noisy, strict=True)])
+
+
+def _share(value: object, name: str) -> float:
+    number = check_epsilon(value, name)
+    if not 0 < number < 1:
+        raise InvalidParameter(f"{name}={value!r} is not between 0 and 1.")
+    return number

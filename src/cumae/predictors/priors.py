@@ -1,0 +1,117 @@
+"""A published private model that the votes correct."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.errors import InvalidParameter
+from cumae.learners import Learner, PrivateBooster
+from cumae.learners.columns import Columns
+from cumae.predictors.base import Training
+from cumae.predictors.retained import SomeRows
+from cumae.predictors.shards import Integers
+from cumae.predictors.tables import clean_table
+from cumae.randomness import Source
+
+Floats = NDArray[np.float64]
+
+TYPICAL = 0.15  # margin of votes that noise is compared with
+UNIT = 1000  # a whole weight stands for so many parts of a vote
+
+
+@claim("PRIOR")
+class Prior:
+    """A learner that is trained on a block of rows of its own, and then combined with votes.
+
+    Parameters
+    ----------
+    learner
+        Unfitted; it gets the whole epsilon and delta, because no other part sees its rows.
+    columns
+        How its rows are encoded.
+    encoded
+        Whether queries come encoded already.
+    """
+
+    def __init__(self, learner: Learner, columns: Columns, encoded: bool) -> None:
+        self.learner, self._columns, self._encoded = learner, columns, encoded
+
+    def fit(self, training: Training, places: Integers, source: Source) -> None:
+        """Train it on some of the rows; unusable ones count as zeros, as nobody must see them."""
+        rows = SomeRows(training.rows, places)
+        table, labels = clean_table(rows, training.labels[places], self._columns)
+        bounds = [None if bound is None else tuple(bound) for bound in self._columns.bounds]
+        self.learner.set_params(columns=bounds, random_state=source)
+        self.learner.fit(table, labels)
+        self.learner.set_params(random_state=None)
+
+    def shares(self, queries: Any) -> Floats:
+        """Return what the prior thinks of each class, as shares that add up to 1."""
+        table = queries if self._encoded else self._columns.encode(queries)
+        if hasattr(self.learner, "predict_proba"):
+            return np.asarray(self.learner.predict_proba(table), dtype=np.float64)
+        labels = np.asarray(self.learner.predict(table))
+        classes = self.learner.classes_
+        known = labels[:, None] == classes
+        return np.where(known, 0.75, 0.25 / (len(classes) - 1))
+
+
+def find_prior(
+    prior: Learner | bool | None, training: Training, epsilon: float, delta: float, declared: Any
+) -> Prior | None:
+    """Return the prior to train, from what was declared: the default one where there is none."""
+    if prior is False:
+        return None
+    if prior is None or prior is True:
+        fits = not isinstance(training.model, ConceptClass) and training.n_classes == 2
+        if not fits or declared is None:
+            if prior:
+                raise InvalidParameter(
+                    "prior=True takes an estimator with two classes and declared columns; give a "
+                    "learner instead."
+                )
+            return None
+        prior = PrivateBooster()
+    if not isinstance(prior, Learner):
+        raise InvalidParameter(
+            f"prior is a {type(prior).__name__}; give one of cumae.learners, None or False."
+        )
+    learner = clone(prior)
+    known = learner.get_params(deep=False)
+    if known.get("columns") is not None and declared is not None:
+        raise InvalidParameter("columns are declared here and in the prior; do it once.")
+    rows = training.rows
+    given = known.get("columns") if declared is None else declared
+    wanted = {"epsilon": epsilon, "delta": delta, "classes": tuple(range(training.n_classes))}
+    learner.set_params(**{name: value for name, value in wanted.items() if name in known})
+    if "budget" in known:
+        learner.set_params(budget=None)
+    columns = Columns(given, rows.names, rows.n_features)
+    return Prior(learner, columns, encoded=declared is not None)
+
+
+@claim("PRIOR")
+def combined(noisy: Integers, n_shards: int, noise: float, prior: Floats) -> Integers:
+    """Return whole weights for each class: the prior's shares, moved by the noisy votes.
+
+    A vote counts the less the more noise there is, by a fixed rule: t^2 / (t^2 + noise^2) with a
+    typical margin t. The rule sees public numbers, the published prior and the noisy counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.predictors.priors import combined
+    >>> combined(np.array([[60, 40]]), 100, 0.0, np.array([[0.45, 0.55]])).tolist()
+    [[100, 0]]
+    """
+    trust = TYPICAL**2 / (TYPICAL**2 + noise**2)
+    shares = np.clip(noisy / n_shards, 0.0, 1.0)
+    sums = trust * (shares - 1 / shares.shape[1]) + prior
+    parts = np.rint(UNIT * (sums - sums.min(axis=1, keepdims=True)))
+    return np.asarray(np.minimum(parts, UNIT), dtype=np.int64)
