@@ -50,7 +50,7 @@ SETTINGS = [
     (30_000, 1_000, 1.0),
     (10_000, 1_000, 3.0),
 ]
-SIZES = [10, 20, 40, 80, 160]
+SIZES = [10, 20, 40, 80]
 
 
 def drawn(rows: int, queries: int, seed: int) -> tuple[NDArray[Any], ...]:
@@ -67,7 +67,8 @@ def accuracy(name: str, rows: int, queries: int, epsilon: float, size: int | str
         warnings.simplefilter("ignore", TooFewRows)
         release = QueryRelease(MODELS[name], epsilon, DELTA, queries, n_shards=n_shards)
         release.fit(X, y)
-    return float(np.mean(release.predict(asked) == right)), release.n_shards_, release.noise_per_vote_
+    right_share = float(np.mean(release.predict(asked) == right))
+    return right_share, release.n_shards_, release.noise_per_vote_
 
 
 def settings(seeds: int) -> list[dict[str, Any]]:
