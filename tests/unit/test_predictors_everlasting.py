@@ -140,7 +140,10 @@ def test_weights_reach_estimators_that_take_them() -> None:
     MarginTrainer(Listening(), 2, unit=100).train_or_raise(rows, weights, 1)
     assert seen["X"].ravel().tolist() == [0, 1, 3]
     assert seen["y"].tolist() == [0, 1, 0]
-    assert seen["weight"].tolist() == pytest.approx([2.0, 2 / 3, 1 / 3])  # one on average
+    # Both classes weigh the same, and rows one on average.
+    assert seen["weight"].tolist() == pytest.approx([9 / 7, 3 / 2, 3 / 14])
+    MarginTrainer(Listening(), 2, unit=100, balanced=False).train_or_raise(rows, weights, 1)
+    assert seen["weight"].tolist() == pytest.approx([2.0, 2 / 3, 1 / 3])
 
 
 def test_estimators_without_weights_get_labels_by_their_share_of_votes() -> None:
@@ -291,8 +294,8 @@ def test_a_planted_memory_across_phases_is_seen(monkeypatch: pytest.MonkeyPatch)
     finish = phases.NextPhase.finish
     kept: list[Ensemble] = []
 
-    def leaking(self: phases.NextPhase) -> phases.Phase:
-        phase = finish(self)
+    def leaking(self: phases.NextPhase, more: int = 0) -> phases.Phase:
+        phase = finish(self, more)
         votes = phase.ensemble.votes
         kept.append(phase.ensemble)
         total: Any = lambda table: sum(Ensemble.votes(old, table) for old in kept)  # noqa: E731
@@ -664,7 +667,9 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         DecisionTreeClassifier(max_depth=2), 3.0, 1e-6, columns=[(0, 2000)], prior_share=0.25
     ).fit(numbered, labels)
     assert len(seen["prior"]) == 500
-    assert len(seen["shards"]) == 1500
+    assert len(seen["shards"]) == 1400  # a twentieth chose the trust
+    assert one._phase_.left == 1400
+    assert one._phase_.majority.max_queries == 1500
     assert not seen["prior"] & seen["shards"]
     assert isinstance(one.prior_, PrivateBooster)
     assert {"PRIOR", "PAR"} <= set(one.guarantee_.claims)

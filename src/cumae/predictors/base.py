@@ -261,7 +261,10 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             return self._nothing(), np.zeros(0, dtype=bool)
         rows = row_source(X)
         self._check_names(rows.names, rows.n_features)
-        table = rows.take(np.arange(rows.n_rows))
+        return self._stand_in_for(rows.take(np.arange(rows.n_rows)))
+
+    def _stand_in_for(self, table: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Put made-up rows in the place of unusable ones, and tell which are usable."""
         if self._frames_:
             usable = usable_frame(table, self._numeric_)
             table[~usable] = self._stand_in_.iloc[0].tolist()

@@ -21,7 +21,14 @@ from cumae.learners.columns import Declared
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training, one_at_a_time
 from cumae.predictors.margins import MarginTrainer, weights_of_labels, weights_of_votes
 from cumae.predictors.phases import NextPhase, Settings
-from cumae.predictors.priors import UNIT, Prior, combined, find_prior
+from cumae.predictors.priors import (
+    TRIAL_MOST,
+    TRIAL_SHARE,
+    UNIT,
+    Prior,
+    combined,
+    find_prior,
+)
 from cumae.predictors.retained import Admission, MemoryRows, RowKeeper, SomeRows, check_ids
 from cumae.predictors.rows import Integers
 from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, parallel
@@ -76,7 +83,11 @@ class EverlastingPredictor(Predictor):
         it. None takes :class:`~cumae.PrivateBooster` for scikit-learn estimators with declared
         columns, False takes none.
     prior_share
-        Share of the training rows that the prior gets.
+        Share of the training rows that the prior gets; up to 5 % more choose how much the votes
+        count against it.
+    balanced
+        Whether the classes of a shard weigh the same for a scikit-learn estimator. Self-training
+        loses the rarer class otherwise; classes with very different shares want a prior.
     user_ids
         Whether rows belong to users: at most one row per user is ever kept, and the guarantee
         holds for users. ``fit`` and ``predict`` then take ``users=``.
@@ -107,8 +118,8 @@ class EverlastingPredictor(Predictor):
         Infinite; finite if rows run short under ``fresh`` or ``user_ids``.
     n_shards_, noise_per_vote_
         Of this phase.
-    prior_
-        The published prior, or None.
+    prior_, trust_
+        The published prior, or None, and how much the votes count against it.
 
     Examples
     --------
@@ -134,6 +145,7 @@ class EverlastingPredictor(Predictor):
         growth: float = 1.0,
         prior: Learner | bool | None = None,
         prior_share: float = 0.5,
+        balanced: bool = True,
         user_ids: bool = False,
         fresh: bool = False,
         memoize: bool = False,
@@ -155,6 +167,7 @@ class EverlastingPredictor(Predictor):
         self.growth = growth
         self.prior = prior
         self.prior_share = prior_share
+        self.balanced = balanced
         self.user_ids = user_ids
         self.fresh = fresh
         self.memoize = memoize
@@ -188,8 +201,9 @@ class EverlastingPredictor(Predictor):
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
         prior = find_prior(self.prior, training, self.epsilon, self.delta, self.columns)
         block = 0 if prior is None else int(_share(self.prior_share, "prior_share") * len(kept))
-        settings = self._settings(training, len(kept) - block)
-        n_rows = len(kept) - block
+        tried = 0 if prior is None else min(TRIAL_MOST, int(TRIAL_SHARE * len(kept)))
+        n_rows = len(kept) - block - tried
+        settings = self._settings(training, n_rows)
         self._check_shards(n_rows, settings.shards(n_rows), training.n_classes)
         fixed = self.shard_size != "auto"
         n_shards = self._try_out(training, n_rows, settings.shards(n_rows), fixed)
@@ -197,16 +211,18 @@ class EverlastingPredictor(Predictor):
             settings = replace(settings, size=n_rows // n_shards)
         source = source_for(self.random_state)
         self._warn_of_noise(settings, n_rows)
-        cost = settings.majority(n_rows, source).cost
+        cost = settings.majority(n_rows, source, tried).cost
         guarantee = self._start(training, self._plan(cost, prior, training.n_classes), source)
         order = kept[permutation(len(kept), source)]  # the split of blocks, from counts alone
         if prior is not None:
             prior.fit(training, order[:block], source)
         self._prior_, self.prior_ = prior, None if prior is None else prior.learner
         self._settings_, self._source_, self._admission_ = settings, source, admission
-        weights = weights_of_labels(training.labels, training.n_classes)[order[block:]]
-        rows = SomeRows(training.rows, order[block:])
-        self._phase_ = NextPhase(settings, 1, rows, weights, 1, source).finish()
+        own = order[block + tried :]
+        weights = weights_of_labels(training.labels, training.n_classes)[own]
+        first = NextPhase(settings, 1, SomeRows(training.rows, own), weights, 1, source)
+        self._phase_ = first.finish(tried)
+        self.trust_ = 0.0 if prior is None else self._choose_trust(training, order[block:][:tried])
         self._next_: NextPhase | None = None
         self._admission_.new_phase(self._cap())
         # A phase with less than half of the first one's rows would drown in noise.
@@ -239,7 +255,9 @@ class EverlastingPredictor(Predictor):
             _share(self.client_cap, "client_cap")
 
     def _settings(self, training: Training, n_rows: int) -> Settings:
-        trainer = MarginTrainer(training.model, training.n_classes, training.columns)
+        trainer = MarginTrainer(
+            training.model, training.n_classes, training.columns, balanced=bool(self.balanced)
+        )
         if self.shard_size == "auto":
             least = max(SMALLEST, LEAST_ROWS_PER_CLASS * training.n_classes)
             size = max(least, self._rule(n_rows, training.n_classes))
@@ -288,6 +306,19 @@ class EverlastingPredictor(Predictor):
                 TooFewRows,
                 stacklevel=3,
             )
+
+    @claim("PRIOR")
+    def _choose_trust(self, training: Training, places: Integers) -> float:
+        """Let rows that neither the prior nor a shard sees choose how much the votes count."""
+        if self._prior_ is None:
+            raise AssertionError("there is no prior")
+        table, usable = self._stand_in_for(training.rows.take(places))
+        labels = np.where(usable, training.labels[places], -1)
+        phase = self._phase_
+        noisy = phase.majority.release(phase.ensemble.votes(table))
+        return self._prior_.choose_trust(
+            noisy, phase.ensemble.n_shards, table, labels, self.epsilon, self._source_
+        )
 
     def _new_keeper(self) -> RowKeeper:
         """Return where queries wait for the next phase; the durable oracle has one on disk."""
@@ -422,7 +453,7 @@ class EverlastingPredictor(Predictor):
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
         shares = self._prior_.shares(table)
-        weights = combined(noisy, phase.ensemble.n_shards, phase.noise, shares)
+        weights = combined(noisy, phase.ensemble.n_shards, self.trust_, shares)
         return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
 
     # Phases

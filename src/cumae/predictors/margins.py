@@ -68,6 +68,7 @@ class MarginTrainer(Trainer):
     """
 
     unit: int = 1  # votes that there were
+    balanced: bool = True  # whether all classes of a shard weigh the same
 
     def train_or_raise(self, rows: Any, labels: Integers, seed: int) -> Any:
         weights = labels
@@ -88,9 +89,7 @@ class MarginTrainer(Trainer):
                 places, classes = np.nonzero(weights)
                 if not len(places):
                     return None
-                # One on average, as regularisation expects it of rows.
-                picked_weights = weights[places, classes]
-                given = {name: picked_weights / np.mean(picked_weights)}
+                given = {name: scaled(weights[places, classes], classes, balanced=self.balanced)}
             if not len(classes):
                 return None
             if len(np.unique(classes)) == 1:
@@ -121,6 +120,26 @@ class MarginTrainer(Trainer):
 def _coin(seed: int) -> bool:
     """Return the shard's coin: nothing else uses the seed where a coin is needed."""
     return bool(seed & 1)
+
+
+def scaled(weights: Integers, classes: Integers, *, balanced: bool) -> Floats:
+    """Return weights that are one on average, as regularisation expects it of rows.
+
+    Balanced, each class of the shard has the same sum. Else the class with the smaller margins
+    loses weight in every phase, until nothing is left of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.predictors.margins import scaled
+    >>> scaled(np.array([30, 10, 20]), np.array([0, 0, 1]), balanced=True).tolist()
+    [1.125, 0.375, 1.5]
+    """
+    found = weights.astype(np.float64)
+    if balanced:
+        sums = np.bincount(classes, weights=found)
+        found /= sums[classes]
+    return np.asarray(found / found.mean())
 
 
 def weight_parameter(estimator: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from dataclasses import dataclass, field, replace
@@ -36,15 +37,20 @@ class Settings:
         return math.ceil(self.growth * n_rows)
 
     @claim("EVER")
-    def majority(self, n_rows: int, source: Source) -> NoisyMajority:
-        """Return the noise of a phase: all its releases together cost (epsilon, delta)."""
-        return NoisyMajority.calibrated(
-            self.epsilon,
-            self.delta,
-            self.releases(n_rows),
-            self.trainer.n_classes,
-            random_state=source,
-        )
+    def majority(self, n_rows: int, source: Source, more: int = 0) -> NoisyMajority:
+        """Return the noise of a phase: all its releases, and some more, cost (epsilon, delta)."""
+        releases, n_classes = self.releases(n_rows) + more, self.trainer.n_classes
+        scale = _scale(self.epsilon, self.delta, releases, n_classes)
+        moves = 1 if n_classes == 2 else 2
+        noise = GaussianNoise(scale, moves=moves, random_state=source)
+        return NoisyMajority(noise, n_classes, releases)
+
+
+@functools.lru_cache(maxsize=256)
+def _scale(epsilon: float, delta: float, releases: int, n_classes: int) -> float:
+    # Phases of the same size have the same noise, and finding it takes longer than answering.
+    noise = NoisyMajority.calibrated(epsilon, delta, releases, n_classes).noise
+    return noise.scale if isinstance(noise, GaussianNoise) else math.inf
 
 
 @claim("EVER")
@@ -130,13 +136,13 @@ class NextPhase:
         self._ensemble = Ensemble(models, self._trainer.n_classes)
         self._rows = None  # rows are used once
 
-    def finish(self) -> Phase:
-        """Return the phase; whoever asks waits for it."""
+    def finish(self, more: int = 0) -> Phase:
+        """Return the phase, with so many more releases; whoever asks waits for it."""
         if self._thread is not None:
             self._thread.join()
         self._train()  # at once, or again if the thread was broken off
         if self._ensemble is None:
             raise AssertionError("a phase was finished twice")
         ensemble, self._ensemble = self._ensemble, None
-        majority = self.settings.majority(self.n_rows, self._source)
+        majority = self.settings.majority(self.n_rows, self._source, more)
         return Phase(self.number, self.n_rows, ensemble, majority)

@@ -13,6 +13,7 @@ from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
 from cumae.learners import Learner, PrivateBooster
 from cumae.learners.columns import Columns
+from cumae.mechanisms import ExponentialMechanism
 from cumae.predictors.base import Training
 from cumae.predictors.retained import SomeRows
 from cumae.predictors.shards import Integers
@@ -21,7 +22,8 @@ from cumae.randomness import Source
 
 Floats = NDArray[np.float64]
 
-TYPICAL = 0.15  # margin of votes that noise is compared with
+TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
+TRIAL_SHARE, TRIAL_MOST = 0.05, 5_000  # rows that choose among them
 UNIT = 1000  # a whole weight stands for so many parts of a vote
 
 
@@ -50,6 +52,28 @@ class Prior:
         self.learner.set_params(columns=bounds, random_state=source)
         self.learner.fit(table, labels)
         self.learner.set_params(random_state=None)
+
+    @claim("PRIOR")
+    def choose_trust(
+        self,
+        noisy: Integers,
+        n_shards: int,
+        queries: Any,
+        labels: Integers,
+        epsilon: float,
+        source: Source,
+    ) -> float:
+        """Draw how much the votes count, by how many rows of a third block come out right.
+
+        One of these rows moves each score by one at most. A label of -1 counts for nothing.
+        """
+        shares = self.shares(queries)
+        scores = [
+            int(np.count_nonzero(np.argmax(combined(noisy, n_shards, t, shares), axis=1) == labels))
+            for t in TRUSTS
+        ]
+        mechanism = ExponentialMechanism(epsilon, random_state=source)
+        return TRUSTS[int(mechanism.choose(np.array(scores)))]
 
     def shares(self, queries: Any) -> Floats:
         """Return what the prior thinks of each class, as shares that add up to 1."""
@@ -97,20 +121,18 @@ def find_prior(
 
 
 @claim("PRIOR")
-def combined(noisy: Integers, n_shards: int, noise: float, prior: Floats) -> Integers:
+def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Integers:
     """Return whole weights for each class: the prior's shares, moved by the noisy votes.
 
-    A vote counts the less the more noise there is, by a fixed rule: t^2 / (t^2 + noise^2) with a
-    typical margin t. The rule sees public numbers, the published prior and the noisy counts.
+    The rule sees public numbers, the published prior and the noisy counts.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cumae.predictors.priors import combined
-    >>> combined(np.array([[60, 40]]), 100, 0.0, np.array([[0.45, 0.55]])).tolist()
+    >>> combined(np.array([[60, 40]]), 100, 1.0, np.array([[0.45, 0.55]])).tolist()
     [[100, 0]]
     """
-    trust = TYPICAL**2 / (TYPICAL**2 + noise**2)
     shares = np.clip(noisy / n_shards, 0.0, 1.0)
     sums = trust * (shares - 1 / shares.shape[1]) + prior
     parts = np.rint(UNIT * (sums - sums.min(axis=1, keepdims=True)))
