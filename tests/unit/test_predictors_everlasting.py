@@ -18,20 +18,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import Budget, BudgetExhausted, EverlastingPredictor, InvalidData, InvalidParameter
 from cumae.concepts import Stumps, Thresholds
 from cumae.errors import LiveState, TooFewRows
-from cumae.learners import PrivateBooster, PrivateLogisticRegression
+from cumae.learners import PrivateBooster, PrivateLogisticRegression, SemiPrivateLearner
 from cumae.mechanisms import GaussianNoise, NoisyMajority
-from cumae.predictors import phases, shards
+from cumae.predictors import everlasting, phases, shards
 from cumae.predictors.margins import MarginTrainer, weight_parameter, weights_of_votes
 from cumae.predictors.representatives import represent
 from cumae.predictors.retained import SomeRows
@@ -713,7 +714,7 @@ def test_votes_see_what_the_prior_cannot() -> None:
     [
         ({"growth": 0.5}, "growth"),
         ({"growth": math.inf}, "growth"),
-        ({"late": 1.0}, "late"),
+        ({"late": 0.6}, "late"),
         ({"client_cap": 0.0}, "client_cap"),
         ({"fresh": True, "growth": 2.0, "late": 0.1}, "no meaning"),
         ({"shard_size": 1000}, "shard_size|n_shards"),
@@ -758,3 +759,142 @@ def test_too_few_rows_are_said_beforehand() -> None:
 def test_weights_are_leads_over_the_weakest_class() -> None:
     noisy = np.array([[70, 20, 10], [-50, 130, 20]])
     assert weights_of_votes(noisy, 100).tolist() == [[60, 10, 0], [0, 100, 20]]
+
+
+# What a reviewer found
+
+
+def mixed() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "size": X[:, 0],
+            "count": (10 * X[:, 0]).astype(int),
+            "job": np.where(X[:, 0] > 0.7, "baker", "nurse"),
+        }
+    )
+
+
+def piped() -> Any:
+    numbers = ("numbers", "passthrough", make_column_selector(dtype_include="number"))
+    return make_pipeline(ColumnTransformer([numbers]), DecisionTreeClassifier(max_depth=2))
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize(
+    "odd", [{"size": "text"}, {"size": np.nan}, {"count": np.nan}, {"count": None}, {"job": None}]
+)
+def test_a_query_cannot_change_the_type_of_a_column(
+    monkeypatch: pytest.MonkeyPatch, odd: dict[str, Any]
+) -> None:
+    spy = Spy(monkeypatch)
+    usual = mixed()[:50]
+    spoilt = usual.astype(dict.fromkeys(odd, object))
+    for name, cell in odd.items():
+        spoilt.at[3, name] = cell
+    later = mixed().sample(N, random_state=1).reset_index(drop=True)
+    found = []
+    for batch in (usual, spoilt):
+        one = oracle(estimator=piped(), prior=False).fit(mixed(), Y)
+        first = one.predict(batch)
+        one.predict(later[: N - 50])
+        one.predict(later)
+        found.append((np.delete(first, 3).tolist(), *spy.take()))
+    same = np.arange(N) != 3
+    assert found[0][0] == found[1][0]
+    assert np.array_equal(found[0][1][:N][same], found[1][1][:N][same])
+    assert np.abs(found[0][1][N:] - found[1][1][N:]).max() <= 1
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("classes", [("no", "yes"), (False, True), (0.5, 1.5), (0, 1)])
+def test_the_type_of_answers_does_not_depend_on_them(classes: Any) -> None:
+    labels = np.array(classes)[Y]
+    one = oracle(classes=classes).fit(X, labels)
+    usual, spoilt = one.predict([[0.05], [0.95]]), one.predict([[0.05], [np.nan]])
+    assert usual.dtype == spoilt.dtype
+    assert type(usual[0]) is type(spoilt[0])
+
+
+@pytest.mark.claim("EVER")
+def test_no_form_of_a_query_goes_uncounted() -> None:
+    one = oracle().fit(X, Y)
+    for asked in ([[[1, 2]], [0.5]], [[{}], [0.5]], [[0.95], None], [[0.95], [1, 2]]):
+        assert -1 in one.predict(asked).tolist()
+    assert one.predict(np.array([[1j], [0.5]])).tolist() == [-1, -1]
+    assert one.predict(np.ma.masked_array([[0.95], [0.5]], [[False], [True]])).tolist() == [1, -1]
+    assert one.predict(np.array([["1e4000"]], dtype=np.longdouble)).tolist() == [-1]
+    assert one.answered_ == 13
+
+
+@pytest.mark.claim("MEMO")
+def test_the_memo_tells_types_apart() -> None:
+    memo: dict[Any, Any] = {}
+    table = pd.DataFrame({"a": pd.Series([True, 1, "1"], dtype=object)})
+    noisy = np.arange(6).reshape(3, 2)
+    assert everlasting._remembered(memo, table, noisy).tolist() == noisy.tolist()
+    assert len(memo) == 3
+
+
+@pytest.mark.claim("USER")
+def test_ids_must_be_ids() -> None:
+    for ids in ([math.nan] * N, [None] * N, [[1]] * N):
+        with pytest.raises(InvalidData, match="no id"):
+            oracle(user_ids=True).fit(X, Y, users=ids)
+
+
+@pytest.mark.claim("PRIOR")
+def test_the_prior_reads_any_query() -> None:
+    table = pd.DataFrame({"a": pd.Series(X[:, 0].tolist(), dtype=object)})
+    table.iloc[:20, 0] = "abc"
+    prior = PrivateLogisticRegression(columns=[(0, 1)])
+    encoder = make_pipeline(
+        FunctionTransformer(
+            lambda frame: pd.to_numeric(frame.iloc[:, 0], errors="coerce").to_frame()
+        ),
+        DecisionTreeClassifier(max_depth=2),
+    )
+    one = oracle(estimator=encoder, prior=prior, shard_size=10).fit(table, Y)
+    asked = pd.DataFrame({"a": pd.Series(["abc", "0.5", 0.9, True], dtype=object)})
+    assert len(one.predict(asked)) == 4
+
+
+@pytest.mark.claim("PRIOR")
+def test_the_promise_of_the_prior_is_part_of_the_whole() -> None:
+    table, columns = RNG.random((800, 1)), [(0, 1)]
+    labels = (table[:, 0] > 0.5).astype(int)
+    tree = DecisionTreeClassifier(max_depth=1)
+    narrow = SemiPrivateLearner(Stumps(), label_privacy=True)
+    with pytest.raises(InvalidParameter, match="give one that protects whole rows"):
+        EverlastingPredictor(tree, 3.0, prior=narrow, columns=columns).fit(table, labels)
+    booster = EverlastingPredictor(tree, 3.0, columns=columns).fit(table, labels)
+    assert "BOOST" in booster.guarantee_.claims or "LOGREG" in booster.guarantee_.claims
+
+
+def test_options_are_those_of_the_fit() -> None:
+    one = oracle(user_ids=True).fit(X, Y, users=np.arange(N))
+    one.set_params(user_ids=False, memoize=True, late=0.3)
+    with pytest.raises(InvalidData, match="users: none"):
+        one.predict([[0.5]])
+
+
+@pytest.mark.claim("LATE")
+def test_lateness_and_users_do_not_wait_for_ever() -> None:
+    one = oracle(user_ids=True, late=0.5).fit(X, Y, users=np.arange(N))
+    one.predict(RNG.random((N - 1, 1)), users=[f"u{i}" for i in range(N - 1)])
+    assert one.phase_ == 1
+    assert one._next_ is not None
+    half = oracle(late=0.5).fit(X, Y)
+    half.predict(RNG.random((5 * N, 1)))
+    assert half.answered_ == 5 * N
+
+
+@pytest.mark.claim("EVER")
+def test_rho_and_epsilon_hold_for_every_phase() -> None:
+    one = EverlastingPredictor(ABOVE, 3.0, late=0.3, shard_size=10).fit(X, Y)
+    stated = one.guarantee_
+    for _ in range(4):
+        cost = one._phase_.majority.cost
+        assert cost.zcdp is not None
+        assert cost.zcdp[0] <= (stated.rho or 0) * (1 + 1e-12)
+        assert cost.delta(stated.epsilon) <= 1e-6
+        one.predict(RNG.random((one._phase_.left + 1, 1)))

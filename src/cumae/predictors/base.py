@@ -24,7 +24,13 @@ from cumae.learners.base import Plan, forget, promise
 from cumae.learners.columns import Columns, Declared, length_of, names_of, width_of
 from cumae.predictors.rows import RowSource, label_codes, row_source
 from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
-from cumae.predictors.tables import as_numbers, read_table, usable_frame
+from cumae.predictors.tables import (
+    as_numbers,
+    lenient,
+    read_table,
+    typed_frame,
+    usable_frame,
+)
 from cumae.predictors.trial import check_model, made_up_rows, try_out
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
@@ -259,7 +265,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         check_is_fitted(self, "guarantee_")
         if not length_of(X):
             return self._nothing(), np.zeros(0, dtype=bool)
-        rows = row_source(X)
+        rows = row_source(lenient(X, self.n_features_in_))
         self._check_names(rows.names, rows.n_features)
         return self._stand_in_for(rows.take(np.arange(rows.n_rows)))
 
@@ -267,7 +273,9 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         """Put made-up rows in the place of unusable ones, and tell which are usable."""
         if self._frames_:
             usable = usable_frame(table, self._numeric_)
-            table[~usable] = self._stand_in_.iloc[0].tolist()
+            table = typed_frame(table, self._numeric_)  # whatever is in them
+            for place, cell in enumerate(self._stand_in_.iloc[0]):
+                table.iloc[~usable, place] = cell
         else:
             table = read_table(table, self._columns_)
             usable = np.asarray(np.isfinite(table).all(axis=1))
@@ -280,9 +288,13 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             return pd.DataFrame({name: [] for name in self._columns_.given or []})
         return np.zeros((0, len(self._columns_)))
 
-    def _named(self, labels: Integers) -> NDArray[Any]:
-        """Return declared classes for places in them, and -1 where there is no answer."""
-        if not np.any(labels < 0):
+    def _named(self, labels: Integers, *, unanswered: bool = True) -> NDArray[Any]:
+        """Return declared classes for places in them, and -1 where there is no answer.
+
+        The type follows from the classes and from whether answers may be lacking, not from any of
+        them.
+        """
+        if not unanswered:
             return np.asarray(self.classes_[labels])
         kind = np.int64 if self.classes_.dtype.kind in "iu" else object
         named = np.full(len(labels), -1, dtype=kind)

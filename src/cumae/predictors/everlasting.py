@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import deque
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from cumae.concepts import ConceptClass
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.learners.base import Learner, Plan
 from cumae.learners.columns import Declared
+from cumae.mechanisms import GaussianNoise
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training, one_at_a_time
 from cumae.predictors.margins import MarginTrainer, weights_of_labels, weights_of_votes
 from cumae.predictors.phases import NextPhase, Settings
@@ -35,7 +36,7 @@ from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, paralle
 from cumae.privacy.validation import check_count, check_epsilon
 from cumae.randomness import Source, permutation, source_for
 
-GAME = (
+GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
     "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
 )
@@ -50,6 +51,17 @@ USERS = (
 GOOD_NOISE = 0.12  # noise per vote that "auto" aims at
 MUCH_NOISE = 0.3
 SMALLEST = 6  # rows of a shard
+
+
+class Options(NamedTuple):
+    """What was declared when fitting; later changes of parameters have no effect."""
+
+    user_ids: bool
+    fresh: bool
+    memoize: bool
+    late: float
+    background: bool
+    client_cap: float | None
 
 
 @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
@@ -211,13 +223,18 @@ class EverlastingPredictor(Predictor):
             settings = replace(settings, size=n_rows // n_shards)
         source = source_for(self.random_state)
         self._warn_of_noise(settings, n_rows)
+        majority = settings.majority(n_rows, source, tried)
+        if isinstance(majority.noise, GaussianNoise):
+            unit = majority.noise.scale / math.sqrt(majority.max_queries)
+            settings = replace(settings, unit_scale=unit)
         cost = settings.majority(n_rows, source, tried).cost
-        guarantee = self._start(training, self._plan(cost, prior, training.n_classes), source)
+        guarantee = self._start(training, self._plan(cost, prior, block), source)
         order = kept[permutation(len(kept), source)]  # the split of blocks, from counts alone
         if prior is not None:
             prior.fit(training, order[:block], source)
         self._prior_, self.prior_ = prior, None if prior is None else prior.learner
         self._settings_, self._source_, self._admission_ = settings, source, admission
+        self._options_ = Options(**{name: getattr(self, name) for name in Options._fields})
         own = order[block + tried :]
         weights = weights_of_labels(training.labels, training.n_classes)[own]
         first = NextPhase(settings, 1, SomeRows(training.rows, own), weights, 1, source)
@@ -230,7 +247,8 @@ class EverlastingPredictor(Predictor):
         self._keeper_ = self._new_keeper()
         self._fresh_: deque[Any] = deque()
         self.answered_ = 0
-        self.guarantee_ = guarantee
+        # Later phases may be of other sizes; each is within what was asked for.
+        self.guarantee_ = replace(guarantee, epsilon=float(self.epsilon))
         return self
 
     def _check_options(self) -> None:
@@ -249,8 +267,8 @@ class EverlastingPredictor(Predictor):
             raise InvalidParameter(
                 "fresh=True keeps no queries, so user_ids, client_cap and late have no meaning."
             )
-        if not 0 <= check_epsilon(self.late, "late") < 1:
-            raise InvalidParameter(f"late={self.late!r} is not from 0 to 1; give 0.1, for example.")
+        if not 0 <= check_epsilon(self.late, "late") <= 0.5:
+            raise InvalidParameter(f"late={self.late!r} is not from 0 to 0.5; give 0.1, say.")
         if self.client_cap is not None:
             _share(self.client_cap, "client_cap")
 
@@ -280,16 +298,21 @@ class EverlastingPredictor(Predictor):
         scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
         return int(GOOD_NOISE * n_rows / scale)
 
-    def _plan(self, cost: Cost, prior: Prior | None, n_classes: int) -> Plan:
-        del n_classes
+    def _plan(self, cost: Cost, prior: Prior | None, block: int) -> Plan:
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
         claims += ["USER"] * self.user_ids + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
         claims += ["LATE"] * (self.late > 0)
+        assumptions, void = GAME, False
         if prior is not None:
-            claims += ["PRIOR", "PAR"]
+            promised = prior.promise(block)
+            claims += ["PRIOR", "PAR", *promised.claims]
+            assumptions += promised.assumptions
+            void = promised.void
             cost = parallel(cost, Approximate(self.epsilon, self.delta))
         what = "one user" if self.user_ids else "one training row or one query"
-        return Plan(cost, tuple(claims), what, USERS if self.user_ids else EITHER, GAME)
+        relation = USERS if self.user_ids else EITHER
+        names = tuple(name for name in dict.fromkeys(claims) if name != "RAND")
+        return Plan(cost, names, what, relation, assumptions, void=void)
 
     def _warn_of_noise(self, settings: Settings, n_rows: int) -> None:
         if self.epsilon == math.inf:
@@ -349,7 +372,7 @@ class EverlastingPredictor(Predictor):
         """Answers left: infinite, unless rows run short."""
         check_is_fitted(self, "guarantee_")
         phase = self._phase_
-        if self.fresh:
+        if self._options_.fresh:
             # Of each phase as many releases as it has rows are for the rows of the next one.
             later = self._fresh_rows() // phase.n_rows + (self._next_ is not None)
             each = self._settings_.releases(phase.n_rows) - phase.n_rows
@@ -376,8 +399,8 @@ class EverlastingPredictor(Predictor):
             With ``user_ids`` or ``client_cap``, who asks each of them.
         """
         table, usable = self._readable(X)
-        owners = check_ids(users, self.user_ids, len(table), "users")
-        askers = check_ids(clients, self.client_cap is not None, len(table), "clients")
+        owners = check_ids(users, self._options_.user_ids, len(table), "users")
+        askers = check_ids(clients, self._options_.client_cap is not None, len(table), "clients")
         self._check_left(len(table), owners, askers)
         labels = np.empty(len(table), dtype=np.int64)
         start = 0
@@ -396,14 +419,14 @@ class EverlastingPredictor(Predictor):
         if asked > left:
             missing = (
                 f"{self._phase_.n_rows:,} rows by add_unlabelled"
-                if self.fresh
+                if self._options_.fresh
                 else f"{self._least_:,} rows of new users or clients"
             )
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase {self.phase_}; "
                 f"the next phase needs {missing}."
             )
-        if self.fresh or self._next_ is not None or asked <= self._phase_.left:
+        if self._options_.fresh or self._next_ is not None or asked <= self._phase_.left:
             return
         if users is None and clients is None:
             return
@@ -418,14 +441,16 @@ class EverlastingPredictor(Predictor):
 
     def _until_next(self, asked: int) -> int:
         """Return how many queries can be answered before rows are collected for another phase."""
-        left = self._phase_.left - (self._phase_.n_rows if self.fresh else 0)
-        if self._next_ is None and not self.fresh:
-            left -= self._late_releases()
+        left = self._phase_.left - (self._phase_.n_rows if self._options_.fresh else 0)
+        if self._next_ is None and not self._options_.fresh:
+            before = left - self._late_releases()
+            # Past the mark, the next phase starts to train as soon as it has enough rows.
+            left = before if before > 0 else min(left, max(1, self._least_ - len(self._keeper_)))
         return min(asked, left)
 
     def _late_releases(self) -> int:
         releases = self._settings_.releases(self._phase_.n_rows)
-        return min(releases - 1, int(self.late * releases))
+        return min(releases - 1, int(self._options_.late * releases))
 
     @claim("EVER", "MEMO")
     def _answer(self, table: Any, usable: NDArray[np.bool_], users: Any, clients: Any) -> Integers:
@@ -436,7 +461,7 @@ class EverlastingPredictor(Predictor):
         labels, weights = self._release(table)
         labels[~usable] = -1
         weights[~usable] = 0
-        if not self.fresh:
+        if not self._options_.fresh:
             kept = self._admission_.admit(len(table), users, clients)
             self._keeper_.append(table[kept], weights[kept])
         self._prepare()
@@ -447,7 +472,7 @@ class EverlastingPredictor(Predictor):
         """Return labels and whole weights from fresh noise; both are functions of it."""
         phase = self._phase_
         noisy = phase.majority.release(phase.ensemble.votes(table))
-        if self.memoize:
+        if self._options_.memoize:
             noisy = _remembered(phase.memo, table, noisy)
         if self._prior_ is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
@@ -464,7 +489,7 @@ class EverlastingPredictor(Predictor):
         phase = self._phase_
         if self._next_ is not None:
             return
-        if self.fresh:
+        if self._options_.fresh:
             if phase.left > phase.n_rows or self._fresh_rows() < phase.n_rows:
                 return
             rows = self._take_fresh(phase.n_rows)
@@ -481,7 +506,7 @@ class EverlastingPredictor(Predictor):
             self._settings_, phase.number + 1, kept, weights, unit, self._source_
         )
         self._admission_.new_phase(self._cap())
-        if self.background:
+        if self._options_.background:
             self._next_.start()
 
     @claim("EVER", "LATE", "FRESH")
@@ -497,13 +522,13 @@ class EverlastingPredictor(Predictor):
         self._next_ = None
 
     def _waits_for_rows(self) -> bool:
-        return self.fresh and self._next_ is None
+        return self._options_.fresh and self._next_ is None
 
     def _cap(self) -> int | None:
-        if self.client_cap is None:
+        if self._options_.client_cap is None:
             return None
         releases = self._settings_.releases(self._phase_.n_rows)
-        return max(1, int(self.client_cap * releases))
+        return max(1, int(self._options_.client_cap * releases))
 
     # Fresh rows
 
@@ -515,7 +540,7 @@ class EverlastingPredictor(Predictor):
         Only with ``fresh=True``.
         """
         check_is_fitted(self, "guarantee_")
-        if not self.fresh:
+        if not self._options_.fresh:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
         table, _ = self._readable(X)
         self._fresh_.append(table)
@@ -542,7 +567,9 @@ class EverlastingPredictor(Predictor):
 def _remembered(memo: dict[Any, Integers], table: Any, noisy: Integers) -> Integers:
     """Give equal queries of a phase the noisy votes of the first; hit or miss, the same work."""
     rows = table.to_numpy(dtype=object) if hasattr(table, "iloc") else table
-    keys = [tuple(row) if row.dtype.kind == "O" else row.tobytes() for row in rows]
+    # Equal keys must mean equal votes, and so equal types: True is not 1 for every model.
+    typed = rows.dtype.kind == "O"
+    keys = [tuple((type(c), c) for c in row) if typed else row.tobytes() for row in rows]
     return np.array([memo.setdefault(key, own) for key, own in zip(keys, noisy, strict=True)])
 
 

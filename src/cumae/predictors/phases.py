@@ -27,6 +27,7 @@ class Settings:
     growth: float
     n_jobs: int | None = None
     progress: bool | None = None
+    unit_scale: float | None = None  # the first phase's noise for a single release
 
     def shards(self, n_rows: int) -> int:
         """Return the number of shards for so many rows."""
@@ -41,6 +42,8 @@ class Settings:
         """Return the noise of a phase: all its releases, and some more, cost (epsilon, delta)."""
         releases, n_classes = self.releases(n_rows) + more, self.trainer.n_classes
         scale = _scale(self.epsilon, self.delta, releases, n_classes)
+        if self.unit_scale is not None:  # the same rho in all phases
+            scale = max(scale, self.unit_scale * math.sqrt(releases))
         moves = 1 if n_classes == 2 else 2
         noise = GaussianNoise(scale, moves=moves, random_state=source)
         return NoisyMajority(noise, n_classes, releases)

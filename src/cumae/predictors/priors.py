@@ -10,14 +10,15 @@ from sklearn.base import clone
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.errors import InvalidParameter
+from cumae.errors import CumaeError, InvalidParameter
 from cumae.learners import Learner, PrivateBooster
 from cumae.learners.columns import Columns
 from cumae.mechanisms import ExponentialMechanism
 from cumae.predictors.base import Training
 from cumae.predictors.retained import SomeRows
 from cumae.predictors.shards import Integers
-from cumae.predictors.tables import clean_table
+from cumae.predictors.tables import clean_table, read_table
+from cumae.privacy import REPLACE_ONE, Guarantee
 from cumae.randomness import Source
 
 Floats = NDArray[np.float64]
@@ -44,12 +45,40 @@ class Prior:
     def __init__(self, learner: Learner, columns: Columns, encoded: bool) -> None:
         self.learner, self._columns, self._encoded = learner, columns, encoded
 
+    def promise(self, n_rows: int) -> Guarantee:
+        """Return what the learner will promise, from a fit to made-up rows.
+
+        Refuse a learner whose promise is not for any replaced row: the whole would not keep its.
+        """
+        size = min(n_rows, 500)
+        spread = np.linspace(0.0, 1.0, size)
+        table = np.column_stack(
+            [
+                np.zeros(size) if bound is None else bound[0] + spread * (bound[1] - bound[0])
+                for bound in self._columns.bounds
+            ]
+        )
+        tried = clone(self.learner).set_params(columns=self._bounds())
+        try:
+            tried.fit(table, np.arange(size) % len(tried.classes))
+        except CumaeError as error:
+            raise InvalidParameter(f"prior cannot be trained: {error}") from None
+        promised: Guarantee = tried.guarantee_
+        if promised.relation != REPLACE_ONE:
+            raise InvalidParameter(
+                f"prior protects {promised.protects}, where {promised.relation}; give one that "
+                "protects whole rows."
+            )
+        return promised
+
+    def _bounds(self) -> list[Any]:
+        return [None if bound is None else tuple(bound) for bound in self._columns.bounds]
+
     def fit(self, training: Training, places: Integers, source: Source) -> None:
         """Train it on some of the rows; unusable ones count as zeros, as nobody must see them."""
         rows = SomeRows(training.rows, places)
         table, labels = clean_table(rows, training.labels[places], self._columns)
-        bounds = [None if bound is None else tuple(bound) for bound in self._columns.bounds]
-        self.learner.set_params(columns=bounds, random_state=source)
+        self.learner.set_params(columns=self._bounds(), random_state=source)
         self.learner.fit(table, labels)
         self.learner.set_params(random_state=None)
 
@@ -77,7 +106,13 @@ class Prior:
 
     def shares(self, queries: Any) -> Floats:
         """Return what the prior thinks of each class, as shares that add up to 1."""
-        table = queries if self._encoded else self._columns.encode(queries)
+        table = queries if self._encoded else read_table(queries, self._columns)
+        usable = np.isfinite(table).all(axis=1)
+        shares = np.full((len(table), len(self.learner.classes_)), 1 / len(self.learner.classes_))
+        shares[usable] = self._shares(table[usable])  # whatever a cell holds, it raises nothing
+        return shares
+
+    def _shares(self, table: Floats) -> Floats:
         if hasattr(self.learner, "predict_proba"):
             return np.asarray(self.learner.predict_proba(table), dtype=np.float64)
         labels = np.asarray(self.learner.predict(table))

@@ -246,4 +246,4 @@ class QueryRelease(Release):
         if self.mechanism_ != "offline":
             return super().predict(X)
         table = self._queries(X)
-        return self._named(self._offline_.ask(table))
+        return self._named(self._offline_.ask(table), unanswered=False)

@@ -105,7 +105,7 @@ class Release(Predictor):
         If the last unclear answer is among them, the rest of the batch is not looked at and is
         answered like an unclear query, with a warning; then nothing remains.
         """
-        return self._named(self._answer(self._queries(X)))
+        return self._named(self._answer(self._queries(X)), unanswered=bool(self.abstain))
 
     @claim("QUERY")
     def _answer(self, table: Any) -> Integers:

@@ -47,20 +47,18 @@ class MemoryRows:
     """
 
     def __init__(self) -> None:
-        self._rows: list[Any] = []
-        self._weights: list[Integers] = []
+        self._parts: list[tuple[Any, Integers]] = []
 
     def __len__(self) -> int:
-        return sum(map(len, self._weights))
+        return sum(len(weights) for _, weights in self._parts)
 
     def append(self, rows: Any, weights: Integers) -> None:
-        self._rows.append(rows.copy())
-        self._weights.append(weights.copy())
+        self._parts.append((rows.copy(), weights.copy()))  # both or none
 
     def take(self) -> tuple[RowSource, Integers]:
-        rows, weights = self._rows, self._weights
-        self._rows, self._weights = [], []
-        return _joined(rows), np.concatenate(weights)
+        parts, self._parts = self._parts, []
+        rows, weights = zip(*parts, strict=True)
+        return _joined(list(rows)), np.concatenate(weights)
 
 
 def _joined(parts: list[Any]) -> RowSource:
@@ -133,8 +131,6 @@ def check_ids(ids: Any, wanted: bool, count: int, name: str) -> list[Any] | None
         given = "none" if ids is None else len(ids)
         raise InvalidData(f"{name}: {given} for {count} rows; give one id for each row.")
     found = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    try:
-        set(found)
-    except TypeError as error:
-        raise InvalidData(f"{name} cannot be compared; give numbers or strings.") from error
+    if not all(isinstance(one, str | bytes | int | float) and one == one for one in found):  # noqa: PLR0124
+        raise InvalidData(f"{name} hold something that is no id; give numbers or strings.")
     return found

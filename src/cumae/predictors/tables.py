@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.learners.columns import Columns
+from cumae.predictors.cells import plain_cells
 from cumae.predictors.quiet import warnings_raise
 from cumae.predictors.rows import Integers, RowSource
 from cumae.predictors.votes_base import floats
@@ -30,6 +32,45 @@ def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:
         kinds = [kind.kind in "biuf" for kind in rows.dtypes]
         return usable_frame(rows, np.flatnonzero(kinds).tolist())
     return np.asarray(np.isfinite(read_table(rows, columns)).all(axis=1))
+
+
+def typed_frame(frame: Any, numeric: Sequence[int]) -> Any:
+    """Return a frame with floats in its numeric columns and plain cells in all others.
+
+    A frame takes the type of a column from all of its cells, so that one of them could change what
+    a pipeline makes of the others.
+    """
+    columns = {}
+    for place, name in enumerate(frame.columns):
+        if place in numeric:
+            columns[name] = floats(frame.iloc[:, [place]], 0, len(frame))[:, 0]
+        else:
+            columns[name] = plain_cells(frame.iloc[:, place].to_numpy(dtype=object))
+    return pd.DataFrame(columns)
+
+
+def lenient(X: Any, width: int) -> Any:
+    """Return queries of which each can be read or not, without a say of one in the others.
+
+    Rows of a list that are no rows of this width become missing cells, unless all of them are of
+    another width; and so do cells of arrays whose type has no place here.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(X), np.nan, X.data)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "cV":
+        return X.astype(object)
+    if not isinstance(X, list | tuple):
+        return X
+    flat = width == 1 and not any(isinstance(row, list | tuple | np.ndarray) for row in X)
+    rows = [[row] for row in X] if flat else list(X)
+    fits = [isinstance(row, list | tuple | np.ndarray) and len(row) == width for row in rows]
+    if not any(fits):
+        return X
+    table = np.full((len(rows), width), np.nan, dtype=object)
+    for place, row in enumerate(rows):
+        for column, cell in enumerate(row if fits[place] else ()):
+            table[place, column] = cell
+    return table
 
 
 def usable_frame(frame: Any, numeric: Sequence[int]) -> NDArray[np.bool_]:
@@ -60,7 +101,8 @@ def read_table(rows: Any, columns: Columns | None) -> Table:
     """Return rows as numbers; those that cannot be read are not a number in any cell."""
     plain = columns is None or all(column.categories is None for column in columns.columns)
     if plain and getattr(rows, "dtype", np.dtype(object)).kind in "biuf":
-        return np.array(rows, dtype=np.float64)  # nothing can fail, and so no time is lost
+        with np.errstate(all="ignore"):
+            return np.array(rows, dtype=np.float64)  # nothing can fail, and so no time is lost
     table = _numbers(rows, columns)
     if table is not None:
         return table

@@ -359,7 +359,11 @@ class UniversalQueryRelease(Predictor):
         """Answer queries in order: never refused for their number; a batch may cross the stages."""
         table = self._queries(X)
         votes = min(len(table), self.n_first_ - self._asked_)
-        answers = [self._named(self._answer_first(table[:votes]))] if votes else []
+        answers = (
+            [self._named(self._answer_first(table[:votes]), unanswered=bool(self.abstain))]
+            if votes
+            else []
+        )
         if self.stage_ == 2:
             self._switch()
             answers.append(self._answer_later(table[votes:]))
