@@ -569,12 +569,12 @@ def test_a_bin_is_named_as_often_as_it_should_be() -> None:
     # Inner edges that only the widest bins have tell whether these were named.
     inner = np.array([2**51, 2**51 + 2**45]) + 5 * 2**32
     named = np.zeros(2, dtype=int)
-    for _ in range(1000):
+    for _ in range(3000):
         named += np.isin(inner, stab.name_bins(lonely, rate, least, source))
     often, rare = named.tolist()
-    assert not binomial_rejects(often, 1000, float(upper_tail(rate, 2.0)))
-    assert not binomial_rejects(rare, 1000, float(upper_tail(rate, 5.0)))
-    assert binomial_rejects(often, 1000, float(upper_tail(rate, 3.0)), checks=0)
+    assert not binomial_rejects(often, 3000, float(upper_tail(rate, 2.0)))
+    assert not binomial_rejects(rare, 3000, float(upper_tail(rate, 5.0)))
+    assert binomial_rejects(often, 3000, float(upper_tail(rate, 3.0)), checks=0)
 
 
 @pytest.mark.claim("STABLE")

@@ -263,7 +263,7 @@ def row_source(X: Any) -> RowSource:
     >>> rows.n_rows, rows.n_features
     (3, 2)
     >>> rows.take(np.array([2, 1])).tolist()
-    [[47, 'nurse'], [52, None]]
+    [[47, 'nurse'], [52, nan]]
     """
     if isinstance(X, RowSource):
         return X
