@@ -1,6 +1,6 @@
 """How well are queries answered, how should shards be cut, and what does a large batch take?
 
-    python benchmarks/query_release.py [--seeds 5]
+    python benchmarks/query_release.py [--seeds 5] [--sizes 10 20 40 80]
 
 writes benchmarks/results/query_release.json and .png. The survey comes with cumae; epsilon 1,
 delta 1e-6 unless said otherwise. Each seed draws rows to learn from and queries from the rest. The
@@ -37,6 +37,7 @@ from matplotlib import pyplot as plt
 
 RESULTS = Path(__file__).parent / "results"
 DELTA = 1e-6
+JOBS = 2
 MODELS: dict[str, Any] = {
     "trees of depth 4": DecisionTreeClassifier(max_depth=4),
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
@@ -71,15 +72,15 @@ def accuracy(name: str, rows: int, queries: int, epsilon: float, size: int | str
     return right_share, release.n_shards_, release.noise_per_vote_
 
 
-def settings(seeds: int) -> list[dict[str, Any]]:
+def settings(seeds: int, tried: list[int]) -> list[dict[str, Any]]:
     found = []
     for name in MODELS:
         for rows, queries, epsilon in SETTINGS:
             if name != "trees of depth 4" and (rows, queries, epsilon) != SETTINGS[0]:
                 continue
-            sizes: list[int | str] = ["auto", *SIZES] if name == "trees of depth 4" else ["auto"]
+            sizes: list[int | str] = ["auto", *tried] if name == "trees of depth 4" else ["auto"]
             for size in sizes:
-                runs = Parallel(n_jobs=2, backend="multiprocessing")(
+                runs = Parallel(n_jobs=JOBS, backend="multiprocessing")(
                     delayed(accuracy)(name, rows, queries, epsilon, size, seed)
                     for seed in range(seeds)
                 )
@@ -164,13 +165,15 @@ def plot(found: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    given = parser.parse_args()
+    seeds = given.seeds
     large = batch()
     print(large, flush=True)
     taught = [students(seed) for seed in range(seeds)]
     means = {name: round(float(np.mean([run[name] for run in taught])), 4) for name in taught[0]}
     print(means, flush=True)
-    found = settings(seeds)
+    found = settings(seeds, given.sizes)
     result = {
         "python": platform.python_version(),
         "seeds": seeds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -513,6 +514,18 @@ def test_laws_of_predictors(law: Any, mechanism: str) -> None:
         pair = Neighbours.replacing(X[:1500], Y[:1500], 7, row, label, queries=QUERIES[:20])
         release = QueryRelease(epsilon=5.0, max_queries=30, mechanism=mechanism, max_unstable=3)
         law(release, pair)
+
+
+def test_a_million_queries_take_little_memory() -> None:
+    release = QueryRelease(Thresholds(), 9.0, max_queries=10**6).fit(X[:, :1], Y)
+    queries = np.random.default_rng(0).random((10**6, 1))
+    release.predict(queries[:1])
+    tracemalloc.start()
+    answers = release.predict(queries[1:])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(answers) == 10**6 - 1
+    assert peak < 200 * 2**20
 
 
 def test_accuracy_with_signal() -> None:
