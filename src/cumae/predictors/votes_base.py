@@ -162,8 +162,7 @@ def for_each(work: Callable[[int], None], places: range, threads: int) -> None:
             work(place)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, places):
-            pass
+        list(pool.map(work, places))  # waits for all, and lets their errors through
 
 
 def shares(total: int, n: int) -> Iterator[slice]:
