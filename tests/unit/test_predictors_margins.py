@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import RidgeClassifier
 
 from cumae.concepts import Halfspaces, Rectangle, Rectangles, Thresholds, UnionOfIntervals
 from cumae.learners.columns import Columns
@@ -59,6 +60,50 @@ def test_an_unusable_row_is_left_out_of_its_shard() -> None:
     rest = slice(starts[1] + 1, starts[2])
     assert starts[1] + 1 < starts[2]
     assert models[1] == trainer.train_or_raise(rows[rest], weights[rest], int(seeds[1]))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("balanced", [True, False])
+def test_many_ridges_are_those_of_scikit_learn(intercept: bool, balanced: bool) -> None:
+    rows, weights, starts, seeds = shards(np.random.default_rng(4), 200, 9, 3)
+    model = RidgeClassifier(alpha=0.5, fit_intercept=intercept)
+    trainer = MarginTrainer(model, 2, None, balanced=balanced)
+    many = trainer.train_many(rows, weights, starts, seeds)
+    solved = 0
+    for found, one in zip(
+        many, train_one_by_one(trainer, rows, weights, starts, seeds), strict=True
+    ):
+        if isinstance(one, RidgeClassifier):
+            np.testing.assert_allclose(found.coef_, one.coef_, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(found.intercept_, one.intercept_, rtol=1e-9, atol=1e-12)
+            score = found.decision_function(rows)
+            np.testing.assert_allclose(score, one.decision_function(rows), rtol=1e-9, atol=1e-9)
+            assert found.predict(rows).tolist() == (score > 0).astype(int).tolist()
+            solved += 1
+        else:
+            assert found == one
+    assert 100 < solved < 200  # the others have one class, or no weights
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("value", [3.5, np.inf, np.nan, 1e200])
+def test_a_row_reaches_the_ridge_of_its_own_shard_only(value: float) -> None:
+    rows, weights, starts, seeds = shards(np.random.default_rng(5), 60, 9, 2)
+    trainer = MarginTrainer(RidgeClassifier(), 2)
+    before = trainer.train_many(rows, weights, starts, seeds)
+    rows[starts[30], 1] = value
+    after = trainer.train_many(rows, weights, starts, seeds)
+    for shard in [*range(30), *range(31, 60)]:
+        assert type(before[shard]) is type(after[shard])
+        if isinstance(before[shard], RidgeClassifier):  # to the last bit
+            assert before[shard].coef_.tobytes() == after[shard].coef_.tobytes()
+            assert before[shard].intercept_.tobytes() == after[shard].intercept_.tobytes()
+        else:
+            assert before[shard] == after[shard]
+    if not np.isfinite(value):  # the row is left out, as it is where shards are trained one by one
+        part = slice(starts[30] + 1, starts[31])
+        alone = trainer.train_or_raise(rows[part], weights[part], int(seeds[30]))
+        np.testing.assert_allclose(after[30].coef_, alone.coef_)
 
 
 @pytest.mark.parametrize("columns", [None, BOUNDED])
