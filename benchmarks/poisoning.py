@@ -59,11 +59,13 @@ def error(name: str, share: float, seed: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    seeds = parser.parse_args().seeds
+    parser.add_argument("--jobs", type=int, default=2)
+    asked = parser.parse_args()
+    seeds = asked.seeds
     found = []
     for name in OPTIONS:
         for share in SHARES:
-            errors = Parallel(n_jobs=2, backend="multiprocessing")(
+            errors = Parallel(n_jobs=asked.jobs, backend="multiprocessing")(
                 delayed(error)(name, share, seed) for seed in range(seeds)
             )
             line = {

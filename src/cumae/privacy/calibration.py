@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -118,6 +119,14 @@ def calibrate_gaussian(
             f"epsilon={epsilon!r}, delta={delta!r}: Gaussian noise needs both above 0; use integer "
             "Laplace noise for delta = 0."
         )
+    return _gaussian_scale(float(epsilon), float(delta), releases, sensitivity, tolerance)
+
+
+@functools.lru_cache(maxsize=256)
+def _gaussian_scale(
+    epsilon: float, delta: float, releases: int, sensitivity: int, tolerance: float
+) -> float:
+    # Remembered, because phases and audits ask for the same scale again and again.
     moved = sensitivity * math.sqrt(releases)
     real = calibrate(lambda scale: Gaussian(scale, moved), epsilon, delta, tolerance=1e-6)
     return calibrate(

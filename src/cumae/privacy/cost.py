@@ -9,6 +9,7 @@ randomness.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -49,21 +50,7 @@ class Cost(ABC):
 
     def epsilon(self, delta: float) -> float:
         """Return an upper bound on the smallest epsilon at ``delta``; ``inf`` if none is proven."""
-        target = check_delta(delta)
-        if target == 0:  # a curve that underflows to 0 proves nothing
-            return self.pure
-        if self.delta(0.0) <= target:
-            return 0.0
-        high = min(self.pure, FAR)
-        if not self.delta(high) <= target:
-            return self.pure
-        low = 0.0
-        while high - low > 1e-9 * high and high > 1e-12:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
-        # A step of the curve usually lies at a short number: take it if the search came that close.
-        short = float(f"{high:.8g}")
-        return short if low <= short <= high and self.delta(short) <= target else high
+        return _least_epsilon(self, check_delta(delta))
 
     def deltas(self, epsilon: Floats) -> Floats:
         """Return an upper bound on delta at each of several epsilons of 0 or more."""
@@ -118,6 +105,25 @@ class Cost(ABC):
         return compose([(self, check_count(count))])
 
     __rmul__ = __mul__
+
+
+@functools.lru_cache(maxsize=256)
+def _least_epsilon(cost: Cost, delta: float) -> float:
+    # Remembered, because the same guarantee is read again for every fit with the same parameters.
+    if delta == 0:  # a curve that underflows to 0 proves nothing
+        return cost.pure
+    if cost.delta(0.0) <= delta:
+        return 0.0
+    high = min(cost.pure, FAR)
+    if not cost.delta(high) <= delta:
+        return cost.pure
+    low = 0.0
+    while high - low > 1e-9 * high and high > 1e-12:
+        middle = (low + high) / 2
+        low, high = (low, middle) if cost.delta(middle) <= delta else (middle, high)
+    # A step of the curve usually lies at a short number: take it if the search came that close.
+    short = float(f"{high:.8g}")
+    return short if low <= short <= high and cost.delta(short) <= delta else high
 
 
 @claim("PURE")

@@ -1,0 +1,187 @@
+"""The privacy game of paper 2 (Figure 1), as code.
+
+Two worlds differ in one training row or in one query. The adversary picks both versions, asks what
+it likes, and sees the answers to all queries but the one that differs. Whatever it computes from
+them may tell the worlds apart no better than the guarantee allows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.claims import claim
+from cumae.errors import InvalidParameter
+
+
+class Driver(Protocol):
+    """How the game reaches what it attacks: in this process, over HTTP, from a file."""
+
+    def train(self, X: Any, y: Any) -> None:
+        """Give it the private rows."""
+
+    def ask(self, X: Any) -> Any:
+        """Return one answer for each query."""
+
+    def published(self) -> Any:
+        """Return what everybody may see after training, such as a learner's model; or None."""
+
+
+class InProcess:
+    """Drives a predictor or a learner of this package in the same process.
+
+    Parameters
+    ----------
+    make
+        Returns a new one, not fitted.
+
+    Examples
+    --------
+    >>> from cumae import QueryRelease
+    >>> from cumae.audit.game import InProcess
+    >>> driver = InProcess(lambda: QueryRelease(max_queries=5, epsilon=2.0))
+    >>> driver.train([[0.0], [1.0]] * 500, [0, 1] * 500)
+    >>> driver.ask([[0.0], [1.0]]).shape
+    (2,)
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+        self.estimator: Any = None
+
+    def train(self, X: Any, y: Any) -> None:
+        self.estimator = self.make()
+        self.estimator.fit(X, y)
+
+    def ask(self, X: Any) -> Any:
+        return self.estimator.predict(X)
+
+    def published(self) -> Any:
+        """A learner's model is public. A predictor keeps its models to itself."""
+        return None if hasattr(self.estimator, "remaining_") else self.estimator
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the adversary sees of one move: answers (None for the hidden one), and what was said.
+
+    Parameters
+    ----------
+    answers
+        One for each query; None at the query that differs.
+    said
+        Warnings and errors, each with its type and text. Whoever asks sees them, so they are part
+        of the view like any answer.
+    """
+
+    answers: tuple[Any, ...] = ()
+    said: tuple[str, ...] = ()
+
+
+@claim("AUDIT")
+class Game:
+    """Referee between an adversary and a driver in one of two worlds.
+
+    Parameters
+    ----------
+    driver
+        What is attacked.
+    world
+        0 or 1. The adversary must not read it; it gets what its moves return.
+
+    Examples
+    --------
+    >>> from cumae import QueryRelease
+    >>> from cumae.audit.game import Game, InProcess
+    >>> game = Game(InProcess(lambda: QueryRelease(max_queries=9, epsilon=2.0)), world=1)
+    >>> rows, labels = [[0.0], [1.0]] * 500, [0, 1] * 500
+    >>> _ = game.train((rows, labels))
+    >>> seen = game.ask([[0.0], [1.0]], [[0.0], [0.5]])  # the second query differs
+    >>> len(seen.answers), seen.answers[1] is None
+    (2, True)
+    >>> game.ask([[0.2]], [[0.3]])  # no second difference
+    Traceback (most recent call last):
+    cumae.errors.InvalidParameter: the worlds differ already; ask the same in both.
+    """
+
+    def __init__(self, driver: Driver, world: int) -> None:
+        self._driver = driver
+        self._world = world
+        self._flag = False  # whether the worlds differ already
+        self.view: list[Seen] = []
+
+    def train(self, zero: tuple[Any, Any], one: tuple[Any, Any] | None = None) -> Seen:
+        """Train on the rows and labels of this world; the two versions differ in one row at most.
+
+        What the owner sees while fitting is no release, so nothing of it is returned.
+        """
+        other = zero if one is None else one
+        rows, labels = _both(zero[0], other[0]), _both(zero[1], other[1])
+        if len(rows[0]) != len(labels[0]):
+            raise InvalidParameter(f"{len(rows[0])} rows, but {len(labels[0])} labels.")
+        self._differ(_different(*rows) | _different(*labels))
+        chosen = zero if self._world == 0 else other
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            self._driver.train(*chosen)
+        return self._saw(Seen())
+
+    def ask(self, zero: Any, one: Any = None) -> Seen:
+        """Ask queries; the two versions differ in one query at most, and only once in a game."""
+        both = _both(zero, zero if one is None else one)
+        hidden = _different(*both)
+        self._differ(hidden)
+        chosen = zero if self._world == 0 or one is None else one
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                answers = list(self._driver.ask(chosen))
+                said: tuple[str, ...] = ()
+            except Exception as error:  # noqa: BLE001 (an error is something to be seen)
+                answers, said = [None] * len(hidden), (_named(error),)
+        said += tuple(_named(warning.message) for warning in caught)
+        shown = (None if out else answer for out, answer in zip(hidden, answers, strict=True))
+        return self._saw(Seen(tuple(shown), said))
+
+    def published(self) -> Any:
+        """Return what is public after training."""
+        return self._driver.published()
+
+    def _saw(self, seen: Seen) -> Seen:
+        self.view.append(seen)
+        return seen
+
+    def _differ(self, different: NDArray[np.bool_]) -> None:
+        if not different.any():
+            return
+        if self._flag:
+            raise InvalidParameter("the worlds differ already; ask the same in both.")
+        if different.sum() > 1:
+            raise InvalidParameter(f"{different.sum()} rows differ; at most one may.")
+        self._flag = True
+
+
+def _both(zero: Any, one: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    pair = np.asarray(zero), np.asarray(one)
+    if pair[0].shape != pair[1].shape:
+        raise InvalidParameter(
+            f"shapes {pair[0].shape} and {pair[1].shape} of the two worlds differ; replace a row."
+        )
+    return pair
+
+
+def _different(zero: ArrayLike, one: ArrayLike) -> NDArray[np.bool_]:
+    first, second = np.asarray(zero, dtype=object), np.asarray(one, dtype=object)
+    same = first == second
+    missing = (first != first) & (second != second)  # noqa: PLR0124 (NaN)
+    different = ~np.asarray(same | missing, dtype=bool)
+    return np.asarray(different.reshape(len(different), -1).any(axis=1))
+
+
+def _named(error: Any) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,245 @@
+"""Play the game many times in both worlds, and bound what the adversary learnt."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.audit.bounds import Chances, at_least, at_most
+from cumae.audit.distinguishers import Distinguisher, Floats, by_value
+from cumae.audit.game import Driver, Game
+from cumae.claims import claim
+from cumae.errors import InvalidParameter
+from cumae.predictors.progress import Progress
+from cumae.privacy.validation import check_count
+
+MEASURES = ("epsilon", "rho", "mu")
+BATCH = 64  # runs of each world between two looks at the clock
+CANDIDATES = 200  # events to choose from
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What is promised, and what the measured bounds are held against.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Of the guarantee.
+    rho, mu
+        Of its zero-concentrated or Gaussian form, if it has one.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    rho: float | None = None
+    mu: float | None = None
+
+    @classmethod
+    def by(cls, guarantee: Any) -> Claimed:
+        """Read the ``guarantee_`` of anything that was fitted."""
+        return cls(guarantee.epsilon, guarantee.delta, guarantee.rho)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Two worlds, a strategy and a promise.
+
+    Parameters
+    ----------
+    name
+        What the attack does, in a few words.
+    make
+        Returns a new driver; called once for each run.
+    play
+        The adversary: moves in a :class:`~cumae.audit.game.Game`, and returns numbers about what
+        it saw. Higher values of the first speak for world 1 unless there is another rule.
+    claimed
+        What is promised.
+    distinguish
+        How numbers become a guess; learnt on runs that are not used for the bound.
+    """
+
+    name: str
+    make: Callable[[], Driver]
+    play: Callable[[Game], ArrayLike]
+    claimed: Claimed
+    distinguish: Distinguisher = by_value
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an attack showed. Bounds hold together with chance ``confidence``.
+
+    Parameters
+    ----------
+    name, claimed
+        Of the attack.
+    confidence
+        Chance that no bound is above the truth, at least.
+    runs
+        Runs in each world that the bounds are based on; as many more chose the events.
+    epsilon, rho, mu
+        Lower bounds on what the mechanism really costs.
+    curve
+        Chances of (false alarm, missed) of the rules that were measured, for the plot.
+    """
+
+    name: str
+    claimed: Claimed
+    confidence: float
+    runs: int
+    epsilon: float
+    rho: float
+    mu: float
+    curve: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether a bound is above its claim."""
+        pairs = [(getattr(self, name), getattr(self.claimed, name)) for name in MEASURES]
+        return any(claim is not None and found > claim for found, claim in pairs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers for JSON."""
+        return {**asdict(self), "broken": self.broken}
+
+    def __str__(self) -> str:
+        verdict = "BROKEN" if self.broken else "holds"
+        return (
+            f"{self.name}: claimed epsilon {self.claimed.epsilon:g} at delta "
+            f"{self.claimed.delta:g}, measured at least {self.epsilon:.3f} ({verdict})"
+        )
+
+
+@claim("AUDIT")
+def audit(
+    attack: Attack,
+    *,
+    runs: int = 2_000,
+    seconds: float = math.inf,
+    confidence: float = 0.95,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> Audit:
+    """Play an attack in both worlds, and bound from below what it proves.
+
+    Half of the runs choose an event for each measure, the other half counts it. Clopper-Pearson
+    bounds of both chances of all events together are wrong with chance 1 - ``confidence``.
+
+    Parameters
+    ----------
+    attack
+        What to play.
+    runs
+        Runs in each world, at most; even, and at least 20.
+    seconds
+        After this time no more runs are started. Nothing but the clock decides it.
+    confidence
+        Of all bounds together.
+    n_jobs
+        Processes, as in joblib.
+    progress
+        Whether to show a bar; None shows one for long work on a terminal.
+
+    Examples
+    --------
+    >>> from cumae.audit import attacks, audit
+    >>> found = audit(attacks.flipped_vote(epsilon=1.0, delta=0.05), runs=400)
+    >>> found.broken
+    False
+    """
+    if not 0 < confidence < 1:
+        raise InvalidParameter(f"confidence={confidence!r} is not between 0 and 1; give 0.95, say.")
+    if not seconds > 0:
+        raise InvalidParameter(f"seconds={seconds!r} is not above 0.")
+    check_count(runs, "runs", least=20)
+    seen = _play_all(attack, runs - runs % 2, seconds, n_jobs, progress)
+    half = seen.shape[1] // 2
+    worlds = np.repeat([0, 1], half)
+    score = attack.distinguish(np.concatenate(seen[:, :half]), worlds)
+    first = np.array([score(world) for world in seen[:, :half]])
+    second = np.array([score(world) for world in seen[:, half:]])
+    error = (1 - confidence) / (2 * len(MEASURES))  # two chances for each measure
+    found = {}
+    for name in MEASURES:
+        event = _best_event(
+            first, lambda chances, name=name: _measure(chances, name, attack), error
+        )
+        found[name] = _measure(event.chances(second, error), name, attack)
+    return Audit(attack.name, attack.claimed, confidence, half, **found, curve=_curve(second))
+
+
+def _measure(chances: Chances, name: str, attack: Attack) -> float:
+    if name == "epsilon":
+        return chances.epsilon(attack.claimed.delta)
+    return chances.rho() if name == "rho" else chances.mu()
+
+
+@dataclass(frozen=True)
+class Event:
+    """A score of at least ``cut``, or below it, that should be likelier in one of the worlds."""
+
+    cut: float
+    above: bool
+    likely_world: int
+
+    def chances(self, scores: Floats, error: float) -> Chances:
+        """Bound both chances from runs of both worlds."""
+        runs = scores.shape[1]
+        hits = ((scores >= self.cut) == self.above).sum(axis=1)
+        likely, rare = hits[self.likely_world], hits[1 - self.likely_world]
+        return Chances(float(at_least(likely, runs, error)), float(at_most(rare, runs, error)))
+
+
+def _best_event(scores: Floats, value: Callable[[Chances], float], error: float) -> Event:
+    """Return the event that would prove most on these runs."""
+    cuts = np.unique(np.quantile(scores, np.linspace(0, 1, CANDIDATES), method="nearest"))
+    events = [
+        Event(float(cut), above, world)
+        for cut in cuts
+        for above in (True, False)
+        for world in (0, 1)
+    ]
+    return max(events, key=lambda event: value(event.chances(scores, error)))
+
+
+def _curve(scores: Floats) -> tuple[tuple[float, float], ...]:
+    """Return false alarms and misses of the rule "world 1 if the score is at least c"."""
+    cuts = np.unique(np.quantile(scores, np.linspace(0, 1, CANDIDATES), method="nearest"))
+    false = [(scores[0] >= cut).mean() for cut in cuts]
+    missed = [(scores[1] < cut).mean() for cut in cuts]
+    return tuple(
+        (round(float(a), 5), round(float(b), 5)) for a, b in zip(false, missed, strict=True)
+    )
+
+
+def _play_all(
+    attack: Attack, runs: int, seconds: float, n_jobs: int | None, progress: bool | None
+) -> NDArray[np.float64]:
+    """Return what was seen: worlds, runs, numbers. Both worlds have the same number of runs."""
+    end = time.monotonic() + seconds
+    found: list[Any] = []
+    with Progress(f"attack: {attack.name}", runs, progress) as bar, Parallel(n_jobs=n_jobs) as pool:
+        while len(found) < runs and (time.monotonic() < end or len(found) < 20):
+            count = min(BATCH, runs - len(found))
+            batch = pool(delayed(_pair)(attack) for _ in range(count))
+            found += batch
+            bar.advance(count)
+    played = np.array(found, dtype=np.float64)  # run, world, numbers
+    return np.asarray(played[: len(played) - len(played) % 2].transpose(1, 0, 2))
+
+
+def _pair(attack: Attack) -> list[Floats]:
+    """Play one run in each world."""
+    return [
+        np.atleast_1d(np.asarray(attack.play(Game(attack.make(), world)), dtype=np.float64))
+        for world in (0, 1)
+    ]
