@@ -4,6 +4,7 @@ PYTHON ?= python3
 # Debian packages that tests need. `make test` installs those that are missing when it may.
 DEBIAN_PACKAGES =
 LOCK_FLAGS ?=
+AUDIT_FLAGS ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,7 +13,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test lint types imports tests packages claims bench format lock clean
+.PHONY: help demo test lint types imports tests packages claims audit bench format lock clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -49,6 +50,9 @@ packages: $(READY)
 
 claims: $(READY)  ## Accept the claimed code as it stands: you have read its proofs again
 	$(BIN)/python tools/claims.py accept
+
+audit: $(READY)  ## Attack everything that promises privacy, and hold what leaks against the promise
+	$(BIN)/python benchmarks/audit.py --again $(AUDIT_FLAGS)
 
 bench: $(READY)  ## Run all benchmarks, and install the peers that they compare with
 	$(BIN)/pip install --quiet -r benchmarks/requirements.txt

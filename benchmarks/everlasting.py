@@ -319,6 +319,8 @@ def main() -> None:
         if not wanted(name):
             continue
         known = {} if asked.again else result["parts"].get(name, {}).get("curves", {})
+        points = -(-part.queries // part.chunk)  # curves of an earlier setting are not kept
+        known = {seed: curve for seed, curve in known.items() if len(curve) == points}
         todo = [seed for seed in range(asked.seeds) if str(seed) not in known]
         curves = Parallel(n_jobs=asked.jobs)(delayed(part.run)(seed) for seed in todo)
         known |= {str(seed): curve for seed, curve in zip(todo, curves, strict=True)}

@@ -26,10 +26,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from cumae.audit import audit
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from cumae.audit import Attack, Audit
 
     Numbers = Sequence[float] | Sequence[int] | NDArray[Any]
 
@@ -101,6 +105,12 @@ def two_sample_rejects(
     total_left = np.cumsum(total[::-1])[::-1]
     link = stats.hypergeom(total_left[:-1], a_left[:-1], total[:-1])
     return _combine(link.cdf(a[:-1]), link.sf(a[:-1] - 1), _rate(rate))
+
+
+def audited(attack: Attack, *, runs: int, checks: int = 1) -> Audit:
+    """Audit an attack so that correct code is called broken with the rate of one check."""
+    _count_run(checks)
+    return audit(attack, runs=runs, confidence=1 - alarm_rate(), progress=False)
 
 
 def _combine(below: NDArray[Any], above: NDArray[Any], rate: float) -> bool:

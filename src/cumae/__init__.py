@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from cumae.errors import (
+    AnswersDrift,
     BudgetExhausted,
     CumaeError,
     InvalidData,
@@ -53,6 +54,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "ActiveLearner",
     "AgnosticQueryRelease",
+    "AnswersDrift",
     "Budget",
     "BudgetExhausted",
     "CumaeError",

@@ -9,7 +9,8 @@
     ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
     └── LiveState          (also TypeError)     a live privacy state must not be duplicated
 
-and the one warning, ``TooFewRows``: a fit will work, but drown in noise.
+and two warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
+work, but its answers change from phase to phase.
 
 A message says what was wrong, with which value of which parameter, and what to do about
 it. Of the data it names a row and a column at most, never a value.
@@ -46,6 +47,10 @@ class LiveState(CumaeError, TypeError):
 
 class TooFewRows(UserWarning):
     """The noise that this budget needs drowns the answers of this many rows."""
+
+
+class AnswersDrift(UserWarning):
+    """Each phase learns from the answers of the one before, and nothing holds it in its place."""
 
 
 def shown(value: object) -> str:

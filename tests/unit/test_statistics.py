@@ -20,7 +20,7 @@ from tests.statistics import (
 )
 
 TESTS = Path(__file__).parents[1]
-HELPERS = {"binomial_rejects", "chi_square_rejects", "two_sample_rejects"}
+HELPERS = {"audited", "binomial_rejects", "chi_square_rejects", "two_sample_rejects"}
 
 
 def declared_checks(source: str) -> int:

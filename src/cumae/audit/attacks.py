@@ -1,14 +1,15 @@
 """Attacks on predictors: worst neighbours, and where to ask.
 
-The adversary of the definition may bring its own classifier. :class:`Spotter` is the worst one: a
-shard votes 1 everywhere if one of its rows is marked, and 0 if not. All other rows are alike, so
-that the votes are known for sure: all for 0 in one world, and all but one in the other. There are
-few shards, and many answers with the noise that so many need: every answer is nearly a coin, the
-difference is in each of them, and counting them adds it up.
+The adversary of the definition may bring its own classifier. :class:`Spotter` is the worst one: the
+vote of a shard tells whether one of its rows is marked. All other rows are alike, so that the votes
+are known for sure: all for 0 in one world, and all but one in the other. There are few shards, and
+many answers with the noise that so many need: every answer is nearly a coin, the difference is in
+each of them, and counting them adds it up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,48 +18,55 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.audit.game import Game, InProcess, Seen
 from cumae.audit.runs import Attack, Claimed
-from cumae.concepts import FiniteClass, Threshold
-from cumae.predictors import EverlastingPredictor, QueryRelease
+from cumae.concepts import FiniteClass, Threshold, Thresholds
+from cumae.predictors import EverlastingPredictor, GenericBBL, QueryRelease
 
 Table = NDArray[np.float64]
-NOTHING, EVERYTHING = Threshold(None, above=True), Threshold(None, above=False)
-ROWS_OF_A_SHARD = 16  # so that no shard is left with a single label
+Rows = tuple[Table, NDArray[np.int64]]
+
+ABOVE, EVERYTHING = Threshold(0.5, above=True), Threshold(None, above=False)
+UNMARKED, MARKED, OUTLIER = 0.0, 1.0, 1e9
+FEW, SEVERAL = 4, 16  # rows of a shard; with several, both labels are in each
 
 
 class Spotter(FiniteClass):
-    """The worst classifier: labels everything 1 if a marked row (above 0.5) was learnt from.
+    """The worst classifier: labels everything 1 if a row above 0.5 was learnt from.
+
+    Otherwise it labels what is above 0.5.
 
     Examples
     --------
     >>> from cumae.audit.attacks import Spotter
     >>> Spotter().erm([[0.0], [1.0]], [0, 0]).predict([[0.0], [1.0]]).tolist()
     [1, 1]
+    >>> Spotter().erm([[0.0], [0.0]], [0, 1]).predict([[0.0], [1.0]]).tolist()
+    [0, 1]
     """
 
     def __init__(self) -> None:
-        super().__init__([NOTHING, EVERYTHING])
+        super().__init__([ABOVE, EVERYTHING])
 
     def erm(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Threshold:
         del y, sample_weight
-        return EVERYTHING if (np.asarray(X)[:, 0] > 0.5).any() else NOTHING
+        return EVERYTHING if (np.asarray(X)[:, 0] > 0.5).any() else ABOVE
 
 
-def rows_alike(count: int) -> tuple[Table, NDArray[np.int64]]:
+def alike(count: int) -> Rows:
     """Return rows of which none is marked, with labels in turn.
 
     Examples
     --------
-    >>> from cumae.audit.attacks import rows_alike
-    >>> rows_alike(4)[1].tolist()
+    >>> from cumae.audit.attacks import alike
+    >>> alike(4)[1].tolist()
     [0, 1, 0, 1]
     """
-    return np.zeros((count, 1)), np.arange(count) % 2
+    return np.full((count, 1), UNMARKED), np.arange(count) % 2
 
 
-def marked(rows: Table, place: int = 0) -> Table:
-    """Return the neighbour in which one row is marked."""
+def replaced(rows: Table, value: float = MARKED) -> Table:
+    """Return the neighbour in which the first row has another value."""
     other = rows.copy()
-    other[place] = 1.0
+    other[0] = value
     return other
 
 
@@ -67,70 +75,189 @@ def ones(seen: Seen) -> int:
     return sum(int(answer) for answer in seen.answers if answer is not None)
 
 
-def driver(predictor: Any, options: dict[str, Any]) -> InProcess:
-    """Return a driver of a predictor that trains the worst classifier."""
-    return InProcess(partial(predictor, Spotter(), **options))
-
-
-def claimed(make: Any, rows: tuple[Table, Any]) -> Claimed:
-    """Read the guarantee of the very thing that is attacked."""
-    one = make()
-    one.train(*rows)
-    return Claimed.by(one.estimator.guarantee_)
-
-
-def _everlasting(n_shards: int, growth: float, given: dict[str, Any]) -> dict[str, Any]:
-    fixed = {"shard_size": ROWS_OF_A_SHARD, "growth": growth, "prior": False, "delta": 1e-6}
-    return {**fixed, **given}
-
-
-def everlasting_row(
-    predictor: Any = EverlastingPredictor,
-    *,
-    n_shards: int = 8,
-    growth: float = 16.0,
-    **options: Any,
+def _attack(
+    name: str,
+    predictor: Any,
+    options: dict[str, Any],
+    rows: Rows,
+    play: Callable[[Game], float],
 ) -> Attack:
-    """Return the attack on a training row of an everlasting predictor, within the first phase."""
-    rows, labels = rows_alike(n_shards * ROWS_OF_A_SHARD)
-    asked = np.zeros((int(growth * len(rows)), 1))
+    """Attack a predictor that trains the worst classifier, and hold it to its own guarantee."""
+    make = partial(InProcess, partial(predictor, Spotter(), **options))
+    one = make()
+    Game(one, 0).train(rows)
+    return Attack(name, make, play, Claimed.by(one.estimator.guarantee_, gaussian=True))
+
+
+def _everlasting(size: int, growth: float, given: dict[str, Any]) -> dict[str, Any]:
+    return {"shard_size": size, "growth": growth, "prior": False, "delta": 1e-6, **given}
+
+
+def everlasting_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a training row: mark it, and ask the same query for all of the first phase."""
+    rows, labels = alike(8 * FEW)
+    growth = 64
+    asked = alike(growth * len(rows))[0]
 
     def play(game: Game) -> float:
-        game.train((rows, labels), (marked(rows), labels))
+        game.train((rows, labels), (replaced(rows), labels))
         return ones(game.ask(asked))
 
-    make = partial(driver, predictor, _everlasting(n_shards, growth, options))
-    return Attack("everlasting, a training row", make, play, claimed(make, (rows, labels)))
+    given = _everlasting(FEW, growth, options)
+    return _attack("EverlastingPredictor, a training row", predictor, given, (rows, labels), play)
 
 
-def everlasting_query(
-    predictor: Any = EverlastingPredictor, *, n_shards: int = 4, growth: float = 8.0, **options: Any
-) -> Attack:
-    """Return the attack on a query, which becomes a row of the next phase."""
-    rows, labels = rows_alike(n_shards * ROWS_OF_A_SHARD)
-    asked = np.zeros((int(growth * len(rows)), 1))
-    later = np.zeros((int(growth * len(asked)), 1))
+def everlasting_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a query: marked, it marks a shard of the next phase, in which all is asked."""
+    rows, labels = alike(4 * FEW)
+    growth = 16
+    asked = alike(growth * len(rows))[0]
+    later = alike(growth * len(asked))[0]
 
     def play(game: Game) -> float:
         game.train((rows, labels))
-        game.ask(asked, marked(asked))
+        game.ask(asked, replaced(asked))
         return ones(game.ask(later))
 
-    make = partial(driver, predictor, _everlasting(n_shards, growth, options))
-    return Attack("everlasting, a query", make, play, claimed(make, (rows, labels)))
+    given = _everlasting(FEW, growth, options)
+    return _attack("EverlastingPredictor, a query", predictor, given, (rows, labels), play)
 
 
-def release_row(
-    predictor: Any = QueryRelease, *, n_shards: int = 8, max_queries: int = 2_000, **options: Any
-) -> Attack:
-    """Return the attack on a training row of a predictor with a limit of queries."""
-    rows, labels = rows_alike(n_shards * ROWS_OF_A_SHARD)
-    asked = np.zeros((max_queries, 1))
+def everlasting_repeated(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a query by asking different ones, and the same again in the next phase.
+
+    With the same noise, every answer that changes comes from a vote that changed.
+    """
+    rows, labels = alike(20 * SEVERAL)
+    asked = np.linspace(0.0, 0.4, len(rows))[:, None]
 
     def play(game: Game) -> float:
-        game.train((rows, labels), (marked(rows), labels))
+        game.train((rows, labels))
+        before = game.ask(asked, replaced(asked)).answers[1:]
+        after = game.ask(asked[1:]).answers
+        return float(sum(old != new for old, new in zip(before, after, strict=True)))
+
+    given = _everlasting(SEVERAL, 1.0, options)
+    name = "EverlastingPredictor, the same queries in two phases"
+    return _attack(name, predictor, given, (rows, labels), play)
+
+
+def everlasting_next(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a query whose own answer is clear, by what the next query is answered."""
+    rows, labels = alike(60 * FEW)
+
+    def play(game: Game) -> float:
+        game.train((rows, labels))
+        game.ask([[UNMARKED]], [[MARKED]])
+        return ones(game.ask([[UNMARKED]]))
+
+    given = _everlasting(FEW, 1.0, options)
+    name = "EverlastingPredictor, the answer after another one's"
+    return _attack(name, predictor, given, (rows, labels), play)
+
+
+def everlasting_end(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a query by when the phase ends."""
+    rows, labels = alike(8 * FEW)
+
+    def play(game: Game) -> float:
+        game.train((rows, labels))
+        game.ask(rows, replaced(rows))
+        game.ask(rows[:1])
+        return -float(game.published()["phase_"])
+
+    given = _everlasting(FEW, 1.0, options)
+    return _attack(
+        "EverlastingPredictor, the end of a phase", predictor, given, (rows, labels), play
+    )
+
+
+def everlasting_outlier(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a training row that is far away from all others, where half of them are marked."""
+    rows, labels = alike(8 * SEVERAL)
+    rows[::2] = MARKED
+    growth = 16
+    asked = alike(growth * len(rows))[0]
+
+    def play(game: Game) -> float:
+        game.train((rows, labels), (replaced(rows, OUTLIER), labels))
+        return -ones(game.ask(asked))
+
+    given = _everlasting(SEVERAL, growth, options)
+    return _attack("EverlastingPredictor, an outlier", predictor, given, (rows, labels), play)
+
+
+def everlasting_words(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a training row by warnings and errors, with ordinary, far and broken queries."""
+    rows, labels = alike(8 * FEW)
+    asked = np.array([[0.1], [10.0], [-OUTLIER], [OUTLIER], [np.nan], [np.inf]])
+
+    def play(game: Game) -> float:
+        game.train((rows, labels), (replaced(rows, OUTLIER), labels))
+        return -len(game.ask(asked).said)
+
+    given = _everlasting(FEW, 1.0, options)
+    return _attack("EverlastingPredictor, what is said", predictor, given, (rows, labels), play)
+
+
+def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
+    """Attack a training row of a predictor with a limit of queries."""
+    rows, labels = alike(8 * SEVERAL)
+    asked = alike(2_000)[0]
+
+    def play(game: Game) -> float:
+        game.train((rows, labels), (replaced(rows), labels))
         return ones(game.ask(asked))
 
-    settings = {"n_shards": n_shards, "max_queries": max_queries, "delta": 1e-6, **options}
-    make = partial(driver, predictor, settings)
-    return Attack("query release, a training row", make, play, claimed(make, (rows, labels)))
+    given = {"mechanism": "gaussian", "delta": 1e-6, **options}
+    given |= {"n_shards": 8, "max_queries": len(asked)}
+    return _attack("QueryRelease, a training row", predictor, given, (rows, labels), play)
+
+
+def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Attack:
+    """Attack a query of the papers' predictor by when it halts: split votes count, others do not.
+
+    The votes at 0.5 are split. With ``votes="between"`` nothing is promised for queries; here the
+    promise for rows is held against it all the same, as the paper does.
+    """
+    rows = (np.arange(3_000) + 0.5)[:, None] / 3_000
+    given: dict[str, Any] = {"shard_size": 4, "phase_length": len(rows), "label_share": 0.01}
+    given |= {"query_share": 0.9, "between_share": 1e-5, "epsilon": epsilon, "delta": delta}
+    make = partial(InProcess, partial(GenericBBL, Thresholds("above"), **{**given, **options}))
+    one = make()
+    Game(one, 0).train((rows, rows[:, 0] > 0.5))
+
+    def play(game: Game) -> float:
+        game.train((rows, rows[:, 0] > 0.5))
+        game.ask([[0.99]], [[0.5]])
+        answered = 0
+        while answered < 3 and not game.ask([[0.5]]).said:
+            answered += 1
+        return -answered
+
+    claimed = Claimed(one.estimator.guarantee_.epsilon, one.estimator.guarantee_.delta)
+    return Attack("GenericBBL, when it halts", make, play, claimed)
+
+
+def all_attacks(epsilon: float, delta: float) -> list[Attack]:
+    """Return the attacks on predictors.
+
+    Examples
+    --------
+    >>> from cumae.audit.attacks import all_attacks
+    >>> len({attack.name for attack in all_attacks(1.0, 1e-6)}) >= 8
+    True
+    """
+    given = {"epsilon": epsilon, "delta": delta}
+    made = (
+        everlasting_row,
+        everlasting_query,
+        everlasting_repeated,
+        everlasting_next,
+        everlasting_end,
+        everlasting_outlier,
+        everlasting_words,
+        release_row,
+        bbl_halt,
+    )
+    return [make(**given) for make in made]

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 
+COUNTERS = ("phase_", "answered_", "remaining_")
+
 
 class Driver(Protocol):
     """How the game reaches what it attacks: in this process, over HTTP, from a file."""
@@ -29,7 +31,7 @@ class Driver(Protocol):
         """Return one answer for each query."""
 
     def published(self) -> Any:
-        """Return what everybody may see after training, such as a learner's model; or None."""
+        """Return what everybody may see: a learner's model, or the counters of a predictor."""
 
 
 class InProcess:
@@ -62,8 +64,9 @@ class InProcess:
         return self.estimator.predict(X)
 
     def published(self) -> Any:
-        """A learner's model is public. A predictor keeps its models to itself."""
-        return None if hasattr(self.estimator, "remaining_") else self.estimator
+        if not hasattr(self.estimator, "remaining_"):
+            return self.estimator
+        return {name: getattr(self.estimator, name, None) for name in COUNTERS}
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ class Game:
         return self._saw(Seen(tuple(shown), said))
 
     def published(self) -> Any:
-        """Return what is public after training."""
+        """Return what everybody may see now."""
         return self._driver.published()
 
     def _saw(self, seen: Seen) -> Seen:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,14 @@ class Claimed:
     mu: float | None = None
 
     @classmethod
-    def by(cls, guarantee: Any) -> Claimed:
-        """Read the ``guarantee_`` of anything that was fitted."""
-        return cls(guarantee.epsilon, guarantee.delta, guarantee.rho)
+    def by(cls, guarantee: Any, *, gaussian: bool = False) -> Claimed:
+        """Read the ``guarantee_`` of anything that was fitted.
+
+        If all that was released is sums of Gaussian noise, it is also Gaussian with
+        mu = sqrt(2 rho), but for what whole numbers change (proofs/AUDIT.md): a thousandth is more.
+        """
+        mu = math.sqrt(2 * guarantee.rho) * 1.001 if gaussian else None
+        return cls(guarantee.epsilon, guarantee.delta, guarantee.rho, mu)
 
 
 @dataclass(frozen=True)
@@ -170,16 +176,14 @@ def audit(
     error = (1 - confidence) / (2 * len(MEASURES))  # two chances for each measure
     found = {}
     for name in MEASURES:
-        event = _best_event(
-            first, lambda chances, name=name: _measure(chances, name, attack), error
-        )
-        found[name] = _measure(event.chances(second, error), name, attack)
+        measure = partial(_measure, name, attack.claimed.delta)
+        found[name] = measure(_best_event(first, measure, error).chances(second, error))
     return Audit(attack.name, attack.claimed, confidence, half, **found, curve=_curve(second))
 
 
-def _measure(chances: Chances, name: str, attack: Attack) -> float:
+def _measure(name: str, delta: float, chances: Chances) -> float:
     if name == "epsilon":
-        return chances.epsilon(attack.claimed.delta)
+        return chances.epsilon(delta)
     return chances.rho() if name == "rho" else chances.mu()
 
 
@@ -214,10 +218,9 @@ def _best_event(scores: Floats, value: Callable[[Chances], float], error: float)
 def _curve(scores: Floats) -> tuple[tuple[float, float], ...]:
     """Return false alarms and misses of the rule "world 1 if the score is at least c"."""
     cuts = np.unique(np.quantile(scores, np.linspace(0, 1, CANDIDATES), method="nearest"))
-    false = [(scores[0] >= cut).mean() for cut in cuts]
-    missed = [(scores[1] < cut).mean() for cut in cuts]
     return tuple(
-        (round(float(a), 5), round(float(b), 5)) for a, b in zip(false, missed, strict=True)
+        (round(float((scores[0] >= cut).mean()), 5), round(float((scores[1] < cut).mean()), 5))
+        for cut in cuts
     )
 
 

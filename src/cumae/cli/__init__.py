@@ -1,8 +1,9 @@
 """The ``cumae`` command: one file for each of its commands."""
 
-from cumae.cli import demo
+from cumae.cli import audit, demo
 from cumae.cli.app import app, main
 
 app.command()(demo.demo)
+app.command()(audit.audit)
 
 __all__ = ["app", "main"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import functools
 import math
 import warnings
 from abc import ABC, abstractmethod
@@ -81,6 +82,11 @@ class Plan:
     void: bool = False  # whether a part of it draws from a seed
 
 
+@functools.lru_cache(maxsize=64)
+def _delta_of(cost: Cost, epsilon: float) -> float:
+    return cost.delta(epsilon)  # remembered for fits with the same parameters, as in an audit
+
+
 def promise(plan: Plan, epsilon: float, delta: float, source: Source) -> Guarantee:
     """Return what a plan guarantees; it must be within what was asked for."""
     guarantee = Guarantee.of(
@@ -92,7 +98,7 @@ def promise(plan: Plan, epsilon: float, delta: float, source: Source) -> Guarant
         assumptions=plan.assumptions,
         void=source.deterministic or plan.void,
     )
-    if epsilon < math.inf and plan.cost.delta(epsilon) > delta:
+    if epsilon < math.inf and _delta_of(plan.cost, epsilon) > delta:
         raise AssertionError("a plan costs more than was asked")
     # Reading an epsilon off a curve rounds up by a hair; the line above is exact.
     return replace(guarantee, epsilon=min(guarantee.epsilon, epsilon))

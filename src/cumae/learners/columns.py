@@ -17,6 +17,8 @@ from cumae.errors import InvalidData, InvalidParameter
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
 Declared: TypeAlias = Mapping[Any, Any] | Sequence[Any] | None
 
+FLAT = "Reshape your data: a flat list is a single column; for a single row give X.reshape(1, -1)."
+
 
 @dataclass(frozen=True)
 class Column:
@@ -99,8 +101,7 @@ class Columns:
             flat = np.ndim(X) == 1
             raise InvalidData(
                 f"X has {width_of(X)} features, but Learner is expecting "
-                f"{len(self.columns)} features as input."
-                + (" Reshape your data: a flat list is a single column." if flat else "")
+                f"{len(self.columns)} features as input." + (f" {FLAT}" if flat else "")
             )
         parts = [
             _encode(column, self._key(column), values)
@@ -179,8 +180,7 @@ def names_of(X: ArrayLike) -> list[str] | None:
 
 def width_of(X: ArrayLike) -> int:
     """Return the number of columns; a flat list is one column."""
-    if issparse(X):
-        raise InvalidData("X is sparse; give a dense table, such as X.toarray().")
+    _refuse_sparse(X)
     shape = getattr(X, "shape", None)
     if shape is None:
         shape = _array(X).shape
@@ -193,8 +193,14 @@ def width_of(X: ArrayLike) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
+def _refuse_sparse(X: ArrayLike) -> None:
+    if issparse(X):
+        raise InvalidData("X is sparse; give a dense table, such as X.toarray().")
+
+
 def length_of(X: ArrayLike) -> int:
     """Return the number of rows."""
+    _refuse_sparse(X)
     rows: Any = X if hasattr(X, "__len__") else _array(X)
     return len(rows)
 

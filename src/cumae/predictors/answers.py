@@ -130,6 +130,11 @@ def _plan(name: str, demand: Demand, why: str) -> AnswerPlan:
 
 def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
     kind = "laplace" if name == "laplace" else "gaussian"  # without noise both are the majority
+    if kind == "gaussian" and demand.delta == 0 and demand.epsilon < math.inf:
+        raise InvalidParameter(
+            f"mechanism={name!r} with delta={demand.delta!r}: it needs a delta above 0; give 1e-6, "
+            "say, or mechanism='laplace'."
+        )
 
     def start(n_shards: int, source: Source) -> NoisyMajority:
         del n_shards

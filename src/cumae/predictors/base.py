@@ -9,7 +9,7 @@ import warnings
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
-from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows
+from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.learners.base import Plan, forget, promise
-from cumae.learners.columns import Columns, Declared, length_of, names_of, width_of
+from cumae.learners.columns import FLAT, Columns, Declared, length_of, names_of, width_of
 from cumae.predictors.rows import RowSource, label_codes, row_source
 from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
 from cumae.predictors.tables import (
@@ -98,6 +98,8 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
     classes_: NDArray[Any]
     n_features_in_: int
 
+    _larger_shards: ClassVar[str] = "a smaller n_shards"  # what messages tell to give
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = np.size(self.classes) > 2
@@ -120,6 +122,10 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         """Read the declared facts; of the rows nothing but their number."""
         check_epsilon(self.epsilon)
         check_delta(self.delta)
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise InvalidParameter(
+                f"budget={shown(self.budget)} is no Budget; give Budget(epsilon, delta), or None."
+            )
         rows = row_source(X)
         if isinstance(y, str) and hasattr(rows, "without"):
             labels = label_codes(rows, y, self.classes)
@@ -134,7 +140,8 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         if isinstance(model, ConceptClass):
             if n_classes > 2:
                 raise InvalidParameter(
-                    f"{n_classes} classes: a concept class labels with two; give an estimator."
+                    f"{n_classes} classes: a concept class labels with two; for more there are "
+                    "QueryRelease and EverlastingPredictor with an estimator."
                 )
             model.vc_dimension(rows.n_features if columns is None else len(columns))  # fits width?
             check_own(model)
@@ -144,7 +151,8 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         if self.estimator is not None and self.concept_class is not None:
             raise InvalidParameter("estimator and concept_class are both given; give one of them.")
         model = self.concept_class if self.estimator is None else self.estimator
-        return check_model(DecisionTreeClassifier(max_depth=4) if model is None else model)
+        what = "estimator" if self.concept_class is None else "concept_class"
+        return check_model(DecisionTreeClassifier(max_depth=4) if model is None else model, what)
 
     def _check_shards(self, n_rows: int, n_shards: int, n_classes: int) -> int:
         least = LEAST_ROWS_PER_CLASS * n_classes
@@ -202,12 +210,13 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         Unless the number is fixed, shards grow until the model tells made-up classes apart: some
         estimators cannot with a few rows, whatever is in them.
         """
-        while not try_out(training.trainer, training.rows, n_rows // n_shards):
+        larger = self._larger_shards
+        while not try_out(training.trainer, training.rows, n_rows // n_shards, larger):
             if fixed or n_shards < 2 * FEW_SHARDS:
                 warnings.warn(
                     f"with {n_rows // n_shards} rows, the size of a shard, the estimator gives "
-                    "every made-up row the same label; make shards larger, or let it learn from "
-                    "fewer rows (such as min_samples_leaf=1).",
+                    f"every made-up row the same label; make shards larger with {larger}, or let "
+                    "it learn from fewer rows (such as min_samples_leaf=1).",
                     TooFewRows,
                     stacklevel=4,
                 )
@@ -249,6 +258,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
                 f"X has {width} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
                 + (f", in a data frame with the columns {known!r}." if self._frames_ else ".")
+                + (f" {FLAT}" if width == 1 and names is None else "")
             )
         if names is not None and known is not None and names != known:
             raise InvalidData(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.errors import InvalidData
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority
 from cumae.mechanisms.between_thresholds import Side
 from cumae.predictors.bbl_schedule import Rules, Sizes
@@ -199,15 +199,39 @@ class FreshRows:
         return rows[:count]
 
 
-def check_phases(rules: Rules, source: Source) -> list[Sizes]:
-    """Refuse sizes that some phase cannot have, from public numbers, before anything is paid."""
+def check_phases(rules: Rules, source: Source) -> tuple[float, Sizes]:
+    """Refuse sizes that some phase cannot have, from public numbers, before anything is paid.
+
+    Return the noise per vote of the noisiest phase, and that phase.
+    """
     phases = list(itertools.islice(rules.all_sizes(), 100_000))
     for sizes in phases:
         _check_sizes(sizes)
     if rules.wish.votes == "between":
-        for sizes in (*phases[:2], phases[-1]):
-            start_votes(rules, sizes, source)  # refuses too few votes
-    return phases
+        tried = (*phases[:2], phases[-1])
+        found = [(_half_gap(rules, sizes, source) / sizes.shards, sizes) for sizes in tried]
+    else:
+        found = [(sizes.scale / sizes.shards, sizes) for sizes in phases]
+    return max(found, key=lambda pair: pair[0])
+
+
+def _half_gap(rules: Rules, sizes: Sizes, source: Source) -> float:
+    """Return how far from half of the votes a threshold lies; refuse too few votes for it."""
+    try:
+        votes = start_votes(rules, sizes, source)
+    except InvalidParameter:  # its text speaks of parameters that are not here
+        wish = rules.wish
+        share = wish.alpha if wish.between_share is None else wish.between_share
+        raise InvalidParameter(
+            f"votes='between' with epsilon={wish.epsilon!r}, delta={wish.delta!r}: the "
+            f"{sizes.shards:,} votes of phase {sizes.number}, of shards of "
+            f"{sizes.rows // sizes.shards:,} rows, are too few to pay for {sizes.between:,} split "
+            f"ones; give a smaller shard_size, a larger epsilon, a between_share below {share:g}, "
+            "a smaller phase_length or more rows, or votes='stateless'."
+        ) from None
+    if not isinstance(votes, BetweenThresholds):
+        raise AssertionError("other votes were asked for")
+    return (votes.upper - votes.lower) / 2
 
 
 def _check_sizes(sizes: Sizes) -> None:
@@ -215,5 +239,5 @@ def _check_sizes(sizes: Sizes) -> None:
         raise InvalidData(
             f"phase {sizes.number} would have {sizes.rows:,} rows, score {sizes.labels:,} of them "
             f"and keep {sizes.following:,} of {sizes.answers:,} queries: too few. Give more rows, "
-            "a larger epsilon, or larger shares."
+            "a larger epsilon, or a larger phase_length, max_rows, query_share or label_share."
         )

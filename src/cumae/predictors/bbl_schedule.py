@@ -348,13 +348,17 @@ def paper_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int)
     >>> f"{paper_rows(1 / 20, 1 / 20, 1.0, 1e-6, vc=1):.1e}"
     '5.7e+24'
     """
-    for name, value in (("alpha", alpha), ("beta", beta), ("delta", delta)):
-        if not 0 < check_epsilon(value, name) < 1 / 16:
-            raise InvalidParameter(
-                f"{name}={shown(value)} is not between 0 and 1/16, as the paper has it."
-            )
-    if not 0 < check_epsilon(epsilon) <= 1:
-        raise InvalidParameter(f"epsilon={shown(epsilon)} is not in (0, 1], as the paper has it.")
+    given = {"alpha": alpha, "beta": beta, "delta": delta}
+    wrong = [name for name in given if not 0 < check_epsilon(given[name], name) < 1 / 16]
+    wrong += [] if 0 < check_epsilon(epsilon) <= 1 else ["epsilon"]
+    if wrong:
+        given["epsilon"] = epsilon
+        good = {"alpha": 0.05, "beta": 0.05, "delta": 1e-6, "epsilon": 1.0}
+        raise InvalidParameter(
+            f"constants='paper' with {', '.join(f'{name}={shown(given[name])}' for name in wrong)}:"
+            " the paper has alpha, beta and delta between 0 and 1/16, and epsilon in (0, 1]. To "
+            f"see its number of rows, give {', '.join(f'{name}={good[name]!r}' for name in wrong)}."
+        )
     first = paper_phase(1, alpha, beta, epsilon, delta, vc)
     return math.ceil(first.rows * (3 + math.exp(epsilon + 4)) / epsilon)
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
+from cumae.errors import AnswersDrift, BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.learners.base import Learner, Plan
 from cumae.learners.columns import Declared
 from cumae.mechanisms import GaussianNoise
@@ -29,11 +29,12 @@ from cumae.predictors.priors import (
     Prior,
     combined,
     find_prior,
+    trust_in,
 )
 from cumae.predictors.retained import Admission, MemoryRows, RowKeeper, SomeRows, check_ids
 from cumae.predictors.rows import Integers
 from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, parallel
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.privacy.validation import check_count, check_epsilon, check_flag
 from cumae.randomness import Source, permutation, source_for
 
 GAME: tuple[str, ...] = (
@@ -79,9 +80,10 @@ class EverlastingPredictor(Predictor):
     estimator
         A scikit-learn classifier or Pipeline, or a class of ``cumae.concepts``; None means
         ``DecisionTreeClassifier(max_depth=4)``. Margins become ``sample_weight``; an estimator
-        that takes none gets labels drawn by their share of the votes.
+        that takes none gets labels drawn by their share of the votes. Without a prior, answers of
+        estimators drift from phase to phase, and may end up all the same.
     epsilon, delta
-        Privacy parameters, for ever.
+        Privacy parameters, for ever; both above 0.
     concept_class
         The same as ``estimator``, for a class of ``cumae.concepts``.
     shard_size
@@ -91,12 +93,15 @@ class EverlastingPredictor(Predictor):
         Answers of a phase for each of its rows, at least 1. More of them need more noise, but
         the next phase has more rows.
     prior
-        A private learner that is trained on rows of its own and published; the votes correct
-        it. None takes :class:`~cumae.PrivateBooster` for scikit-learn estimators with declared
-        columns, False takes none.
+        A private learner for two classes that is trained on rows of its own and published; the
+        votes correct it. It gets the epsilon and delta above, and is fitted anew. None takes
+        :class:`~cumae.PrivateBooster` for scikit-learn estimators with two classes and declared
+        columns; other estimators get none, with a warning. False takes none, silently. With
+        more than two classes there is no prior.
     prior_share
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
-        count against it.
+        count against it. After the first phase, whose models saw true labels, they count for
+        0.2 at most.
     balanced
         Whether the classes of a shard weigh the same for a scikit-learn estimator. Self-training
         loses the rarer class otherwise; classes with very different shares want a prior.
@@ -110,10 +115,10 @@ class EverlastingPredictor(Predictor):
     memoize
         Whether the same question gets the same answer within a phase.
     late
-        Share of a phase that is still answered by the old models while new ones train; its
-        queries are kept for the phase after.
+        Share of a phase, up to 0.5, that is still answered by the old models while new ones
+        train; its queries are kept for the phase after.
     background
-        Whether that training runs in a thread of its own.
+        Whether that training runs in a thread of its own; needs ``late``.
     client_cap
         Largest share of a phase's rows that one client may supply; ``predict`` then takes
         ``clients=``.
@@ -127,11 +132,12 @@ class EverlastingPredictor(Predictor):
     phase_, answered_
         Number of the phase, from 1, and answers given since fit.
     remaining_
-        Infinite; finite if rows run short under ``fresh`` or ``user_ids``.
+        Infinite; finite if rows run short under ``fresh``, ``user_ids`` or ``client_cap``.
     n_shards_, noise_per_vote_
         Of this phase.
     prior_, trust_
-        The published prior, or None, and how much the votes count against it.
+        The published prior, and how much the votes of the first phase count against it; None
+        where there is no prior.
 
     Examples
     --------
@@ -145,6 +151,8 @@ class EverlastingPredictor(Predictor):
     >>> oracle.phase_, oracle.answered_, oracle.remaining_
     (1, 2, inf)
     """
+
+    _larger_shards = "a larger shard_size"
 
     def __init__(
         self,
@@ -212,17 +220,16 @@ class EverlastingPredictor(Predictor):
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
         prior = find_prior(self.prior, training, self.epsilon, self.delta, self.columns)
-        block = 0 if prior is None else int(_share(self.prior_share, "prior_share") * len(kept))
-        tried = 0 if prior is None else min(TRIAL_MOST, int(TRIAL_SHARE * len(kept)))
+        block, tried = (0, 0) if prior is None else self._blocks(len(kept), training.n_classes)
         n_rows = len(kept) - block - tried
         settings = self._settings(training, n_rows)
-        self._check_shards(n_rows, settings.shards(n_rows), training.n_classes)
         fixed = self.shard_size != "auto"
         n_shards = self._try_out(training, n_rows, settings.shards(n_rows), fixed)
         if n_shards < settings.shards(n_rows):
             settings = replace(settings, size=n_rows // n_shards)
         source = source_for(self.random_state)
-        self._warn_of_noise(settings, n_rows)
+        self._warn_of_drift(training, prior)
+        self._warn_of_noise(settings, n_rows, prior)
         majority = settings.majority(n_rows, source, tried)
         if isinstance(majority.noise, GaussianNoise):
             unit = majority.noise.scale / math.sqrt(majority.max_queries)
@@ -239,7 +246,9 @@ class EverlastingPredictor(Predictor):
         weights = weights_of_labels(training.labels, training.n_classes)[own]
         first = NextPhase(settings, 1, SomeRows(training.rows, own), weights, 1, source)
         self._phase_ = first.finish(tried)
-        self.trust_ = 0.0 if prior is None else self._choose_trust(training, order[block:][:tried])
+        self.trust_: float | None = None
+        if prior is not None:
+            self.trust_ = self._choose_trust(training, order[block:][:tried])
         self._next_: NextPhase | None = None
         self._admission_.new_phase(self._cap())
         # A phase with less than half of the first one's rows would drown in noise.
@@ -252,6 +261,13 @@ class EverlastingPredictor(Predictor):
         return self
 
     def _check_options(self) -> None:
+        for name in ("balanced", "user_ids", "fresh", "memoize", "background"):
+            check_flag(getattr(self, name), name)
+        if self.epsilon < math.inf and (self.epsilon == 0 or self.delta == 0):
+            raise InvalidParameter(
+                f"epsilon={self.epsilon!r}, delta={self.delta!r}: votes need both above 0; give "
+                "delta=1e-6, say. For delta=0 there is QueryRelease with mechanism='laplace'."
+            )
         if -1 in list(self.classes):
             raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
         if not 1 <= check_epsilon(self.growth, "growth") < math.inf:
@@ -263,27 +279,53 @@ class EverlastingPredictor(Predictor):
                 f"growth={self.growth!r} with fresh=True: labelling the fresh rows takes as many "
                 "releases as there are rows, so that no answer would be left; give 2, for example."
             )
-        if self.fresh and (self.user_ids or self.client_cap is not None or self.late):
+        kept = self.user_ids or self.client_cap is not None or self.late or self.background
+        if self.fresh and kept:
             raise InvalidParameter(
-                "fresh=True keeps no queries, so user_ids, client_cap and late have no meaning."
+                "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
+                "meaning; leave them out."
             )
         if not 0 <= check_epsilon(self.late, "late") <= 0.5:
             raise InvalidParameter(f"late={self.late!r} is not from 0 to 0.5; give 0.1, say.")
+        if self.background and not self.late:
+            raise InvalidParameter(
+                f"background=True with late={self.late!r}: the next query would wait for the "
+                "training all the same; give late=0.1, say, or background=False."
+            )
         if self.client_cap is not None:
             _share(self.client_cap, "client_cap")
+
+    def _blocks(self, count: int, n_classes: int) -> tuple[int, int]:
+        """Return how many rows the prior gets, and how many choose the trust; counts alone."""
+        block = int(_share(self.prior_share, "prior_share") * count)
+        tried = min(TRIAL_MOST, int(TRIAL_SHARE * count))
+        least = LEAST_ROWS_PER_CLASS * n_classes
+        if block < 1 or count - block - tried < least:
+            raise InvalidParameter(
+                f"prior_share={self.prior_share!r} of {count:,} rows leaves {block:,} for the "
+                f"prior, {tried:,} to choose the trust and {count - block - tried:,} for the "
+                f"votes, which need {least} at least; give 0.5, say, or more rows."
+            )
+        return block, tried
 
     def _settings(self, training: Training, n_rows: int) -> Settings:
         trainer = MarginTrainer(
             training.model, training.n_classes, training.columns, balanced=bool(self.balanced)
         )
+        least = LEAST_ROWS_PER_CLASS * training.n_classes
+        if n_rows < least:
+            raise InvalidParameter(
+                f"{n_rows} rows are too few: a shard of {training.n_classes} classes needs {least} "
+                "at least; give more rows."
+            )
         if self.shard_size == "auto":
-            least = max(SMALLEST, LEAST_ROWS_PER_CLASS * training.n_classes)
-            size = max(least, self._rule(n_rows, training.n_classes))
+            size = max(SMALLEST, least, self._rule(n_rows, training.n_classes))
         else:
             size = check_count(self.shard_size, "shard_size", least=1)
-            if size > n_rows:
+            if not least <= size <= n_rows:
                 raise InvalidParameter(
-                    f"shard_size={size!r} is more than the {n_rows} rows; give less."
+                    f"shard_size={size!r} is not from {least}, which {training.n_classes} classes "
+                    f"need, to {n_rows}, the number of rows that vote; give 'auto' or 20, say."
                 )
         return Settings(
             trainer, self.epsilon, self.delta, size, self.growth, self.n_jobs, self.progress
@@ -314,21 +356,48 @@ class EverlastingPredictor(Predictor):
         names = tuple(name for name in dict.fromkeys(claims) if name != "RAND")
         return Plan(cost, names, what, relation, assumptions, void=void)
 
-    def _warn_of_noise(self, settings: Settings, n_rows: int) -> None:
+    def _warn_of_drift(self, training: Training, prior: Prior | None) -> None:
+        if isinstance(training.model, ConceptClass) or prior is not None or self.prior is False:
+            return
+        few = training.n_classes == 2
+        why = "without declared columns" if few else f"for {training.n_classes} classes"
+        how = "declare columns= so that a prior is trained, or give" if few else "give"
+        warnings.warn(
+            f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
+            f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
+            "accept it.",
+            AnswersDrift,
+            stacklevel=4,
+        )
+
+    def _warn_of_noise(self, settings: Settings, n_rows: int, prior: Prior | None) -> None:
         if self.epsilon == math.inf:
             return
         releases = settings.releases(n_rows)
         scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
         noise = scale / settings.shards(n_rows)
         if noise > MUCH_NOISE:
-            wanted = math.ceil(n_rows * (noise / GOOD_NOISE) ** 2)
+            wanted = n_rows * (noise / GOOD_NOISE) ** 2
+            follows = "answers are hardly better than chance"
+            if prior is not None:
+                follows = "the votes add hardly anything to the prior"
+                wanted = self._all_rows(wanted)
+            of_what = "users" if self.user_ids else "rows"
+            of_what += "" if prior is None else " given to fit"
+            less = f", or a growth below {self.growth:g}" if self.growth > 2 else ""
             warnings.warn(
                 f"the noise is {noise:.2f} of the votes of shards of {settings.size} rows, so that "
-                f"answers are hardly better than chance; about {wanted:,} rows would do, or a "
-                "larger epsilon.",
+                f"{follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
+                f"epsilon{less}.",
                 TooFewRows,
-                stacklevel=3,
+                stacklevel=4,
             )
+
+    def _all_rows(self, voting: float) -> float:
+        """Return how many rows fit needs for so many that vote: prior and trial have their own."""
+        rest = 1 - self.prior_share
+        many = (voting + TRIAL_MOST) / rest
+        return many if TRIAL_SHARE * many >= TRIAL_MOST else voting / (rest - TRIAL_SHARE)
 
     @claim("PRIOR")
     def _choose_trust(self, training: Training, places: Integers) -> float:
@@ -389,7 +458,8 @@ class EverlastingPredictor(Predictor):
 
         A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
         any other: an error would tell about it in the answers to the others, and so would
-        the end of a phase if it did not count.
+        the end of a phase if it did not count. With classes that are no integers the answers are
+        an array of objects, in which -1 is an integer.
 
         Parameters
         ----------
@@ -417,14 +487,16 @@ class EverlastingPredictor(Predictor):
     def _check_left(self, asked: int, users: Any, clients: Any) -> None:
         left = self.remaining_
         if asked > left:
-            missing = (
-                f"{self._phase_.n_rows:,} rows by add_unlabelled"
-                if self._options_.fresh
-                else f"{self._least_:,} rows of new users or clients"
-            )
+            told = f"{asked} queries were asked, but {left} answers remain in phase {self.phase_}; "
+            if self._options_.fresh:
+                raise BudgetExhausted(
+                    f"{told}the next phase needs {self._phase_.n_rows:,} rows by add_unlabelled."
+                )
+            # What is finite here stays so: even if all of the rest were kept, it is too little.
             raise BudgetExhausted(
-                f"{asked} queries were asked, but {left} answers remain in phase {self.phase_}; "
-                f"the next phase needs {missing}."
+                f"{told}there will be no next phase, which needs {self._least_:,} rows of "
+                f"{self._whose()}, and {len(self._keeper_):,} were kept. After them, fit again, "
+                "which costs again."
             )
         if self._options_.fresh or self._next_ is not None or asked <= self._phase_.left:
             return
@@ -435,9 +507,15 @@ class EverlastingPredictor(Predictor):
         kept = admission.admit(self._phase_.left, users, clients).sum() + len(self._keeper_)
         if kept < self._least_:
             raise BudgetExhausted(
-                f"{asked} queries were asked, but {self._phase_.left} answers remain: the next "
-                f"phase needs {self._least_:,} rows of new users or clients, not {kept:,}."
+                f"{asked} queries were asked, but {self._phase_.left} answers remain in phase "
+                f"{self.phase_}; the next phase needs {self._least_:,} rows of {self._whose()}, "
+                f"and would get {kept:,}. Ask fewer, and let others ask."
             )
+
+    def _whose(self) -> str:
+        asked = ["new users"] * self._options_.user_ids
+        asked += ["clients below client_cap"] * (self._options_.client_cap is not None)
+        return " and ".join(asked)
 
     def _until_next(self, asked: int) -> int:
         """Return how many queries can be answered before rows are collected for another phase."""
@@ -478,7 +556,8 @@ class EverlastingPredictor(Predictor):
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
         shares = self._prior_.shares(table)
-        weights = combined(noisy, phase.ensemble.n_shards, self.trust_, shares)
+        trust = trust_in(phase.number, self.trust_ or 0.0)
+        weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
         return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
 
     # Phases

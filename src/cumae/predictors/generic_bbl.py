@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
+from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows, shown
 from cumae.learners.base import Plan
 from cumae.learners.columns import Declared
 from cumae.learners.label_schedules import most_points, relabelled
@@ -38,7 +38,7 @@ from cumae.predictors.relabelling import Relabelling, encoded_width, need_number
 from cumae.predictors.rows import Integers
 from cumae.predictors.tables import Table, clean_table
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.validation import check_choice, check_count, check_epsilon
+from cumae.privacy.validation import check_choice, check_count, check_epsilon, check_flag
 from cumae.randomness import Source, sample, source_for
 
 RELATION = (
@@ -75,11 +75,12 @@ class GenericBBL(Predictor):
         ``votes="between"``, alpha is also the expected share of split votes.
     constants
         ``"practical"`` computes what the numbers below cost. ``"paper"`` is for knowing how many
-        rows the paper asks for: it refuses with that number, which no machine holds.
+        rows the paper asks for: it refuses with that number, which no machine holds. The paper
+        has alpha, beta and delta below 1/16, and epsilon up to 1.
     votes
         ``"stateless"`` adds noise to every vote, and protects queries too. ``"between"`` is the
-        printed one, BetweenThresholds: it fails after too many split votes, and protects no
-        queries.
+        printed one, BetweenThresholds: it halts for ever after too many split votes, and protects
+        no queries. Of a batch in which it halts before the end, no answer is returned.
     agnostic
         Whether to relabel the training rows first, for labels that no concept gets right.
     fresh
@@ -195,6 +196,8 @@ class GenericBBL(Predictor):
             Private rows and labels, as for :class:`~cumae.predictors.QueryRelease`. A row with a
             cell that is no number, or with another label, counts as zeros with the first label.
         """
+        check_flag(self.agnostic, "agnostic")
+        check_flag(self.fresh, "fresh")
         training = self._training(X, y)
         if -1 in list(self.classes):
             raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
@@ -204,7 +207,7 @@ class GenericBBL(Predictor):
             refuse_paper(wish.n_rows, paper_rows(*asked))
         rules = plan_rules(wish)
         source = source_for(self.random_state)
-        self._warn_of_noise(check_phases(rules, source))
+        self._warn_of_noise(*check_phases(rules, source))
         guarantee = self._start(training, self._plan(), source)
         self._frames_ = False  # models are trained on numbers
         self.rules_, self._source_ = rules, source
@@ -216,20 +219,26 @@ class GenericBBL(Predictor):
         self.guarantee_ = guarantee
         return self
 
-    def _wish(self, training: Training) -> Wish:
-        concept = self.concept_class
+    def _model(self) -> ConceptClass:
+        concept: Any = self.concept_class
         if not isinstance(concept, ConceptClass):
+            kind = concept.__name__ if isinstance(concept, type) else shown(concept)
             raise InvalidParameter(
-                f"concept_class is a {type(concept).__name__}; give one of cumae.concepts, such as "
+                f"concept_class={kind} is no concept class; give one of cumae.concepts, such as "
                 "Thresholds(). For any estimator there is EverlastingPredictor."
             )
+        return concept
+
+    def _wish(self, training: Training) -> Wish:
+        concept = self._model()
         relabelled(Approximate(0.0, 0.0), 1.0, "S", concept, 1)  # refuses one without a proven k
         need_numbers(training.rows, training.columns)
         check_choice(self.constants, ("practical", "paper"), "constants")
         check_choice(self.votes, ("stateless", "between"), "votes")
         if self.epsilon == 0 or (self.delta == 0 and self.epsilon < math.inf):
             raise InvalidParameter(
-                f"epsilon={self.epsilon!r}, delta={self.delta!r}: the votes need both above 0."
+                f"epsilon={self.epsilon!r}, delta={self.delta!r}: votes need both above 0; give "
+                "delta=1e-6, say. For delta=0 there is QueryRelease with mechanism='laplace'."
             )
         if not 1 <= check_epsilon(self.growth, "growth") <= 1000:
             raise InvalidParameter(f"growth={self.growth!r} is not from 1 to 1000.")
@@ -277,21 +286,25 @@ class GenericBBL(Predictor):
         cost = Approximate(self.epsilon, 0.0 if self.epsilon == math.inf else self.delta)
         return Plan(cost, tuple(claims), protected, f"{protected} {RELATION}", assumptions)
 
-    def _warn_of_noise(self, phases: list[Sizes]) -> None:
+    def _warn_of_noise(self, noise: float, worst: Sizes) -> None:
+        if noise <= MUCH_NOISE:
+            return
         if self.votes == "between":
-            return  # it refuses too few votes
-        worst = max(phases, key=lambda sizes: sizes.scale / sizes.shards)
-        noise = worst.scale / worst.shards
-        if noise > MUCH_NOISE:
+            told = (
+                f"thresholds lie {noise:.2f} of the {worst.shards:,} votes of phase {worst.number} "
+                "from their middle; what is not clearer counts as split, and it halts for ever "
+                f"after {worst.between:,} of those. Give a smaller shard_size or between_share, a "
+                "larger epsilon, or more rows with the same phase_length."
+            )
+        else:
             wanted = math.ceil(worst.rows * (noise / GOOD_NOISE) ** 2)
-            warnings.warn(
+            told = (
                 f"the noise is {noise:.2f} of the {worst.shards} votes of phase {worst.number}, so "
                 f"that answers are hardly better than chance; with about {wanted:,} rows in a "
                 "phase they would be good. Give more rows, or a larger epsilon, growth or "
-                "max_rows.",
-                TooFewRows,
-                stacklevel=3,
+                "max_rows."
             )
+        warnings.warn(told, TooFewRows, stacklevel=4)
 
     @claim("BBL")
     def _first_rows(
@@ -353,8 +366,11 @@ class GenericBBL(Predictor):
         """Answer queries in order; some of them become rows of the next phase.
 
         A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
-        any other, as made-up cells: else the others would tell about it. With
-        ``votes="between"`` a batch in which it halts is refused, and so is all that follows.
+        any other, as made-up cells: else the others would tell about it.
+
+        With ``votes="between"`` it may halt at any query. The answers up to that one were given and
+        count; but if the batch goes on after it, it raises ``BudgetExhausted`` and returns none of
+        them, so that small batches lose less. Every later call raises, too.
         """
         table, usable = self._readable(X)
         self._check_left(len(table))
@@ -368,7 +384,10 @@ class GenericBBL(Predictor):
             labels[start : start + len(found)] = found
             start += len(found)
             if self._phase_.halted and start < len(table):
-                raise self._failure(f" The last {len(table) - start} queries got no answer.")
+                raise self._failure(
+                    f" The last {len(table) - start} queries got no answer; the {start} before "
+                    "them were answered and counted, but a broken batch is not returned."
+                )
         labels[~usable] = -1
         return self._named(labels)
 

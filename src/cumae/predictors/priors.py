@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.errors import CumaeError, InvalidParameter
-from cumae.learners import Learner, PrivateBooster
+from cumae.errors import CumaeError, InvalidParameter, shown
+from cumae.learners import Adapter, Learner, PrivateBooster
 from cumae.learners.columns import Columns
 from cumae.mechanisms import ExponentialMechanism
 from cumae.predictors.base import Training
@@ -24,6 +24,7 @@ from cumae.randomness import Source
 Floats = NDArray[np.float64]
 
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
+LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRIAL_SHARE, TRIAL_MOST = 0.05, 5_000  # rows that choose among them
 UNIT = 1000  # a whole weight stands for so many parts of a vote
 
@@ -132,27 +133,70 @@ def find_prior(
         if not fits or declared is None:
             if prior:
                 raise InvalidParameter(
-                    "prior=True takes an estimator with two classes and declared columns; give a "
-                    "learner instead."
+                    f"prior=True with {training.n_classes} classes and columns="
+                    f"{'None' if declared is None else '...'}: the default prior is for "
+                    "scikit-learn estimators with two classes and declared columns; give a learner "
+                    "for two classes, or prior=False."
                 )
             return None
         prior = PrivateBooster()
-    if not isinstance(prior, Learner):
-        raise InvalidParameter(
-            f"prior is a {type(prior).__name__}; give one of cumae.learners, None or False."
-        )
-    learner = clone(prior)
+    learner = clone(_checked(prior, training.n_classes, epsilon, delta))
     known = learner.get_params(deep=False)
-    if known.get("columns") is not None and declared is not None:
+    if known["columns"] is not None and declared is not None:
         raise InvalidParameter("columns are declared here and in the prior; do it once.")
     rows = training.rows
-    given = known.get("columns") if declared is None else declared
-    wanted = {"epsilon": epsilon, "delta": delta, "classes": tuple(range(training.n_classes))}
+    given = known["columns"] if declared is None else declared
+    wanted: dict[str, Any] = {"classes": tuple(range(training.n_classes))}
+    if not isinstance(learner, Adapter):  # what it stands for has promised its own, and no other
+        wanted |= {"epsilon": epsilon, "delta": delta}
     learner.set_params(**{name: value for name, value in wanted.items() if name in known})
     if "budget" in known:
         learner.set_params(budget=None)
     columns = Columns(given, rows.names, rows.n_features)
     return Prior(learner, columns, encoded=declared is not None)
+
+
+def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learner:
+    """Refuse what cannot be a prior, whatever the rows are."""
+    if isinstance(prior, type) and issubclass(prior, Learner):
+        raise InvalidParameter(f"prior is the class {prior.__name__}; give {prior.__name__}().")
+    if not isinstance(prior, Learner):
+        raise InvalidParameter(
+            f"prior={shown(prior)} is no learner; give one of cumae.learners, None or False."
+        )
+    kind = type(prior).__name__
+    if n_classes > 2:
+        raise InvalidParameter(
+            f"prior is a {kind}, but there are {n_classes} classes, and priors know two; give "
+            "prior=False."
+        )
+    if "columns" not in prior.get_params(deep=False):
+        raise InvalidParameter(
+            f"prior is a {kind}, which takes no columns of its own; give a learner that does, such "
+            "as PrivateBooster() or PrivateLogisticRegression()."
+        )
+    if isinstance(prior, Adapter) and (prior.epsilon > epsilon or prior.delta > delta):
+        raise InvalidParameter(
+            f"prior is an Adapter with epsilon={prior.epsilon!r}, delta={prior.delta!r}, more than "
+            f"epsilon={epsilon!r}, delta={delta!r} here; give one that promises as much."
+        )
+    return prior
+
+
+@claim("PRIOR")
+def trust_in(phase: int, trust: float) -> float:
+    """Return how much the votes of a phase count: all that was chosen in the first phase only.
+
+    It was chosen for models that saw true labels. Later ones see answers, and what is wrong with
+    them grows if votes outweigh the prior. By the phase's number alone, which is public.
+
+    Examples
+    --------
+    >>> from cumae.predictors.priors import trust_in
+    >>> trust_in(1, 3.0), trust_in(2, 3.0), trust_in(2, 0.1)
+    (3.0, 0.2, 0.1)
+    """
+    return trust if phase == 1 else min(trust, LATER_TRUST)
 
 
 @claim("PRIOR")

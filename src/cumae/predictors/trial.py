@@ -20,14 +20,17 @@ from cumae.predictors.votes import count_votes, stack
 QUERIES = 16
 
 
-def check_model(model: Any) -> Any:
-    """Refuse what is no classifier, or what could carry anything from one shard to another."""
+def check_model(model: Any, what: str = "estimator") -> Any:
+    """Refuse what is no classifier, or what could carry anything from one shard to another.
+
+    ``what`` is the parameter that it was given as.
+    """
     if isinstance(model, ConceptClass):
         return model
     if isinstance(model, type) or not hasattr(model, "get_params") or not is_classifier(model):
         kind = model.__name__ if isinstance(model, type) else type(model).__name__
         raise InvalidParameter(
-            f"estimator is {kind}; give an instance of a scikit-learn classifier, of a Pipeline "
+            f"{what} is {kind}; give an instance of a scikit-learn classifier, of a Pipeline "
             "that ends in one, or of a class in cumae.concepts."
         )
     for name, value in clone(model).get_params(deep=True).items():
@@ -62,11 +65,14 @@ def _state(part: Any) -> list[str]:
     return names + (_state(inner) if hasattr(inner, "fit") else [])
 
 
-def try_out(trainer: Trainer, rows: RowSource, size: int) -> bool:
+def try_out(
+    trainer: Trainer, rows: RowSource, size: int, larger: str = "a smaller n_shards"
+) -> bool:
     """Train on made-up rows of the declared width and the shards' size; let errors through.
 
     It looks at the declared facts of the source only: width, names and types of the columns.
-    Return whether the model tells classes apart that the first column alone decides.
+    Return whether the model tells classes apart that the first column alone decides. ``larger`` is
+    what makes shards larger.
     """
     what = "concept_class" if isinstance(trainer.model, ConceptClass) else "estimator"
     tables = [made_up_rows(rows, trainer.columns, size, shift) for shift in (0.0, 0.5)]
@@ -88,8 +94,8 @@ def try_out(trainer: Trainer, rows: RowSource, size: int) -> bool:
         raise InvalidParameter(
             f"{what} fails on {size} made-up rows with {rows.n_features} columns, the size of a "
             f"shard: {type(error).__name__}: {error}. On private rows such a shard would silently "
-            f"vote for the first class; change the {what}, or make shards larger with a smaller "
-            f"n_shards.{_text_hint(rows, trainer.columns)}"
+            f"vote for the first class; change the {what}, or make shards larger with {larger}."
+            f"{_text_hint(rows, trainer.columns)}"
         ) from error
     if not np.array_equal(answers[0], answers[1]):
         raise InvalidParameter(

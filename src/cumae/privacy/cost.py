@@ -107,7 +107,7 @@ class Cost(ABC):
     __rmul__ = __mul__
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def _least_epsilon(cost: Cost, delta: float) -> float:
     # Remembered, because the same guarantee is read again for every fit with the same parameters.
     if delta == 0:  # a curve that underflows to 0 proves nothing

@@ -58,6 +58,15 @@ def check_count(value: object, name: str = "count", least: int = 0) -> int:
     return int(value)
 
 
+def check_flag(value: object, name: str) -> bool:
+    """Return ``value`` if it is True or False: a text such as "no" would count as True."""
+    if not isinstance(value, bool):
+        raise InvalidParameter(
+            f"{name}={shown(value)} is neither True nor False; give one of them."
+        )
+    return value
+
+
 def check_choice(value: object, choices: tuple[str, ...], name: str) -> str:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:

@@ -1,0 +1,92 @@
+"""Everything that can be audited by name."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from cumae.audit import attacks, parts
+from cumae.audit.runs import Attack, Audit, audit
+from cumae.errors import InvalidParameter
+
+# Each returns its attacks at an epsilon and a delta. Pure mechanisms do not use the delta.
+SOURCES: list[Callable[[float, float], list[Attack]]] = [
+    attacks.all_attacks,
+    parts.all_attacks,
+]
+
+
+def everything(epsilon: float = 1.0, delta: float = 1e-6) -> dict[str, list[Attack]]:
+    """Return the attacks on each estimator or mechanism, by its name.
+
+    Examples
+    --------
+    >>> from cumae.audit.catalogue import everything
+    >>> "EverlastingPredictor" in everything()
+    True
+    """
+    found: dict[str, list[Attack]] = {}
+    for source in SOURCES:
+        for attack in source(epsilon, delta):
+            found.setdefault(audited(attack.name), []).append(attack)
+    return found
+
+
+def audited(name: str) -> str:
+    """Return the first word of an attack's name: what it attacks.
+
+    Examples
+    --------
+    >>> from cumae.audit.catalogue import audited
+    >>> audited("QueryRelease, a training row")
+    'QueryRelease'
+    """
+    return name.split(maxsplit=1)[0].rstrip(",:")
+
+
+def audit_all(
+    chosen: Sequence[Attack],
+    *,
+    runs: int = 2_000,
+    seconds: float = math.inf,
+    confidence: float = 0.95,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> list[Audit]:
+    """Play attacks one after the other, within one budget of time and one chance of error.
+
+    Parameters
+    ----------
+    chosen
+        What to play.
+    runs
+        Runs in each world of each attack, at most.
+    seconds
+        For all attacks. Each gets an equal share of what is left, and plays one batch at least.
+    confidence
+        Of all bounds of all attacks together: the more attacks, the surer each has to be.
+    n_jobs, progress
+        As in :func:`~cumae.audit.audit`.
+    """
+    if not chosen:
+        raise InvalidParameter("there is no attack to play.")
+    if not 0 < confidence < 1:
+        raise InvalidParameter(f"confidence={confidence!r} is not between 0 and 1; give 0.95, say.")
+    if not seconds > 0:
+        raise InvalidParameter(f"seconds={seconds!r} is not above 0.")
+    end = time.monotonic() + seconds
+    found = []
+    for place, attack in enumerate(chosen):
+        left = (end - time.monotonic()) / (len(chosen) - place)
+        found.append(
+            audit(
+                attack,
+                runs=runs,
+                seconds=max(left, 1e-9),  # those before may have taken longer
+                confidence=1 - (1 - confidence) / len(chosen),
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+        )
+    return found

@@ -1,0 +1,252 @@
+"""The game's rules, and the bounds that its runs prove."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cumae.audit import Attack, Claimed, Game, InProcess, audit
+from cumae.audit.bounds import Chances, at_least, at_most
+from cumae.audit.distinguishers import by_likelihood, by_training
+from cumae.errors import InvalidParameter
+from cumae.randomness import SYSTEM, discrete_gaussian, integers
+from tests.statistics import audited
+
+
+class Recorder:
+    """A driver that remembers what reached it, and answers with the first cell."""
+
+    def __init__(self) -> None:
+        self.rows: Any = None
+        self.asked: list[Any] = []
+
+    def train(self, X: Any, y: Any) -> None:
+        self.rows = np.asarray(X)
+
+    def ask(self, X: Any) -> Any:
+        self.asked.append(np.asarray(X))
+        return np.asarray(X)[:, 0]
+
+    def published(self) -> Any:
+        return None
+
+
+# The rules
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("world", [0, 1])
+def test_a_world_gets_its_own_version_and_the_differing_answer_is_hidden(world: int) -> None:
+    driver = Recorder()
+    game = Game(driver, world)
+    game.train(([[1.0], [2.0]], [0, 1]))
+    seen = game.ask([[5.0], [6.0], [7.0]], [[5.0], [9.0], [7.0]])
+    assert driver.asked[0][1, 0] == (6.0, 9.0)[world]
+    assert seen.answers == (5.0, None, 7.0)
+    assert game.view == [game.view[0], seen]
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]])
+    assert game.ask([[1.0]], [[1.0]]).answers == (1.0,)
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("world", [0, 1])
+def test_a_training_row_may_differ_in_row_and_label(world: int) -> None:
+    driver = Recorder()
+    game = Game(driver, world)
+    game.train(([[1.0], [2.0]], [0, 1]), ([[3.0], [2.0]], [1, 1]))
+    assert driver.rows[0, 0] == (1.0, 3.0)[world]
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]])
+
+
+@pytest.mark.claim("AUDIT")
+def test_two_differences_are_refused() -> None:
+    two = ([[1.0], [2.0]], [0, 1]), ([[3.0], [2.0]], [0, 0])
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        Game(Recorder(), 0).train(*two)
+    with pytest.raises(InvalidParameter, match="shapes"):
+        Game(Recorder(), 0).train(([[1.0]], [0]), ([[1.0], [2.0]], [0, 1]))
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        Game(Recorder(), 0).ask([[1.0], [2.0]], [[3.0], [4.0]])
+    missing = np.array([[np.nan], [1.0]])
+    assert Game(Recorder(), 0).ask(missing, missing.copy()).answers[1] == 1.0  # NaN is the same
+
+
+def test_errors_and_warnings_are_seen() -> None:
+    class Broken(Recorder):
+        def ask(self, X: Any) -> Any:
+            raise KeyError("row 7")
+
+    seen = Game(Broken(), 0).ask([[1.0]])
+    assert seen.answers == (None,)
+    assert seen.said == ("KeyError: 'row 7'",)
+
+
+# Bounds
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize(("hits", "runs"), [(0, 10), (3, 10), (10, 10), (170, 400)])
+def test_bounds_of_chances_are_those_of_clopper_and_pearson(hits: int, runs: int) -> None:
+    both = stats.binomtest(hits, runs).proportion_ci(0.9, method="exact")
+    assert math.isclose(float(at_least(hits, runs, 0.05)), both.low, abs_tol=1e-12)
+    assert math.isclose(float(at_most(hits, runs, 0.05)), both.high, abs_tol=1e-12)
+
+
+@pytest.mark.claim("AUDIT")
+def test_bounds_of_chances_are_wrong_as_seldom_as_they_say() -> None:
+    for chance in (0.01, 0.3, 0.9):
+        hits = np.arange(51)
+        weight = stats.binom.pmf(hits, 50, chance)
+        assert weight[at_least(hits, 50, 0.02) > chance].sum() <= 0.02
+        assert weight[at_most(hits, 50, 0.02) < chance].sum() <= 0.02
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
+def test_no_event_of_a_gaussian_proves_more_than_there_is(mu: float) -> None:
+    found = []
+    for cut in np.linspace(-3, 4, 40):
+        chances = Chances(float(stats.norm.sf(cut - mu)), float(stats.norm.sf(cut)))
+        assert chances.mu() == pytest.approx(mu)
+        assert chances.rho() <= mu**2 / 2
+        delta = stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu)
+        found.append(chances.epsilon(float(delta)))
+    assert max(found) == pytest.approx(1.0, abs=0.02)  # the curve says epsilon 1 at this delta
+    assert max(found) <= 1 + 1e-9
+
+
+@pytest.mark.claim("AUDIT")
+def test_chances_the_wrong_way_round_prove_nothing() -> None:
+    chances = Chances(0.2, 0.4)
+    assert (chances.epsilon(0.0), chances.mu(), chances.rho()) == (0.0, 0.0, 0.0)
+    assert Chances(0.2, 0.0).rho() == math.inf
+    with pytest.raises(InvalidParameter):
+        Chances(1.2, 0.1)
+
+
+# Audits of known things
+
+
+class Response:
+    """Randomised response with epsilon = ln 3: tells the row in three runs of four."""
+
+    def train(self, X: Any, y: Any) -> None:
+        self.bit = int(np.asarray(X)[0, 0])
+
+    def ask(self, X: Any) -> Any:
+        return [self.bit ^ int(integers(4, 1, SYSTEM)[0] == 0)]
+
+    def published(self) -> Any:
+        return None
+
+
+def response(epsilon: float, **more: Any) -> Attack:
+    def play(game: Game) -> Any:
+        game.train(([[0.0]], [0]), ([[1.0]], [0]))
+        return [float(game.ask([[0.0]]).answers[0]), 1.0]
+
+    return Attack("randomised response", Response, play, Claimed(epsilon), **more)
+
+
+@pytest.mark.statistical
+@pytest.mark.claim("AUDIT")
+def test_randomised_response_is_measured_as_what_it_is() -> None:
+    result = audited(response(math.log(3)), runs=4_000)
+    assert not result.broken
+    assert result.epsilon > 0.5  # about 0.85 with so many runs at this confidence
+    assert result.runs == 2_000
+
+
+@pytest.mark.parametrize("rule", [by_likelihood, by_training])
+def test_a_promise_that_is_too_small_is_found_by_every_rule(rule: Any) -> None:
+    assert audit(response(0.5, distinguish=rule), runs=2_000, progress=False).broken
+
+
+class Counting:
+    """A Gaussian release of a count that the row moves by one, with a scale of its own."""
+
+    scale = 20.0
+
+    def train(self, X: Any, y: Any) -> None:
+        self.count = int(np.asarray(X)[0, 0])
+
+    def ask(self, X: Any) -> Any:
+        return self.count + discrete_gaussian(self.scale, len(np.asarray(X)), source=SYSTEM)
+
+    def published(self) -> Any:
+        return None
+
+
+def counting(mu: float) -> Attack:
+    def play(game: Game) -> float:
+        game.train(([[0.0]], [0]), ([[1.0]], [0]))
+        return float(sum(game.ask(np.zeros((400, 1))).answers))
+
+    return Attack("counts", Counting, play, Claimed(math.inf, 1e-6, mu**2 / 2, mu))
+
+
+@pytest.mark.statistical
+@pytest.mark.claim("AUDIT")
+def test_gaussian_claims_are_measured() -> None:
+    """400 releases of scale 20 are mu = 1."""
+    right = audited(counting(1.0), runs=2_000)
+    assert not right.broken
+    assert right.mu > 0.3  # about 0.6 at this confidence
+    assert audit(counting(0.5), runs=2_000, progress=False).broken
+
+
+@pytest.mark.claim("AUDIT")
+def test_bounds_fail_as_seldom_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With confidence 0.5, few audits of a tight claim are wrong: at most half (rate 1e-9)."""
+    broken = sum(
+        audit(response(math.log(3)), runs=100, confidence=0.5, progress=False).broken
+        for _ in range(60)
+    )
+    assert stats.binom.sf(broken - 1, 60, 0.5) > 1e-9
+
+
+# Parameters
+
+
+def test_parameters_are_checked() -> None:
+    for wrong in ({"runs": 10}, {"confidence": 1.0}, {"seconds": 0.0}):
+        with pytest.raises(InvalidParameter):
+            audit(response(1.0), **wrong)
+
+
+def test_the_clock_ends_it() -> None:
+    result = audit(response(1.0), runs=10**9, seconds=0.2, progress=False)
+    assert 10 <= result.runs < 10**6
+
+
+def test_results_are_plain_numbers() -> None:
+    result = audit(response(0.5), runs=1_000, n_jobs=2, progress=False)
+    stored = result.to_dict()
+    assert stored["claimed"]["epsilon"] == 0.5
+    assert stored["broken"] is True
+    assert "BROKEN" in str(result)
+    assert all(0 <= a <= 1 and 0 <= b <= 1 for a, b in result.curve)
+
+
+def test_a_learner_is_published_and_a_predictor_is_not() -> None:
+    class Model:
+        def fit(self, X: Any, y: Any) -> None:
+            self.seen = X
+
+        def predict(self, X: Any) -> Any:
+            return np.zeros(len(X))
+
+    class Oracle(Model):
+        remaining_ = 3
+
+    for kind in (Model, Oracle):
+        driver = InProcess(kind)
+        driver.train([[1.0]], [0])
+        assert (driver.published() is driver.estimator) == (kind is Model)
+    assert driver.published()["remaining_"] == 3

@@ -1,0 +1,235 @@
+"""The audit of predictors: what it must find, and what it must not."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cumae.audit import Attack, audit
+from cumae.audit.attacks import (
+    bbl_halt,
+    everlasting_end,
+    everlasting_next,
+    everlasting_outlier,
+    everlasting_query,
+    everlasting_repeated,
+    everlasting_row,
+    everlasting_words,
+    release_row,
+)
+from cumae.mechanisms import GaussianNoise, NoisyMajority
+from cumae.predictors import EverlastingPredictor, QueryRelease
+from cumae.predictors.margins import weights_of_votes
+from cumae.predictors.shards import Split
+from cumae.randomness import permutation
+from tests.statistics import audited
+
+# delta is large, so that the promise is about events which some hundred runs can count.
+PROMISE = {"epsilon": 3.0, "delta": 0.05}
+
+
+def found(attack: Attack, runs: int) -> Any:
+    """Audit a planted bug."""
+    result = audit(attack, runs=runs, progress=False)
+    assert result.claimed.epsilon <= 3.0
+    return result
+
+
+# Half the noise
+
+
+def halved(majority: NoisyMajority) -> NoisyMajority:
+    assert isinstance(majority.noise, GaussianNoise)
+    noise = GaussianNoise(majority.noise.scale / 2, moves=majority.noise.moves)
+    return NoisyMajority(noise, majority.n_classes, majority.max_queries)
+
+
+class HalfTheNoise(EverlastingPredictor):
+    """Promises what it should, and draws half of it."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        super().fit(X, y, **more)
+        self._phase_.majority = halved(self._phase_.majority)
+        return self
+
+
+def test_half_the_noise_is_found() -> None:
+    assert found(everlasting_row(HalfTheNoise, **PROMISE), 900).broken
+
+
+# Noise reused
+
+
+class SameNoise(EverlastingPredictor):
+    """Keeps the noise of a query for the next phases."""
+
+    def _release(self, table: Any) -> Any:
+        phase = self._phase_
+        votes = phase.ensemble.votes(table)
+        noise = phase.majority.release(votes) - votes
+        known = self.__dict__.setdefault("_known_", {})
+        pairs = zip(table[:, 0].tolist(), noise, strict=True)
+        noisy = votes + np.array([known.setdefault(key, own) for key, own in pairs])
+        return np.argmax(noisy, axis=1), weights_of_votes(noisy, self.n_shards_)
+
+
+def test_noise_reused_for_equal_queries_is_found() -> None:
+    assert found(everlasting_repeated(SameNoise, **PROMISE), 200).broken
+
+
+# Rows in several shards
+
+
+def overlapping(n_rows: int, n_shards: int, source: Any) -> Split:
+    """Return shards of four slices each, so that each row is in four of them."""
+    order = permutation(n_rows, source).reshape(n_shards, -1)
+    shifts = [np.roll(order, shift, axis=0) for shift in range(4)]
+    return Split(np.concatenate(shifts, axis=1).ravel(), n_shards)
+
+
+def test_shards_that_share_a_row_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Split, "draw", staticmethod(overlapping))
+    assert found(everlasting_row(**PROMISE), 200).broken
+
+
+# Something fitted over all rows
+
+
+class ScaledTogether(EverlastingPredictor):
+    """Puts mean and spread of all rows into all shards."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        self.mean, self.spread = np.mean(X), np.std(X) or 1.0
+        return super().fit((X - self.mean) / self.spread, y, **more)
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        return super().predict((X - self.mean) / self.spread, **more)
+
+
+def test_a_scaler_over_all_rows_is_found() -> None:
+    assert found(everlasting_outlier(ScaledTogether, **PROMISE), 120).broken
+
+
+# The hidden answer
+
+
+class Echo(EverlastingPredictor):
+    """Gives the answer before, as a cache with a wrong key would."""
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        answers = super().predict(X, **more)
+        last = self.__dict__.get("_last_", 0)
+        self._last_ = answers[-1]
+        return np.append([last], answers[:-1])
+
+
+def test_an_answer_that_shows_up_in_a_later_one_is_found() -> None:
+    assert found(everlasting_next(Echo, **PROMISE), 120).broken
+
+
+# The end of a phase
+
+
+class EndsByValue(EverlastingPredictor):
+    """Does not count some queries, by what they ask."""
+
+    def _answer(self, table: Any, *rest: Any) -> Any:
+        labels = super()._answer(table, *rest)
+        self._phase_.majority.remaining += int((table[:, 0] > 0.5).sum())
+        return labels
+
+
+def test_a_phase_that_ends_by_a_value_is_found() -> None:
+    assert found(everlasting_end(EndsByValue, **PROMISE), 120).broken
+
+
+# Words
+
+
+class Warns(EverlastingPredictor):
+    """Warns of queries beyond all training rows."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        self.largest = np.max(X)
+        return super().fit(X, y, **more)
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        if np.nanmax(X[np.isfinite(X)], initial=0.0) > self.largest:
+            warnings.warn("a query lies beyond what was learnt from", stacklevel=2)
+        return super().predict(X, **more)
+
+
+class Raises(EverlastingPredictor):
+    """Refuses queries if there was a strange row."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        self.strange = bool(np.max(X) > 1e6)
+        return super().fit(X, y, **more)
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        if not self.strange:
+            raise ValueError("rows and queries are of different scales")
+        return super().predict(X, **more)
+
+
+@pytest.mark.parametrize("kind", [Warns, Raises])
+def test_a_warning_or_an_error_that_depends_on_a_row_is_found(kind: Any) -> None:
+    assert found(everlasting_words(kind, **PROMISE), 120).broken
+
+
+# Limited queries
+
+
+class HalfRelease(QueryRelease):
+    """Draws half of the noise."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        super().fit(X, y)
+        assert isinstance(self._answers_, NoisyMajority)
+        self._answers_ = halved(self._answers_)
+        return self
+
+
+def test_half_the_noise_of_limited_queries_is_found() -> None:
+    assert found(release_row(HalfRelease, **PROMISE), 900).broken
+
+
+# The papers' predictor
+
+
+@pytest.mark.audit
+@pytest.mark.claim("BBL")
+def test_the_halting_counter_is_found() -> None:
+    """The printed votes do not protect queries, whatever the paper says."""
+    assert audit(bbl_halt(votes="between"), runs=140, progress=False).broken
+
+
+@pytest.mark.audit
+@pytest.mark.claim("BBL")
+def test_the_repaired_votes_do_not_halt() -> None:
+    assert not audited(bbl_halt(votes="stateless"), runs=40).broken
+
+
+# The unbroken ones
+
+
+@pytest.mark.statistical
+@pytest.mark.claim("AUDIT", "EVER", "QUERY")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        everlasting_row,
+        everlasting_query,
+        everlasting_repeated,
+        everlasting_next,
+        everlasting_end,
+        everlasting_outlier,
+        everlasting_words,
+        release_row,
+    ],
+)
+def test_what_is_not_broken_is_not_flagged(attack: Any) -> None:
+    assert not audited(attack(**PROMISE), runs=100, checks=8).broken

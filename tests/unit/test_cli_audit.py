@@ -1,0 +1,153 @@
+"""``cumae audit`` finds a planted leak, leaves what leaks nothing alone, and says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cumae.audit import Attack, Claimed, Game, catalogue
+from cumae.cli import app
+from cumae.cli.app import ExitCode
+
+
+class Answers:
+    """Answers with its first row, or always with 0."""
+
+    def __init__(self, leak: bool) -> None:
+        self.leak = leak
+        self.row = 0.0
+
+    def train(self, X: Any, y: Any) -> None:
+        self.row = X[0][0]
+
+    def ask(self, X: Sequence[Any]) -> list[float]:
+        return [self.row if self.leak else 0.0] * len(X)
+
+    def published(self) -> None:
+        return None
+
+
+def play(game: Game) -> float:
+    game.train(([[0.0]], [0]), ([[1.0]], [0]))
+    return float(game.ask([[0.0]]).answers[0])
+
+
+def planted(epsilon: float, delta: float) -> list[Attack]:
+    claimed = Claimed(epsilon, delta, rho=0.3)
+    return [
+        Attack("Safe, a row", partial(Answers, leak=False), play, claimed),
+        Attack("Leaky, a row", partial(Answers, leak=True), play, claimed),
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "SOURCES", [planted])
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["audit", "--runs", "200", *arguments])
+
+
+def test_a_leak_is_exit_code_1_and_says_what_to_do() -> None:
+    """100 of 100 runs are told apart in both worlds: epsilon is above 2.9."""
+    result = run("Leaky", "--delta", "0.01")
+    assert result.exit_code == int(ExitCode.CHECK_FAILED) == 1
+    rows = result.stdout.splitlines()
+    assert rows[2].startswith("| Leaky, a row | epsilon at delta 0.01 |")
+    assert [row.split("|")[-2].strip() for row in rows[2:4]] == ["BROKEN", "BROKEN"]
+    assert float(rows[2].split("|")[4]) > 2.9
+    assert "BROKEN: a measured bound is above its claim" in result.stderr
+    assert "SECURITY.md" in result.stderr
+
+
+def test_a_claim_that_covers_the_leak_holds() -> None:
+    """With delta 1 anything may be said, but rho is still broken: it knows no delta."""
+    result = run("Leaky", "--delta", "1")
+    verdicts = [row.split("|")[-2].strip() for row in result.stdout.splitlines()[2:4]]
+    assert verdicts == ["holds", "BROKEN"]
+    assert result.exit_code == ExitCode.CHECK_FAILED
+
+
+def test_no_leak_is_exit_code_0_with_a_table_and_a_plot() -> None:
+    result = run("safe")
+    assert result.exit_code == ExitCode.OK, result.output
+    assert result.stderr == ""
+    rows = result.stdout.splitlines()
+    assert rows[2].startswith("| Safe, a row | epsilon at delta 1e-06 |")
+    assert rows[2].endswith("| holds   |")
+    assert "Safe, a row: chances of false alarms and misses" in result.stdout
+    assert "false alarms  " in result.stdout
+    assert "All bounds together are right with a chance of at least 0.95" in result.stdout
+
+
+def test_everything_is_audited_without_a_name_and_one_leak_is_enough() -> None:
+    result = run()
+    assert result.exit_code == ExitCode.CHECK_FAILED
+    assert result.stdout.count("| Safe, a row") == result.stdout.count("| Leaky, a row") == 2
+    assert result.stdout.count("|      0.975 |") == 4
+    assert "Leaky, a row: chances" in result.stdout  # the strongest attack is drawn
+
+
+def test_a_name_given_twice_counts_once() -> None:
+    assert run("safe", "SAFE").stdout.count("| Safe, a row") == 2
+
+
+def test_the_list_plays_nothing() -> None:
+    result = run("--list")
+    assert (result.exit_code, result.stdout) == (0, "Safe, a row\nLeaky, a row\n")
+    assert run("--list", "Leaky").stdout == "Leaky, a row\n"
+
+
+def test_files(tmp_path: Path) -> None:
+    """They are written when a bound is broken, too."""
+    names = {name: tmp_path / f"audit.{name}" for name in ("md", "svg", "json")}
+    result = run(
+        *("--report", str(names["md"]), "--plot", str(names["svg"])),
+        *("--json", str(names["json"]), "--epsilon", "2"),
+    )
+    assert result.exit_code == ExitCode.CHECK_FAILED
+    table = result.stdout.split("\n\n", maxsplit=1)[0]
+    assert table in names["md"].read_text(encoding="utf-8")
+    assert names["svg"].read_text(encoding="utf-8").count("<g ") == 2
+    safe, leaky = json.loads(names["json"].read_text(encoding="utf-8"))
+    assert (safe["broken"], leaky["broken"]) == (False, True)
+    assert safe["claimed"] == {"epsilon": 2.0, "delta": 1e-6, "rho": 0.3, "mu": None}
+    assert safe["runs"] == leaky["runs"] == 100
+    assert safe["epsilon"] == 0.0
+    assert leaky["epsilon"] > 2.0
+
+
+def test_one_file_alone(tmp_path: Path) -> None:
+    assert run("safe", "--json", str(tmp_path / "a.json")).exit_code == ExitCode.OK
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["Nobody"], ExitCode.USAGE, "Safe, Leaky"),
+        (["--runs", "3"], ExitCode.USAGE, "20"),
+        (["--report", "no/such/folder/a.md"], ExitCode.USAGE, "no folder"),
+        (["--confidence", "1"], ExitCode.REFUSED, "confidence=1.0"),
+        (["--seconds", "0"], ExitCode.REFUSED, "seconds=0.0"),
+    ],
+)
+def test_bad_options(arguments: list[str], code: ExitCode, said: str) -> None:
+    result = CliRunner().invoke(app, ["audit", *arguments], env={"COLUMNS": "300", "TERM": "dumb"})
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert said in result.stderr
+
+
+def test_the_help_explains_the_numbers() -> None:
+    env = {"COLUMNS": "500", "TERM": "dumb"}
+    text = " ".join(CliRunner().invoke(app, ["audit", "--help"], env=env).stdout.split())
+    assert "proves a lower bound" in text
+    assert "no sign that the claim is loose" in text
