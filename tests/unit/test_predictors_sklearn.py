@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cumae import QueryRelease
+from cumae import EverlastingPredictor, QueryRelease
 
 DECLARED = "classes are declared, never read from the rows; the check has others than 0 and 1"
 SILENT = "fit says nothing about single rows or labels, because that would tell about them"
@@ -23,11 +23,19 @@ EXCEPTIONS = {
     "check_estimators_pickle": SINGLE,
     "check_fit1d": "a flat list is a single column",
 }
+KEPT = "predict counts its answers and keeps the queries for the next phase"
+EVERLASTING = {**EXCEPTIONS, "check_dict_unchanged": KEPT}
+del EVERLASTING["check_classifiers_one_label"]  # shards of one label vote for it
 ESTIMATORS = [
     QueryRelease(epsilon=math.inf, max_queries=100_000, n_shards=2, random_state=0),
+    EverlastingPredictor(epsilon=math.inf, prior=False, growth=1000.0, random_state=0),
 ]
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda _: EXCEPTIONS)  # type: ignore[untyped-decorator]
+def exceptions(estimator: Any) -> dict[str, str]:
+    return EVERLASTING if isinstance(estimator, EverlastingPredictor) else EXCEPTIONS
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=exceptions)  # type: ignore[untyped-decorator]
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import functools
+import json
 import math
 import warnings
 from abc import ABC, abstractmethod

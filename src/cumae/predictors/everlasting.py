@@ -315,8 +315,8 @@ class EverlastingPredictor(Predictor):
         least = LEAST_ROWS_PER_CLASS * training.n_classes
         if n_rows < least:
             raise InvalidParameter(
-                f"{n_rows} rows are too few: a shard of {training.n_classes} classes needs {least} "
-                "at least; give more rows."
+                f"n_samples={n_rows} is too few: a shard of {training.n_classes} classes needs "
+                f"{least} at least; give more rows."
             )
         if self.shard_size == "auto":
             size = max(SMALLEST, least, self._rule(n_rows, training.n_classes))
