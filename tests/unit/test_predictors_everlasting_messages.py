@@ -268,7 +268,7 @@ def test_larger_shards_come_from_the_parameter_of_the_class() -> None:
         oracle(Fails(), prior=False).fit(X, Y)
     with pytest.raises(InvalidParameter, match="larger with a smaller n_shards"):
         QueryRelease(Fails(), 5.0, max_queries=10, n_shards=40).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="3 rows are too few"):
+    with pytest.raises(InvalidParameter, match="n_samples=3 is too few"):
         oracle(shard_size="auto").fit(X[:3], Y[:3])
     with pytest.raises(InvalidParameter, match="mechanism='gaussian' with delta=0"):
         QueryRelease(TREE, 5.0, 0.0, max_queries=10, mechanism="gaussian").fit(X, Y)
