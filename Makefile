@@ -52,6 +52,7 @@ claims: $(READY)  ## Accept the claimed code as it stands: you have read its pro
 	$(BIN)/python tools/claims.py accept
 
 audit: $(READY)  ## Attack everything that promises privacy, and hold what leaks against the promise
+	$(BIN)/pytest -m audit tests/unit
 	$(BIN)/python benchmarks/audit.py --again $(AUDIT_FLAGS)
 
 bench: $(READY)  ## Run all benchmarks, and install the peers that they compare with

@@ -19,7 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.audit.game import Game, InProcess, Seen
 from cumae.audit.runs import Attack, Claimed
 from cumae.concepts import FiniteClass, Threshold, Thresholds
-from cumae.predictors import EverlastingPredictor, GenericBBL, QueryRelease
+from cumae.predictors import (
+    AgnosticQueryRelease,
+    EverlastingPredictor,
+    GenericBBL,
+    QueryRelease,
+    UniversalQueryRelease,
+)
 
 Table = NDArray[np.float64]
 Rows = tuple[Table, NDArray[np.int64]]
@@ -81,12 +87,19 @@ def _attack(
     options: dict[str, Any],
     rows: Rows,
     play: Callable[[Game], float],
+    *,
+    gaussian: bool = True,
 ) -> Attack:
     """Attack a predictor that trains the worst classifier, and hold it to its own guarantee."""
     make = partial(InProcess, partial(predictor, Spotter(), **options))
+    return Attack(name, make, play, _claimed(make, rows, gaussian=gaussian))
+
+
+def _claimed(make: Callable[[], InProcess], rows: Rows, *, gaussian: bool) -> Claimed:
+    """Fit one of them as the game does, and read what it promises."""
     one = make()
     Game(one, 0).train(rows)
-    return Attack(name, make, play, Claimed.by(one.estimator.guarantee_, gaussian=True))
+    return Claimed.by(one.estimator.guarantee_, gaussian=gaussian)
 
 
 def _everlasting(size: int, growth: float, given: dict[str, Any]) -> dict[str, Any]:
@@ -201,17 +214,47 @@ def everlasting_words(predictor: Any = EverlastingPredictor, **options: Any) -> 
 
 
 def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
-    """Attack a training row of a predictor with a limit of queries."""
-    rows, labels = alike(8 * SEVERAL)
+    """Attack a training row of a predictor with a limit of queries: ask the same for all of them.
+
+    What a second stage publishes comes from the same votes, and is left to the attacks on learners.
+    """
+    part_only = issubclass(predictor, AgnosticQueryRelease)  # it draws some of the rows
+    rows, labels = alike((64 if part_only else 8) * SEVERAL)
     asked = alike(2_000)[0]
 
     def play(game: Game) -> float:
         game.train((rows, labels), (replaced(rows), labels))
         return ones(game.ask(asked))
 
-    given = {"mechanism": "gaussian", "delta": 1e-6, **options}
-    given |= {"n_shards": 8, "max_queries": len(asked)}
-    return _attack("QueryRelease, a training row", predictor, given, (rows, labels), play)
+    limit = "n_first" if issubclass(predictor, UniversalQueryRelease) else "max_queries"
+    given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: len(asked)}
+    name = f"{predictor.__name__}, a training row"
+    # With other steps than Gaussian noise there is no mu to claim.
+    plain = issubclass(predictor, QueryRelease)
+    return _attack(name, predictor, given, (rows, labels), play, gaussian=plain)
+
+
+def _bbl(epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows]:
+    rows = (np.arange(3_000) + 0.5)[:, None] / 3_000
+    sizes = {"shard_size": 4, "phase_length": len(rows), "label_share": 0.01, "query_share": 0.3}
+    options = {**sizes, "between_share": 1e-5, "epsilon": epsilon, "delta": delta, **given}
+    make = partial(InProcess, partial(GenericBBL, Thresholds("above"), **options))
+    return make, (rows, (rows[:, 0] > 0.5).astype(np.int64))
+
+
+def bbl_row(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Attack:
+    """Attack the label next to the boundary of the papers' predictor, by asking there."""
+    make, (rows, labels) = _bbl(epsilon, delta, options)
+    other = labels.copy()
+    other[len(rows) // 2] = 0
+    asked = np.full((len(rows) // 2, 1), 0.5)
+
+    def play(game: Game) -> float:
+        game.train((rows, labels), (rows, other))
+        return -ones(game.ask(asked))
+
+    claimed = _claimed(make, (rows, labels), gaussian=False)
+    return Attack("GenericBBL, a label at the boundary", make, play, claimed)
 
 
 def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Attack:
@@ -220,22 +263,17 @@ def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> At
     The votes at 0.5 are split. With ``votes="between"`` nothing is promised for queries; here the
     promise for rows is held against it all the same, as the paper does.
     """
-    rows = (np.arange(3_000) + 0.5)[:, None] / 3_000
-    given: dict[str, Any] = {"shard_size": 4, "phase_length": len(rows), "label_share": 0.01}
-    given |= {"query_share": 0.9, "between_share": 1e-5, "epsilon": epsilon, "delta": delta}
-    make = partial(InProcess, partial(GenericBBL, Thresholds("above"), **{**given, **options}))
-    one = make()
-    Game(one, 0).train((rows, rows[:, 0] > 0.5))
+    make, (rows, labels) = _bbl(epsilon, delta, options)
 
     def play(game: Game) -> float:
-        game.train((rows, rows[:, 0] > 0.5))
+        game.train((rows, labels))
         game.ask([[0.99]], [[0.5]])
         answered = 0
         while answered < 3 and not game.ask([[0.5]]).said:
             answered += 1
         return -answered
 
-    claimed = Claimed(one.estimator.guarantee_.epsilon, one.estimator.guarantee_.delta)
+    claimed = _claimed(make, (rows, labels), gaussian=False)
     return Attack("GenericBBL, when it halts", make, play, claimed)
 
 
@@ -258,6 +296,9 @@ def all_attacks(epsilon: float, delta: float) -> list[Attack]:
         everlasting_outlier,
         everlasting_words,
         release_row,
+        partial(release_row, AgnosticQueryRelease),
+        partial(release_row, UniversalQueryRelease),
+        bbl_row,
         bbl_halt,
     )
     return [make(**given) for make in made]

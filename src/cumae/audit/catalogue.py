@@ -6,13 +6,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from cumae.audit import attacks, parts
+from cumae.audit import attacks, models, parts
 from cumae.audit.runs import Attack, Audit, audit
 from cumae.errors import InvalidParameter
 
 # Each returns its attacks at an epsilon and a delta. Pure mechanisms do not use the delta.
 SOURCES: list[Callable[[float, float], list[Attack]]] = [
     attacks.all_attacks,
+    models.all_attacks,
     parts.all_attacks,
 ]
 
