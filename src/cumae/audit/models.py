@@ -136,10 +136,11 @@ def a_label(
 ) -> Attack:
     """Return the attack on a label where rows are all alike and ones are a few fewer than zeros.
 
-    ``epsilon`` is that of the draw: ones are so few that they are a rare event, whose chance
-    moves by nearly exp(epsilon), and so many that it is seen often enough.
+    ``epsilon`` is that of the draw. The fewer ones there are, the closer to exp(epsilon) does one
+    label move the chance that the model says 1, and the more seldom it does: about once in three
+    runs is a good compromise.
     """
-    behind = max(1, round(2 / epsilon))
+    behind = int(2 / epsilon)
     labels = np.append(np.zeros(behind + 3), 1)
     zero, one = (_alike(np.append(first, labels[1:]), unlabelled) for first in (0, 1))
     return attack_on(f"{name}, a label", make, zero, one, **options)

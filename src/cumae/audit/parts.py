@@ -220,11 +220,11 @@ def exponential(
 ) -> Attack:
     """Return the attack on the exponential mechanism: one vote moves the scores of two candidates.
 
-    The likelier one stays the likelier one. So the other is a rare event whose chance moves by
-    nearly exp(epsilon).
+    The further a candidate is behind, the closer to exp(epsilon) does its chance move, and the more
+    seldom is it drawn: about once in three runs is a good compromise.
     """
     found = ExponentialMechanism(epsilon)
-    behind = max(1, round(2 / epsilon))
+    behind = int(2 / epsilon)
     zero = _votes(np.append(np.zeros(behind + 3), 1))
     one = _votes(np.append(1, zero[1:]))
 

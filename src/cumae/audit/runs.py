@@ -22,7 +22,8 @@ from cumae.predictors.progress import Progress
 from cumae.privacy.validation import check_count
 
 MEASURES = ("epsilon", "rho", "mu")
-BATCH = 64  # runs of each world between two looks at the clock
+FIRST_BATCH, BATCH = 8, 64  # runs of each world between two looks at the clock
+LEAST_RUNS = 20
 CANDIDATES = 200  # events to choose from
 
 
@@ -166,7 +167,7 @@ def audit(
         raise InvalidParameter(f"confidence={confidence!r} is not between 0 and 1; give 0.95, say.")
     if not seconds > 0:
         raise InvalidParameter(f"seconds={seconds!r} is not above 0.")
-    check_count(runs, "runs", least=20)
+    check_count(runs, "runs", least=LEAST_RUNS)
     seen = _play_all(attack, runs - runs % 2, seconds, n_jobs, progress)
     half = seen.shape[1] // 2
     worlds = np.repeat([0, 1], half)
@@ -231,8 +232,9 @@ def _play_all(
     end = time.monotonic() + seconds
     found: list[Any] = []
     with Progress(f"attack: {attack.name}", runs, progress) as bar, Parallel(n_jobs=n_jobs) as pool:
-        while len(found) < runs and (time.monotonic() < end or len(found) < 20):
-            count = min(BATCH, runs - len(found))
+        while len(found) < runs and (time.monotonic() < end or len(found) < LEAST_RUNS):
+            # Batches grow by a fixed rule, so that slow games see the clock soon.
+            count = min(BATCH, max(FIRST_BATCH, len(found)), runs - len(found))
             batch = pool(delayed(_pair)(attack) for _ in range(count))
             found += batch
             bar.advance(count)
