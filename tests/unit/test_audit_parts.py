@@ -20,7 +20,7 @@ from cumae.mechanisms import (
     stability,
 )
 from cumae.randomness import discrete_gaussian, discrete_laplace
-from tests.statistics import alarm_rate
+from tests.statistics import audited
 
 if TYPE_CHECKING:
     from cumae.audit import Attack
@@ -53,7 +53,27 @@ class HalfLaplace(LaplaceNoise):
         return values + discrete_laplace(rate, values.size).reshape(values.shape)
 
 
-class TenUnstable(StabilityTest):
+class Batched(StabilityTest):
+    """Not planted: the same noise, drawn many at a time, because thousands are started here."""
+
+    pools: ClassVar[dict[Any, list[int]]] = {}
+
+    def _fresh_threshold_noise(self) -> int:
+        return self._take(self._threshold_rate, 1)[0]
+
+    def _query_noise(self, count: int) -> Any:
+        return np.array(self._take(self._query_rate, count))
+
+    def _take(self, rate: Any, count: int) -> list[int]:
+        pool = self.pools.setdefault(rate, [])
+        if len(pool) < count:
+            pool += discrete_laplace(rate, 100_000).tolist()
+        taken = pool[-count:]
+        del pool[-count:]
+        return taken
+
+
+class TenUnstable(Batched):
     """Planted: it stops after ten times as many charged answers as are paid for."""
 
     def __init__(self, *args: Any) -> None:
@@ -68,7 +88,7 @@ class Doubled(ExponentialMechanism):
         super().__init__(2 * epsilon)
 
 
-class OnceForAll(StabilityTest):
+class OnceForAll(Batched):
     """Planted: one threshold noise for every mechanism of the process."""
 
     drawn: ClassVar[int] = discrete_laplace(1.5)
@@ -81,14 +101,14 @@ class Lasting(StabilityTest):
     """Harmless: its threshold noise is its own, and lasts for all charged answers."""
 
     def _refresh(self) -> None:
-        pass
+        """Keep the threshold noise."""
 
 
 class LastingBetween(BetweenThresholds):
     """Harmless: the same."""
 
     def _refresh(self) -> None:
-        pass
+        """Keep the threshold noise."""
 
 
 def broken(attack: Attack, runs: int) -> bool:
@@ -99,7 +119,7 @@ def broken(attack: Attack, runs: int) -> bool:
 @pytest.mark.parametrize("attack", CORRECT, ids=[attack.name for attack in CORRECT])
 def test_mechanisms_keep_what_they_claim(attack: Attack) -> None:
     """Rejects correct code with probability ``alarm_rate()`` at most, for each mechanism."""
-    assert not audit(attack, runs=400, confidence=1 - alarm_rate(), progress=False).broken
+    assert not audited(attack, runs=400, checks=7).broken
 
 
 @pytest.mark.statistical
@@ -118,14 +138,14 @@ def test_half_the_noise_is_found() -> None:
 
 @pytest.mark.statistical
 def test_an_exponent_without_its_half_is_found() -> None:
-    assert broken(parts.exponential(2.0, 0.0, mechanism=Doubled), 4_000)
+    assert broken(parts.exponential(2.5, 0.0, mechanism=Doubled), 1_600)
 
 
 @pytest.mark.statistical
 def test_ten_times_as_many_charged_answers_are_found() -> None:
     """The bound is 4 on average, the claim 3; BetweenThresholds would need more runs."""
     attack = parts.stability_test(3.0, 1e-6, repeats=8, mechanism=TenUnstable)
-    assert broken(attack, 3_000)
+    assert broken(attack, 4_000)
 
 
 @pytest.mark.statistical
@@ -138,7 +158,7 @@ def test_threshold_noise_that_serves_all_mechanisms_is_found() -> None:
     """
     drawn = OnceForAll.drawn
     attack = parts.stability_test(3.0, 1e-6, pattern=(0,) * 7, mechanism=OnceForAll, offset=drawn)
-    assert broken(attack, 14_000)
+    assert broken(attack, 16_000)
 
 
 @pytest.mark.statistical
@@ -159,20 +179,26 @@ def test_threshold_noise_that_outlasts_a_charged_answer_is_harmless() -> None:
         parts.stability_test(3.0, 1e-6, max_unstable=5, mechanism=Lasting, **options),
         parts.between_thresholds(3.0, 1e-6, max_between=5, mechanism=LastingBetween, **options),
     ):
-        assert not audit(attack, runs=400, confidence=1 - alarm_rate(), progress=False).broken
+        assert not audited(attack, runs=400, checks=2).broken
 
 
 @pytest.mark.statistical
 def test_a_gap_taken_with_sensitivity_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vote that moves from one class to another changes the gap by two, not by one."""
+    """A vote that moves from one class to another changes the gap by two, not by one.
+
+    That the first four answers are stable and one of the next two is not has chance 0.17 in one
+    world and 0.0009 in the other: a loss of 5.3, where 3 was promised.
+    """
 
     def gap(votes: Any) -> Any:
         counts = np.sort(votes, axis=-1)
         return counts[..., -1] - counts[..., -2]
 
     monkeypatch.setattr(stability, "distance_to_instability", gap)
-    attack = parts.stability_test(3.0, 1e-6, pattern=(0, 0, 0, 1), gap_at=lambda distance: distance)
-    assert broken(attack, 4_000)
+    attack = parts.stability_test(
+        3.0, 1e-6, pattern=(0, 0, 0, 0, 1, 1), gap_at=lambda distance: distance, mechanism=Batched
+    )
+    assert broken(attack, 8_000)
 
 
 @pytest.mark.parametrize("attack", CORRECT, ids=[attack.name for attack in CORRECT])

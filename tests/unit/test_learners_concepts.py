@@ -18,6 +18,7 @@ from cumae.concepts import (
     Projections,
     Rectangles,
     Stumps,
+    Threshold,
     Thresholds,
     Trees,
     UnionOfIntervals,
@@ -430,3 +431,13 @@ def test_text_shows_the_rule() -> None:
     assert str(learner) == repr(learner)
     learner.fit(X[:, :1], Y)
     assert str(learner).startswith("label 1 from 0.")
+
+
+@pytest.mark.claim("KLNRS", "CHOOSE")
+def test_a_private_learner_draws_among_all_rules_of_a_list() -> None:
+    """A wrong rule has 300 errors more, so that it comes with chance below exp(-1,000)."""
+    x = np.linspace(0, 1, 1001)[:, None]
+    rules = FiniteClass([Threshold(0.2), Threshold(0.5), Threshold(0.8)])
+    learner = PrivateLearner(rules, epsilon=20.0).fit(x, x[:, 0] >= 0.5)
+    assert learner.n_candidates_ == 3
+    assert learner.hypothesis_ == Threshold(0.5)

@@ -326,8 +326,8 @@ def _label_here(model: Any) -> Any:
 
 
 def _cut(model: Any) -> Any:
-    """Return whether the cut is below the rows, above them, or at the end."""
-    return model.predict([[HERE], [0.999]])
+    """Return where the cut is: in the middle between the sanitized point and one of the ends."""
+    return model.predict([[HERE / 2], [HERE], [HERE * 1.5]])
 
 
 def _weights(model: Any) -> Any:

@@ -30,8 +30,8 @@ from cumae.mechanisms.stability import UNSTABLE
 
 Integers = NDArray[np.int64]
 Ask = Callable[[Any, Integers], Any]  # a mechanism and counts, one row of them for each query
-# Two questions that one voter pushes over the threshold, then two that it pulls back: an answer
-# is charged early in one world and late in the other. More of the first kind gain nothing.
+# Two questions that one voter pushes towards a charged answer, then two that it pulls back: which
+# kind was charged tells the worlds apart. Best of those tried, for what one charged answer tells.
 PATTERN = (0, 0, 1, 1)
 LARGE = 10**9  # votes among which thresholds find their place; only their distance matters here
 
@@ -117,14 +117,10 @@ def noisy_majority(
 
     def play(game: Game) -> float:
         game.train(_rows(zero), _rows(one))
-        seen = np.array(game.ask(_questions([0] * max_queries)).answers)
-        if n_classes == 2:
-            seen = seen[:, 1:]  # the other count follows from this one
-        off = seen - known[-seen.shape[1] :]
+        off = np.array(game.ask(_questions([0] * max_queries)).answers) - known
         # World 1 has a vote more for class 1, and one less for class 0.
-        up = off[:, 1 if n_classes > 2 else 0]
-        gain = _gain(up, gaussian=gaussian)
-        if n_classes > 2:
+        gain = _gain(off[:, 1], gaussian=gaussian)
+        if n_classes > 2:  # of two classes, one count follows from the other
             gain = gain + _gain(-off[:, 0], gaussian=gaussian)
         return float(gain.sum())
 

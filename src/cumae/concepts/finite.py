@@ -78,6 +78,17 @@ class FiniteClass(ConceptClass):
     def __hash__(self) -> int:
         return hash((FiniteClass, len(self.hypotheses)))
 
+    def undivided(self) -> FiniteClass:
+        """Return the class whose ``choose`` draws among all hypotheses, whatever the points.
+
+        Examples
+        --------
+        >>> from cumae.concepts import FiniteClass, Threshold
+        >>> FiniteClass([Threshold(1), Threshold(2)]).undivided().n_candidates([])
+        2
+        """
+        return _Undivided(self.hypotheses, self.domain)
+
     def vc_dimension(self, n_features: int = 1) -> int:
         """Return log2 of the list's length, rounded down: an upper bound.
 
@@ -138,3 +149,15 @@ class FiniteClass(ConceptClass):
         check_rows(labels.shape[1], y)
         scores = [sum(weights[line == y].tolist()) for line in labels]
         return self.hypotheses[scores.index(max(scores))]
+
+
+@claim("CHOOSE")
+class _Undivided(FiniteClass):
+    """A list that is drawn from as a whole: the candidates are public without any points."""
+
+    def n_candidates(self, points: ArrayLike) -> int:
+        return len(self._representatives(points))
+
+    def _representatives(self, points: ArrayLike) -> Integers:
+        del points
+        return np.arange(len(self.hypotheses))

@@ -144,11 +144,11 @@ class PrivateLearner(ConceptLearner):
         )
 
     def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        points = plan.steps["points"]
-        self.n_candidates_ = self._concept.n_candidates(points)
-        self.hypothesis_ = self._concept.choose(
-            points, rows.X, rows.y, self.epsilon, random_state=source
-        )
+        points, concept = plan.steps["points"], self._concept
+        if isinstance(concept, FiniteClass):
+            concept = concept.undivided()
+        self.n_candidates_ = concept.n_candidates(points)
+        self.hypothesis_ = concept.choose(points, rows.X, rows.y, self.epsilon, random_state=source)
 
     def excess_errors(self, beta: float = 0.05) -> float:
         """Bound the errors beyond those of the best candidate, with probability 1 - beta."""
