@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cumae.audit import Attack
 
 pytestmark = pytest.mark.claim("AUDIT")
-CORRECT = parts.all_attacks(3.0, 1e-6)
+CORRECT = parts.all_attacks(1.0, 1e-6)
 
 
 @pytest.fixture(autouse=True)
@@ -176,8 +176,8 @@ def test_threshold_noise_that_outlasts_a_charged_answer_is_harmless() -> None:
     """
     options: Any = {"repeats": 5}
     for attack in (
-        parts.stability_test(3.0, 1e-6, max_unstable=5, mechanism=Lasting, **options),
-        parts.between_thresholds(3.0, 1e-6, max_between=5, mechanism=LastingBetween, **options),
+        parts.stability_test(1.0, 1e-6, max_unstable=5, mechanism=Lasting, **options),
+        parts.between_thresholds(1.0, 1e-6, max_between=5, mechanism=LastingBetween, **options),
     ):
         assert not audited(attack, runs=400, checks=2).broken
 

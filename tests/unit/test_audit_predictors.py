@@ -20,6 +20,7 @@ from cumae.audit.attacks import (
     everlasting_words,
     release_row,
 )
+from cumae.errors import InvalidParameter
 from cumae.mechanisms import GaussianNoise, NoisyMajority
 from cumae.predictors import EverlastingPredictor, QueryRelease
 from cumae.predictors.margins import weights_of_votes
@@ -175,9 +176,32 @@ class Raises(EverlastingPredictor):
         return super().predict(X, **more)
 
 
-@pytest.mark.parametrize("kind", [Warns, Raises])
+class Names(EverlastingPredictor):
+    """Says the same number of things, but with a value of a row."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        self.largest = np.max(X)
+        return super().fit(X, y, **more)
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        warnings.warn(f"rows go up to {self.largest:g}", stacklevel=2)
+        return super().predict(X, **more)
+
+
+@pytest.mark.parametrize("kind", [Warns, Raises, Names])
 def test_a_warning_or_an_error_that_depends_on_a_row_is_found(kind: Any) -> None:
     assert found(everlasting_words(kind, **PROMISE), 120).broken
+
+
+def test_an_attack_that_gets_no_answers_does_not_hold() -> None:
+    class Mute(EverlastingPredictor):
+        """Answers nothing at all."""
+
+        def predict(self, X: Any, **more: Any) -> Any:
+            raise TypeError("predict() has changed")
+
+    with pytest.raises(InvalidParameter, match="has changed"):
+        audit(everlasting_row(Mute, **PROMISE), runs=20, progress=False)
 
 
 # Limited queries
@@ -211,7 +235,7 @@ def test_the_halting_counter_is_found() -> None:
 @pytest.mark.audit
 @pytest.mark.claim("BBL")
 def test_the_repaired_votes_do_not_halt() -> None:
-    assert not audited(bbl_halt(votes="stateless"), runs=40).broken
+    assert not audited(bbl_halt(votes="stateless", query_share=0.9), runs=360).broken
 
 
 # The unbroken ones
@@ -233,4 +257,4 @@ def test_the_repaired_votes_do_not_halt() -> None:
     ],
 )
 def test_what_is_not_broken_is_not_flagged(attack: Any) -> None:
-    assert not audited(attack(**PROMISE), runs=100, checks=8).broken
+    assert not audited(attack(**PROMISE), runs=200, checks=8).broken

@@ -221,7 +221,7 @@ def test_one_client_that_uses_up_a_phase_makes_a_new_fit_necessary() -> None:
     one.predict(RNG.random((100, 1)), clients=range(100))
     assert one.remaining_ == 0
     told = r"0 answers remain in phase 1; there will be no next phase, which needs 200 rows of "
-    with pytest.raises(BudgetExhausted, match=told + r"clients below client_cap, .* fit again"):
+    with pytest.raises(BudgetExhausted, match=told + r"clients below client_cap\. .* fit again"):
         one.predict([[0.5]], clients=["other"])
 
 

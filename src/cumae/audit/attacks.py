@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.audit.distinguishers import Distinguisher, by_likelihood, by_value
 from cumae.audit.game import Game, InProcess, Seen
 from cumae.audit.runs import Attack, Claimed
 from cumae.concepts import FiniteClass, Threshold, Thresholds
+from cumae.errors import InvalidParameter
 from cumae.predictors import (
     AgnosticQueryRelease,
     EverlastingPredictor,
@@ -77,7 +80,9 @@ def replaced(rows: Table, value: float = MARKED) -> Table:
 
 
 def ones(seen: Seen) -> int:
-    """Return how many answers were 1."""
+    """Return how many answers were 1; an attack that gets no answers has failed."""
+    if seen.said:
+        raise InvalidParameter(f"the attack met {seen.said[0]!r} in the place of answers.")
     return sum(int(answer) for answer in seen.answers if answer is not None)
 
 
@@ -86,20 +91,21 @@ def _attack(
     predictor: Any,
     options: dict[str, Any],
     rows: Rows,
-    play: Callable[[Game], float],
+    play: Callable[[Game], float | list[float]],
     *,
-    gaussian: bool = True,
+    releases: int,
+    distinguish: Distinguisher = by_value,
 ) -> Attack:
     """Attack a predictor that trains the worst classifier, and hold it to its own guarantee."""
     make = partial(InProcess, partial(predictor, Spotter(), **options))
-    return Attack(name, make, play, _claimed(make, rows, gaussian=gaussian))
+    return Attack(name, make, play, _claimed(make, rows, releases), distinguish)
 
 
-def _claimed(make: Callable[[], InProcess], rows: Rows, *, gaussian: bool) -> Claimed:
+def _claimed(make: Callable[[], InProcess], rows: Rows, releases: int = 0) -> Claimed:
     """Fit one of them as the game does, and read what it promises."""
     one = make()
     Game(one, 0).train(rows)
-    return Claimed.by(one.estimator.guarantee_, gaussian=gaussian)
+    return Claimed.by(one.estimator.guarantee_, gaussian_releases=releases)
 
 
 def _everlasting(size: int, growth: float, given: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +123,8 @@ def everlasting_row(predictor: Any = EverlastingPredictor, **options: Any) -> At
         return ones(game.ask(asked))
 
     given = _everlasting(FEW, growth, options)
-    return _attack("EverlastingPredictor, a training row", predictor, given, (rows, labels), play)
+    name = "EverlastingPredictor, a training row"
+    return _attack(name, predictor, given, (rows, labels), play, releases=len(asked))
 
 
 def everlasting_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -133,7 +140,8 @@ def everlasting_query(predictor: Any = EverlastingPredictor, **options: Any) -> 
         return ones(game.ask(later))
 
     given = _everlasting(FEW, growth, options)
-    return _attack("EverlastingPredictor, a query", predictor, given, (rows, labels), play)
+    name = "EverlastingPredictor, a query"
+    return _attack(name, predictor, given, (rows, labels), play, releases=len(asked))
 
 
 def everlasting_repeated(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -152,7 +160,7 @@ def everlasting_repeated(predictor: Any = EverlastingPredictor, **options: Any) 
 
     given = _everlasting(SEVERAL, 1.0, options)
     name = "EverlastingPredictor, the same queries in two phases"
-    return _attack(name, predictor, given, (rows, labels), play)
+    return _attack(name, predictor, given, (rows, labels), play, releases=len(rows))
 
 
 def everlasting_next(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -166,22 +174,28 @@ def everlasting_next(predictor: Any = EverlastingPredictor, **options: Any) -> A
 
     given = _everlasting(FEW, 1.0, options)
     name = "EverlastingPredictor, the answer after another one's"
-    return _attack(name, predictor, given, (rows, labels), play)
+    return _attack(name, predictor, given, (rows, labels), play, releases=len(rows))
 
 
 def everlasting_end(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a query by when the phase ends."""
-    rows, labels = alike(8 * FEW)
+    """Attack a query by when the phase ends, and by all other public counters."""
+    rows, labels = alike(32 * FEW)
 
-    def play(game: Game) -> float:
+    def play(game: Game) -> list[float]:
         game.train((rows, labels))
         game.ask(rows, replaced(rows))
         game.ask(rows[:1])
-        return -float(game.published()["phase_"])
+        return [min(float(count), 1e9) for count in game.published().values()]
 
     given = _everlasting(FEW, 1.0, options)
     return _attack(
-        "EverlastingPredictor, the end of a phase", predictor, given, (rows, labels), play
+        "EverlastingPredictor, the end of a phase",
+        predictor,
+        given,
+        (rows, labels),
+        play,
+        releases=len(rows),
+        distinguish=by_likelihood,
     )
 
 
@@ -197,20 +211,33 @@ def everlasting_outlier(predictor: Any = EverlastingPredictor, **options: Any) -
         return -ones(game.ask(asked))
 
     given = _everlasting(SEVERAL, growth, options)
-    return _attack("EverlastingPredictor, an outlier", predictor, given, (rows, labels), play)
+    name = "EverlastingPredictor, an outlier"
+    return _attack(name, predictor, given, (rows, labels), play, releases=len(asked))
 
 
 def everlasting_words(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a training row by warnings and errors, with ordinary, far and broken queries."""
-    rows, labels = alike(8 * FEW)
+    """Attack a training row by the text of warnings and errors.
+
+    Ordinary, far and broken queries are asked, together and one by one.
+    """
+    rows, labels = alike(32 * FEW)
     asked = np.array([[0.1], [10.0], [-OUTLIER], [OUTLIER], [np.nan], [np.inf]])
 
     def play(game: Game) -> float:
         game.train((rows, labels), (replaced(rows, OUTLIER), labels))
-        return -len(game.ask(asked).said)
+        seen = [game.ask(asked), *(game.ask(query[None]) for query in asked)]
+        return float(crc32(repr([one.said for one in seen]).encode()))
 
     given = _everlasting(FEW, 1.0, options)
-    return _attack("EverlastingPredictor, what is said", predictor, given, (rows, labels), play)
+    return _attack(
+        "EverlastingPredictor, what is said",
+        predictor,
+        given,
+        (rows, labels),
+        play,
+        releases=len(rows),
+        distinguish=by_likelihood,
+    )
 
 
 def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
@@ -232,8 +259,9 @@ def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
     given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: len(asked)}
     name = f"{predictor.__name__}, a training row"
     # With other steps than Gaussian noise there is no mu to claim.
-    plain = issubclass(predictor, QueryRelease)
-    return _attack(name, predictor, given, (rows, labels), play, gaussian=plain)
+    plain = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
+    releases = len(asked) if plain else 0
+    return _attack(name, predictor, given, (rows, labels), play, releases=releases)
 
 
 def _bbl(epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows]:
@@ -255,7 +283,7 @@ def bbl_row(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Att
         game.train((rows, labels), (rows, other))
         return -ones(game.ask(asked))
 
-    claimed = _claimed(make, (rows, labels), gaussian=False)
+    claimed = _claimed(make, (rows, labels))
     return Attack("GenericBBL, a label at the boundary", make, play, claimed)
 
 
@@ -275,7 +303,7 @@ def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> At
             answered += 1
         return -answered
 
-    claimed = _claimed(make, (rows, labels), gaussian=False)
+    claimed = _claimed(make, (rows, labels))
     return Attack("GenericBBL, when it halts", make, play, claimed)
 
 

@@ -32,7 +32,7 @@ def by_likelihood(seen: Floats, worlds: NDArray[np.int64]) -> Score:
     >>> from cumae.audit.distinguishers import by_likelihood
     >>> score = by_likelihood(np.array([[0.0], [0.0], [3.0], [0.0]]), np.array([0, 0, 1, 1]))
     >>> score(np.array([[0.0], [3.0]])).round(2).tolist()
-    [-0.41, 1.1]
+    [-0.51, 1.1]
     """
     counts = [Counter(map(_key, seen[worlds == world])) for world in (0, 1)]
 

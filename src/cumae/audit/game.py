@@ -93,7 +93,7 @@ class Game:
     Parameters
     ----------
     driver
-        What is attacked.
+        What is attacked. It gets arrays.
     world
         0 or 1. The adversary must not read it; it gets what its moves return.
 
@@ -127,8 +127,9 @@ class Game:
         rows, labels = _both(zero[0], other[0]), _both(zero[1], other[1])
         if len(rows[0]) != len(labels[0]):
             raise InvalidParameter(f"{len(rows[0])} rows, but {len(labels[0])} labels.")
-        self._differ(_different(*rows) | _different(*labels))
-        chosen = zero if self._world == 0 else other
+        different = _different(*rows) | _different(*labels)
+        self._differ(different)
+        chosen = [self._version(pair, different) for pair in (rows, labels)]
         with warnings.catch_warnings(record=True):
             warnings.simplefilter("always")
             self._driver.train(*chosen)
@@ -139,7 +140,7 @@ class Game:
         both = _both(zero, zero if one is None else one)
         hidden = _different(*both)
         self._differ(hidden)
-        chosen = zero if self._world == 0 or one is None else one
+        chosen = self._version(both, hidden)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -150,6 +151,13 @@ class Game:
         said += tuple(_named(warning.message) for warning in caught)
         shown = (None if out else answer for out, answer in zip(hidden, answers, strict=True))
         return self._saw(Seen(tuple(shown), said))
+
+    def _version(self, both: tuple[NDArray[Any], NDArray[Any]], different: Any) -> NDArray[Any]:
+        """Return this world's table: that of world 0, with nothing replaced but what differs."""
+        table = both[0].copy()
+        if self._world == 1:
+            table[different] = both[1][different]
+        return table
 
     def published(self) -> Any:
         """Return what everybody may see now."""
@@ -171,9 +179,10 @@ class Game:
 
 def _both(zero: Any, one: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     pair = np.asarray(zero), np.asarray(one)
-    if pair[0].shape != pair[1].shape:
+    kinds = [(array.shape, array.dtype) for array in pair]
+    if kinds[0] != kinds[1]:
         raise InvalidParameter(
-            f"shapes {pair[0].shape} and {pair[1].shape} of the two worlds differ; replace a row."
+            f"shapes and types {kinds[0]} and {kinds[1]} of the two worlds differ; replace a row."
         )
     return pair
 

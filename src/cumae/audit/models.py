@@ -97,7 +97,6 @@ def attack_on(
     view: View | None = None,
     distinguish: Distinguisher = by_value,
     public: ArrayLike | None = None,
-    gaussian: bool = False,
 ) -> Attack:
     """Return an attack on what a learner publishes; the claim is that of its own guarantee.
 
@@ -115,8 +114,6 @@ def attack_on(
         As in :class:`~cumae.audit.Attack`.
     public
         Public rows.
-    gaussian
-        Whether all that is released is sums with Gaussian noise.
     """
     look = _label_here if view is None else view
     fresh = partial(Published, make, public)
@@ -127,7 +124,7 @@ def attack_on(
 
     fitted = fresh()
     fitted.train(*zero)
-    claimed = Claimed.by(fitted.estimator.guarantee_, gaussian=gaussian)
+    claimed = Claimed.by(fitted.estimator.guarantee_)
     return Attack(name, fresh, play, claimed, distinguish)
 
 
@@ -207,7 +204,6 @@ def logistic_regression(
         (X, np.append(1, y[1:])),
         view=_weights,
         distinguish=by_training,
-        gaussian=True,
     )
 
 

@@ -127,7 +127,8 @@ def noisy_majority(
     make = partial(
         Votes, partial(_majority, fresh, n_classes, max_queries), NoisyMajority.release, n_classes
     )
-    claimed = Claimed.by(found.guarantee("one vote", delta=delta), gaussian=gaussian)
+    releases = max_queries if gaussian and n_classes == 2 else 0
+    claimed = Claimed.by(found.guarantee("one vote", delta=delta), gaussian_releases=releases)
     name = f"NoisyMajority, {kind}, {n_classes} classes, {max_queries} queries"
     return Attack(name, make, play, claimed)
 

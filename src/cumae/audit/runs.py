@@ -20,9 +20,11 @@ from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.predictors.progress import Progress
 from cumae.privacy.validation import check_count
+from cumae.randomness import SYSTEM, integers
 
 MEASURES = ("epsilon", "rho", "mu")
-FIRST_BATCH, BATCH = 8, 64  # runs of each world between two looks at the clock
+WARM_UP, PILOT = 2, 4  # runs of each world that tell how long one takes, and are thrown away
+BATCH = 64  # runs of each world between two steps of the progress bar
 LEAST_RUNS = 20
 CANDIDATES = 200  # events to choose from
 
@@ -45,13 +47,23 @@ class Claimed:
     mu: float | None = None
 
     @classmethod
-    def by(cls, guarantee: Any, *, gaussian: bool = False) -> Claimed:
+    def by(cls, guarantee: Any, *, gaussian_releases: int = 0) -> Claimed:
         """Read the ``guarantee_`` of anything that was fitted.
 
-        If all that was released is sums of Gaussian noise, it is also Gaussian with
-        mu = sqrt(2 rho), but for what whole numbers change (proofs/AUDIT.md): a thousandth is more.
+        If all that is released are so many counts, each moved by one at most, with integer Gaussian
+        noise, then it is also Gaussian with mu = sqrt(2 rho), but for what whole numbers
+        change: less than a thousandth if the noise is not tiny (proofs/AUDIT.md).
         """
-        mu = math.sqrt(2 * guarantee.rho) * 1.001 if gaussian else None
+        if guarantee.void:
+            raise InvalidParameter(
+                "the guarantee is void, because random numbers come from a seed: all runs would be "
+                "the same; leave random_state out."
+            )
+        mu = None
+        if gaussian_releases and guarantee.rho is not None:
+            scale = math.sqrt(gaussian_releases / (2 * guarantee.rho))
+            if scale >= 1 and scale * math.sqrt(gaussian_releases) >= 20:
+                mu = math.sqrt(2 * guarantee.rho) * 1.001
         return cls(guarantee.epsilon, guarantee.delta, guarantee.rho, mu)
 
 
@@ -148,7 +160,8 @@ def audit(
     runs
         Runs in each world, at most; even, and at least 20.
     seconds
-        After this time no more runs are started. Nothing but the clock decides it.
+        About how long it may take. A few runs that do not count tell how many fit in; at least 20
+        are played.
     confidence
         Of all bounds together.
     n_jobs
@@ -159,9 +172,9 @@ def audit(
     Examples
     --------
     >>> from cumae.audit import attacks, audit
-    >>> found = audit(attacks.flipped_vote(epsilon=1.0, delta=0.05), runs=400)
-    >>> found.broken
-    False
+    >>> found = audit(attacks.release_row(epsilon=1.0), runs=20)
+    >>> print(found)
+    QueryRelease, a training row: claimed epsilon 0.99... at delta 1e-06, measured ...
     """
     if not 0 < confidence < 1:
         raise InvalidParameter(f"confidence={confidence!r} is not between 0 and 1; give 0.95, say.")
@@ -228,23 +241,42 @@ def _curve(scores: Floats) -> tuple[tuple[float, float], ...]:
 def _play_all(
     attack: Attack, runs: int, seconds: float, n_jobs: int | None, progress: bool | None
 ) -> NDArray[np.float64]:
-    """Return what was seen: worlds, runs, numbers. Both worlds have the same number of runs."""
-    end = time.monotonic() + seconds
+    """Return what was seen: worlds, runs, numbers. Both worlds have the same number of runs.
+
+    How many there are is fixed before the first that counts: a run may be short because of what
+    came out of it, so the clock must not stop them.
+    """
     found: list[Any] = []
-    with Progress(f"attack: {attack.name}", runs, progress) as bar, Parallel(n_jobs=n_jobs) as pool:
-        while len(found) < runs and (time.monotonic() < end or len(found) < LEAST_RUNS):
-            # Batches grow by a fixed rule, so that slow games see the clock soon.
-            count = min(BATCH, max(FIRST_BATCH, len(found)), runs - len(found))
-            batch = pool(delayed(_pair)(attack) for _ in range(count))
-            found += batch
-            bar.advance(count)
+    with Parallel(n_jobs=n_jobs) as pool:
+        if seconds < math.inf:
+            runs = _affordable(attack, pool, runs, seconds)
+        with Progress(f"attack: {attack.name}", runs, progress) as bar:
+            while len(found) < runs:
+                count = min(BATCH, runs - len(found))
+                found += pool(delayed(_pair)(attack) for _ in range(count))
+                bar.advance(count)
     played = np.array(found, dtype=np.float64)  # run, world, numbers
-    return np.asarray(played[: len(played) - len(played) % 2].transpose(1, 0, 2))
+    if np.isnan(played).any():
+        raise InvalidParameter(f"the attack {attack.name!r} returned NaN; give numbers.")
+    return np.asarray(played.transpose(1, 0, 2))
+
+
+def _affordable(attack: Attack, pool: Any, runs: int, seconds: float) -> int:
+    """Return how many runs fit into the time, an even number, by a pilot that does not count."""
+    start = time.monotonic()
+    pool(delayed(_pair)(attack) for _ in range(WARM_UP))
+    warm = time.monotonic()
+    pool(delayed(_pair)(attack) for _ in range(PILOT))
+    end = time.monotonic()
+    fitting = PILOT * (seconds - (end - start)) / max(end - warm, 1e-9)
+    return int(min(runs, max(LEAST_RUNS, fitting))) // 2 * 2
 
 
 def _pair(attack: Attack) -> list[Floats]:
-    """Play one run in each world."""
-    return [
-        np.atleast_1d(np.asarray(attack.play(Game(attack.make(), world)), dtype=np.float64))
-        for world in (0, 1)
-    ]
+    """Play one run in each world, in random order."""
+    first = int(integers(2, 1, SYSTEM)[0])
+    played = {
+        world: np.atleast_1d(np.asarray(attack.play(Game(attack.make(), world)), dtype=np.float64))
+        for world in (first, 1 - first)
+    }
+    return [played[0], played[1]]

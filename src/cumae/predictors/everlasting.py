@@ -495,8 +495,7 @@ class EverlastingPredictor(Predictor):
             # What is finite here stays so: even if all of the rest were kept, it is too little.
             raise BudgetExhausted(
                 f"{told}there will be no next phase, which needs {self._least_:,} rows of "
-                f"{self._whose()}, and {len(self._keeper_):,} were kept. After them, fit again, "
-                "which costs again."
+                f"{self._whose()}. After them, fit again, which costs again."
             )
         if self._options_.fresh or self._next_ is not None or asked <= self._phase_.left:
             return
@@ -508,8 +507,8 @@ class EverlastingPredictor(Predictor):
         if kept < self._least_:
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {self._phase_.left} answers remain in phase "
-                f"{self.phase_}; the next phase needs {self._least_:,} rows of {self._whose()}, "
-                f"and would get {kept:,}. Ask fewer, and let others ask."
+                f"{self.phase_}; the next phase needs {self._least_:,} rows of {self._whose()}. "
+                "Ask fewer, and let others ask."  # no count: it would tell whose ids are known
             )
 
     def _whose(self) -> str:

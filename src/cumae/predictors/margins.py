@@ -119,8 +119,11 @@ class MarginTrainer(Trainer):
             signed = labels[:, 1] - labels[:, 0]
             models, failed = many_ridges(self.model, rows, signed, starts, balanced=self.balanced)
             for shard in failed.tolist():
-                part = slice(int(starts[shard]), int(starts[shard + 1]))
-                models[shard] = self.train(rows[part], labels[part], int(seeds[shard]))
+                part = slice(starts[shard], starts[shard + 1])
+                alone = train_one_by_one(
+                    self, rows[part], labels[part], np.array([0, len(rows[part])]), seeds[[shard]]
+                )
+                models[shard] = alone[0]
             return models
         return train_one_by_one(self, rows, labels, starts, seeds)
 

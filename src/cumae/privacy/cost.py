@@ -9,6 +9,7 @@ randomness.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from abc import ABC, abstractmethod
@@ -50,7 +51,13 @@ class Cost(ABC):
 
     def epsilon(self, delta: float) -> float:
         """Return an upper bound on the smallest epsilon at ``delta``; ``inf`` if none is proven."""
-        return _least_epsilon(self, check_delta(delta))
+        target = check_delta(delta)
+        # Equal costs cost the same, if they cannot be changed later; all of this package cannot.
+        kind = getattr(type(self), "__dataclass_params__", None)
+        if kind is not None and kind.frozen:
+            with contextlib.suppress(TypeError):  # something inside of it has no hash
+                return _remembered_epsilon(self, target)
+        return _least_epsilon(self, target)
 
     def deltas(self, epsilon: Floats) -> Floats:
         """Return an upper bound on delta at each of several epsilons of 0 or more."""
@@ -108,8 +115,12 @@ class Cost(ABC):
 
 
 @functools.lru_cache(maxsize=64)
+def _remembered_epsilon(cost: Cost, delta: float) -> float:
+    # The same guarantee is read again for every fit with the same parameters.
+    return _least_epsilon(cost, delta)
+
+
 def _least_epsilon(cost: Cost, delta: float) -> float:
-    # Remembered, because the same guarantee is read again for every fit with the same parameters.
     if delta == 0:  # a curve that underflows to 0 proves nothing
         return cost.pure
     if cost.delta(0.0) <= delta:
