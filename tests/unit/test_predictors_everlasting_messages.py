@@ -28,7 +28,7 @@ from cumae import (
 )
 from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateLogisticRegression
-from cumae.predictors import everlasting
+from cumae.predictors import everlasting, everlasting_plan
 from cumae.predictors.priors import LATER_TRUST, TRUSTS, combined, trust_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -167,7 +167,7 @@ def test_the_number_of_rows_that_would_do_is_of_all_of_them(share: float) -> Non
     one = EverlastingPredictor(DummyClassifier(), 3.0, shard_size=6, **given)
     with pytest.warns(TooFewRows, match="made-up row"):  # the cheapest estimator: a constant
         one.fit(rows, rows[:, 0] > 0.4)
-    assert one.noise_per_vote_ == pytest.approx(everlasting.GOOD_NOISE, rel=0.06)
+    assert one.noise_per_vote_ == pytest.approx(everlasting_plan.GOOD_NOISE, rel=0.06)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.97])
