@@ -498,8 +498,12 @@ def test_without_new_users_it_stops_at_the_end_of_the_phase() -> None:
     with pytest.raises(BudgetExhausted):
         one.predict([[0.5]], users=["x"])
     other = oracle(user_ids=True).fit(X, Y, users=np.arange(N))
-    with pytest.raises(BudgetExhausted, match="would get 1"):
-        other.predict(RNG.random((N + 1, 1)), users=["same"] * (N + 1))
+    told = []
+    for user in ("same", 0):  # a stranger, and one whose row is in the training set
+        with pytest.raises(BudgetExhausted, match="needs 200 rows of new users") as refusal:
+            other.predict(RNG.random((N + 1, 1)), users=[user] * (N + 1))
+        told.append(str(refusal.value))
+    assert told[0] == told[1]
     assert other.answered_ == 0
 
 
