@@ -322,13 +322,15 @@ def main() -> None:
         points = -(-part.queries // part.chunk)  # curves of an earlier setting are not kept
         known = {seed: curve for seed, curve in known.items() if len(curve) == points}
         todo = [seed for seed in range(asked.seeds) if str(seed) not in known]
-        curves = Parallel(n_jobs=asked.jobs)(delayed(part.run)(seed) for seed in todo)
-        known |= {str(seed): curve for seed, curve in zip(todo, curves, strict=True)}
-        result["parts"][name] = summary(part, known)
-        print(name, result["parts"][name]["seeds"], "seeds", flush=True)
-        print(result["parts"][name]["accuracy_mean_and_sd"], flush=True)
-        result["parts"] = {key: result["parts"][key] for key in PARTS if key in result["parts"]}
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        for group in (todo[i : i + asked.jobs] for i in range(0, len(todo), asked.jobs)):
+            curves = Parallel(n_jobs=asked.jobs)(delayed(part.run)(seed) for seed in group)
+            known |= {str(seed): curve for seed, curve in zip(group, curves, strict=True)}
+            result["parts"][name] = summary(part, known)
+            print(name, result["parts"][name]["seeds"], "seeds", flush=True)
+            print(result["parts"][name]["accuracy_mean_and_sd"], flush=True)
+            ordered = {key: result["parts"][key] for key in PARTS if key in result["parts"]}
+            result["parts"] = ordered
+            path.write_text(json.dumps(result, indent=1) + "\n")  # what is done is done
     if wanted("speed"):
         path.write_text(json.dumps(result, indent=1) + "\n")
     plot(result["parts"])
