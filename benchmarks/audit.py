@@ -23,8 +23,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cumae.audit import Attack, Audit, Claimed, audit
-from cumae.audit.catalogue import audited, everything
+from cumae.audit import Attack, Audit, audit
+from cumae.audit.catalogue import SOURCES, attacks_on, audited
 from cumae.audit.report import MEANING, certainty, lines, svg, table
 
 RESULTS = Path(__file__).parent / "results"
@@ -38,18 +38,10 @@ def planned() -> dict[str, Attack]:
     found = {}
     for epsilon in EPSILONS:
         for delta in (DELTA, COUNTABLE):
-            attacks = [attack for group in everything(epsilon, delta).values() for attack in group]
-            for attack in attacks:
+            for attack in (one for name in SOURCES for one in attacks_on(name, epsilon, delta)):
                 if delta == DELTA or attack.claimed.delta > 0:  # else it is the same line again
                     found[f"{attack.name}; epsilon {epsilon:g}, delta {delta:g}"] = attack
     return found
-
-
-def read(plain: dict[str, Any]) -> Audit:
-    fields = {key: value for key, value in plain.items() if key != "broken"}
-    fields["claimed"] = Claimed(**fields["claimed"])
-    fields["curve"] = tuple(map(tuple, fields["curve"]))
-    return Audit(**fields)
 
 
 def gaps(audits: list[Audit]) -> str:
@@ -103,7 +95,7 @@ def main() -> None:
         known = {key: known[key] for key in attacks if key in known}
         result = {"python": platform.python_version(), "lines": known}
         path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    audits = [read(plain) for plain in known.values()]
+    audits = [Audit.from_dict(plain) for plain in known.values()]
     (asked.results / "audit.md").write_text(page(audits), encoding="utf-8")
     (asked.results / "audit.svg").write_text(svg(audits), encoding="utf-8")
     sys.exit(any(found.broken for found in audits))

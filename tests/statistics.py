@@ -27,7 +27,7 @@ import numpy as np
 from scipy import stats
 
 from cumae.audit import audit
-from cumae.audit.bounds import Chances, at_least, at_most
+from cumae.audit.runs import CANNOT_TELL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,15 +114,10 @@ def audited(attack: Attack, *, runs: int, checks: int = 1) -> Audit:
     Refuses to run so seldom that even a complete leak would not be found.
     """
     _count_run(checks)
-    counted, error = runs // 2, alarm_rate() / 6
-    best = Chances(float(at_least(counted, counted, error)), float(at_most(0, counted, error)))
-    claimed = attack.claimed
-    found = best.epsilon(claimed.delta) > claimed.epsilon
-    found |= claimed.rho is not None and best.rho() > claimed.rho
-    found |= claimed.mu is not None and best.mu() > claimed.mu
-    if not found:
-        raise ValueError(f"{runs} runs cannot break any of {claimed}")
-    return audit(attack, runs=runs, confidence=1 - alarm_rate(), progress=False)
+    found = audit(attack, runs=runs, confidence=1 - alarm_rate(), progress=False)
+    if found.verdict == CANNOT_TELL:
+        raise ValueError(f"{runs} runs cannot break any of {attack.claimed}")
+    return found
 
 
 def _combine(below: NDArray[Any], above: NDArray[Any], rate: float) -> bool:

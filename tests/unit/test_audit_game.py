@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cumae.audit import Attack, Claimed, Game, InProcess, audit
+from cumae.audit import Attack, Audit, Claimed, Game, InProcess, audit
 from cumae.audit.attacks import everlasting_row
 from cumae.audit.bounds import Chances, at_least, at_most
 from cumae.audit.distinguishers import by_likelihood, by_training
@@ -250,15 +251,36 @@ def test_the_clock_ends_it() -> None:
     assert 10 <= result.runs < 10**6
 
 
-def test_void_guarantees_and_numbers_that_are_none_are_refused() -> None:
+def test_void_guarantees_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="void"):
         everlasting_row(random_state=1)
 
-    def play(game: Game) -> float:
-        return math.nan
 
-    with pytest.raises(InvalidParameter, match="NaN"):
-        audit(Attack("nothing", Recorder, play, Claimed(1.0)), runs=20, progress=False)
+@pytest.mark.parametrize("given", [math.nan, None, "much", [[1.0]], [[1.0], [2.0, 3.0]]])
+def test_strategies_that_do_not_return_numbers_are_refused(given: Any) -> None:
+    attack = Attack("strange", Recorder, lambda game: given, Claimed(1.0))
+    with pytest.raises(InvalidParameter, match=r"strategy of .strange. returned"):
+        audit(attack, runs=20, progress=False)
+
+
+def test_strategies_return_the_same_number_of_numbers_in_each_run() -> None:
+    lengths = iter(range(1, 1_000))
+    attack = Attack("strange", Recorder, lambda game: [0] * next(lengths), Claimed(1.0))
+    with pytest.raises(InvalidParameter, match="from 1 to 40 numbers"):
+        audit(attack, runs=20, progress=False)
+
+
+def test_the_verdict_says_what_so_many_runs_can_tell() -> None:
+    """The best bound of n runs at delta 0 is about log(n / log(6 / error)), here 3.02."""
+
+    def verdict(claimed: float, found: float) -> str:
+        return Audit("a", Claimed(claimed), 0.95, 100, epsilon=found, rho=0.0, mu=0.0).verdict
+
+    assert verdict(3.0, 0.5) == "holds"
+    assert verdict(3.1, 0.5) == "cannot tell"
+    assert verdict(0.4, 0.5) == "BROKEN"
+    assert Audit("a", Claimed(9.0, mu=1.0), 0.95, 100, 0.5, 0.0, mu=0.5).verdict == "holds"
+    assert Audit("a", Claimed(9.0, rho=0.1), 0.95, 100, 0.5, 0.2, mu=0.5).verdict == "BROKEN"
 
 
 def test_gaussian_claims_need_noise_that_is_not_tiny() -> None:
@@ -272,7 +294,8 @@ def test_results_are_plain_numbers() -> None:
     result = audit(response(0.5), runs=1_000, n_jobs=2, progress=False)
     stored = result.to_dict()
     assert stored["claimed"]["epsilon"] == 0.5
-    assert stored["broken"] is True
+    assert stored["verdict"] == "BROKEN"
+    assert Audit.from_dict(json.loads(json.dumps(stored))) == result
     assert "BROKEN" in str(result)
     assert all(0 <= a <= 1 and 0 <= b <= 1 for a, b in result.curve)
 

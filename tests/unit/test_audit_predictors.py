@@ -10,11 +10,11 @@ import pytest
 
 from cumae.audit import Attack, audit
 from cumae.audit.attacks import (
+    ATTACKS,
     bbl_halt,
     everlasting_end,
     everlasting_next,
     everlasting_outlier,
-    everlasting_query,
     everlasting_repeated,
     everlasting_row,
     everlasting_words,
@@ -245,16 +245,7 @@ def test_the_repaired_votes_do_not_halt() -> None:
 @pytest.mark.claim("AUDIT", "EVER", "QUERY")
 @pytest.mark.parametrize(
     "attack",
-    [
-        everlasting_row,
-        everlasting_query,
-        everlasting_repeated,
-        everlasting_next,
-        everlasting_end,
-        everlasting_outlier,
-        everlasting_words,
-        release_row,
-    ],
+    [*ATTACKS["EverlastingPredictor"], *ATTACKS["QueryRelease"]],
 )
 def test_what_is_not_broken_is_not_flagged(attack: Any) -> None:
     assert not audited(attack(**PROMISE), runs=200, checks=8).broken

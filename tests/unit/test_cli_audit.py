@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 from cumae.audit import Attack, Claimed, Game, catalogue
 from cumae.cli import app
 from cumae.cli.app import ExitCode
+from cumae.errors import InvalidData
 
 
 class Answers:
@@ -38,17 +40,21 @@ def play(game: Game) -> float:
     return float(game.ask([[0.0]]).answers[0])
 
 
-def planted(epsilon: float, delta: float) -> list[Attack]:
+def safe(epsilon: float, delta: float) -> Attack:
     claimed = Claimed(epsilon, delta, rho=0.3)
-    return [
-        Attack("Safe, a row", partial(Answers, leak=False), play, claimed),
-        Attack("Leaky, a row", partial(Answers, leak=True), play, claimed),
-    ]
+    return Attack("Safe, a row", partial(Answers, leak=False), play, claimed)
+
+
+def leaky(epsilon: float, delta: float) -> Attack:
+    if epsilon < 0.5:
+        raise InvalidData("there are 2 shards; more are needed.")
+    claimed = Claimed(epsilon, delta, rho=0.3)
+    return Attack("Leaky, a row", partial(Answers, leak=True), play, claimed)
 
 
 @pytest.fixture(autouse=True)
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "SOURCES", [planted])
+    monkeypatch.setattr(catalogue, "SOURCES", {"Safe": [safe], "Leaky": [leaky]})
 
 
 def run(*arguments: str) -> Result:
@@ -71,7 +77,7 @@ def test_a_claim_that_covers_the_leak_holds() -> None:
     """With delta 1 anything may be said, but rho is still broken: it knows no delta."""
     result = run("Leaky", "--delta", "1")
     verdicts = [row.split("|")[-2].strip() for row in result.stdout.splitlines()[2:4]]
-    assert verdicts == ["holds", "BROKEN"]
+    assert verdicts == ["cannot tell", "BROKEN"]
     assert result.exit_code == ExitCode.CHECK_FAILED
 
 
@@ -105,6 +111,29 @@ def test_the_list_plays_nothing() -> None:
     assert run("--list", "Leaky").stdout == "Leaky, a row\n"
 
 
+def test_an_attack_has_the_name_that_the_list_shows() -> None:
+    assert run("leaky, A row", "--list").stdout == "Leaky, a row\n"
+
+
+def test_what_cannot_be_attacked_is_left_out_and_named() -> None:
+    """Unless it was asked for by name."""
+    result = run("--epsilon", "0.1")
+    assert result.exit_code == ExitCode.OK
+    assert "| Safe, a row" in result.stdout
+    assert "Leaky" not in result.stdout
+    assert result.stderr == (
+        "Left out: Leaky cannot be attacked at epsilon 0.1 and delta 1e-06: there are 2 shards; "
+        "more are needed.\n"
+    )
+
+
+def test_too_few_runs_are_no_verdict() -> None:
+    """Whatever is seen in 10 runs, a bound on epsilon is below 0.7."""
+    result = run("safe", "--runs", "20")
+    verdicts = [row.split("|")[-2].strip() for row in result.stdout.splitlines()[2:4]]
+    assert verdicts == ["cannot tell", "cannot tell"]
+
+
 def test_files(tmp_path: Path) -> None:
     """They are written when a bound is broken, too."""
     names = {name: tmp_path / f"audit.{name}" for name in ("md", "svg", "json")}
@@ -114,10 +143,14 @@ def test_files(tmp_path: Path) -> None:
     )
     assert result.exit_code == ExitCode.CHECK_FAILED
     table = result.stdout.split("\n\n", maxsplit=1)[0]
-    assert table in names["md"].read_text(encoding="utf-8")
+    page = names["md"].read_text(encoding="utf-8")
+    assert table in page
+    assert "with epsilon 2, delta 1e-06, runs 200, seconds 300, confidence 0.95." in page
     assert names["svg"].read_text(encoding="utf-8").count("<g ") == 2
-    safe, leaky = json.loads(names["json"].read_text(encoding="utf-8"))
-    assert (safe["broken"], leaky["broken"]) == (False, True)
+    found = json.loads(names["json"].read_text(encoding="utf-8"))
+    assert (found["cumae"], found["epsilon"], found["runs"]) == (metadata.version("cumae"), 2, 200)
+    safe, leaky = found["audits"]
+    assert (safe["verdict"], leaky["verdict"]) == ("holds", "BROKEN")
     assert safe["claimed"] == {"epsilon": 2.0, "delta": 1e-6, "rho": 0.3, "mu": None}
     assert safe["runs"] == leaky["runs"] == 100
     assert safe["epsilon"] == 0.0
@@ -132,7 +165,10 @@ def test_one_file_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["Nobody"], ExitCode.USAGE, "Safe, Leaky"),
+        (["Nobody"], ExitCode.USAGE, "Safe; Leaky"),
+        (["Leeky"], ExitCode.USAGE, "did you mean 'Leaky'?"),
+        (["Leaky, a raw"], ExitCode.USAGE, "did you mean 'Leaky, a row'?"),
+        (["Leaky", "--epsilon", "0.1"], ExitCode.REFUSED, "epsilon 0.1 and delta 1e-06: there are"),
         (["--runs", "3"], ExitCode.USAGE, "20"),
         (["--report", "no/such/folder/a.md"], ExitCode.USAGE, "no folder"),
         (["--confidence", "1"], ExitCode.REFUSED, "confidence=1.0"),

@@ -30,21 +30,13 @@ from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateLogisticRegression
 from cumae.predictors import everlasting, everlasting_plan
 from cumae.predictors.priors import LATER_TRUST, TRUSTS, combined, trust_in
+from tests.everlasting import ABOVE, N, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
-RNG = np.random.default_rng(0)
-N = 400
-X = RNG.random((N, 1))
-Y = (X[:, 0] > 0.4).astype(int)
-ABOVE = Thresholds("above")
+RNG = np.random.default_rng(1)
 TREE = DecisionTreeClassifier(max_depth=2)
 BOUNDS = [(0, 1)]
-
-
-def oracle(model: Any = ABOVE, **changes: Any) -> EverlastingPredictor:
-    given: dict[str, Any] = {"epsilon": 5.0, "shard_size": 10, "random_state": 3, **changes}
-    return EverlastingPredictor(model, **given)
 
 
 def heard(predictor: Any, *rows: Any) -> list[str]:

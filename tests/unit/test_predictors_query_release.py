@@ -1,43 +1,32 @@
-"""QueryRelease: answers to up to m queries."""
+"""QueryRelease: the majority, its guarantee, and the choice of mechanism and sizes."""
 
 from __future__ import annotations
 
 import math
-import os
-import threading
-import tracemalloc
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from cumae import Budget, BudgetExhausted, InvalidData, InvalidParameter, QueryRelease, TooFewRows
+from cumae import BudgetExhausted, InvalidData, InvalidParameter, QueryRelease, TooFewRows
 from cumae.checks import PREDICTOR_LAWS, Neighbours
-from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
-from cumae.errors import LiveState
+from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority, StabilityTest
 from cumae.predictors import query_release
 from cumae.predictors.answers import Demand, plan_answers, unstable_answers
 from cumae.predictors.paper_sizes import subsamp_sizes
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource
+from tests.query_release import QUERIES, X, Y
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
-RNG = np.random.default_rng(1)
-X = RNG.random((4000, 2))
-Y = (X[:, 0] > 0.4).astype(int)
-QUERIES = RNG.random((50, 2))
+RNG = np.random.default_rng(2)
 ONLINE = ["stability", "between", "gaussian", "laplace"]
 
 
@@ -165,132 +154,14 @@ def test_a_seed_voids_the_guarantee() -> None:
     assert release.guarantee_.void
 
 
-# Answers are counted
-
-
-def test_answers_are_counted_and_batches_refused_whole() -> None:
-    release = QueryRelease(Thresholds(), max_queries=60).fit(X[:, :1], Y)
-    assert len(release.predict(QUERIES[:, :1])) == 50
-    assert release.remaining_ == 10
-    with pytest.raises(BudgetExhausted, match="50 queries were asked, but 10 of 60"):
-        release.predict(QUERIES[:, :1])
-    assert release.remaining_ == 10
-    assert len(release.predict(QUERIES[:10, :1])) == 10
-    assert release.remaining_ == 0
-    with pytest.raises(BudgetExhausted, match="0 of 60"):
-        release.predict([[0.5]])
-    assert len(release.predict(np.zeros((0, 1)))) == 0
-
-
-@pytest.mark.parametrize("mechanism", ["stability", "between"])
-def test_when_the_unclear_answers_end_so_does_the_rest(mechanism: str) -> None:
-    # Labels are coins, so that hardly any majority is clear.
-    coins = np.random.default_rng(0).integers(0, 2, len(X))
-    release = QueryRelease(
-        Thresholds(),
-        mechanism=mechanism,
-        max_unstable=3,
-        max_queries=100,
-        n_shards=400,
-        abstain=True,
-    ).fit(X[:, :1], coins)
-    with pytest.warns(UserWarning, match="were not looked at"):
-        labels = release.predict(QUERIES[:, :1])
-    assert len(labels) == 50
-    assert np.count_nonzero(labels == -1) >= 3
-    assert release.remaining_ == 0
-    with pytest.raises(BudgetExhausted, match="0 of 100"):
-        release.predict([[0.5]])
-
-
-@pytest.mark.parametrize("mechanism", ["stability", "between"])
-def test_clear_answers_cost_nothing(mechanism: str) -> None:
-    release = QueryRelease(
-        Thresholds(), 2.0, mechanism=mechanism, max_unstable=1, max_queries=400, n_shards=400
-    ).fit(X[:, :1], Y)
-    clear = np.tile([[0.05], [0.9]], (100, 1))
-    assert release.predict(clear).tolist() == [0, 1] * 100
-    assert release.remaining_ == 200
-
-
-def test_unclear_queries_get_random_labels_or_none() -> None:
-    coins = np.random.default_rng(0).integers(0, 2, len(X))
-    options = {"mechanism": "stability", "max_unstable": 60, "max_queries": 60, "n_shards": 400}
-    random_labels = QueryRelease(Thresholds(), **options).fit(X[:, :1], coins)
-    assert set(random_labels.predict(QUERIES[:, :1]).tolist()) == {0, 1}
-    names = np.array(["no", "yes"])[coins]
-    none = QueryRelease(Thresholds(), abstain=True, classes=("no", "yes"), **options)
-    answers = none.fit(X[:, :1], names).predict(QUERIES[:, :1])
-    assert answers.dtype == object
-    assert set(answers.tolist()) <= {-1, "no", "yes"}
-    assert -1 in answers.tolist()
-
-
-def test_threads_get_as_many_answers_as_there_are() -> None:
-    release = QueryRelease(Thresholds(), max_queries=100).fit(X[:, :1], Y)
-    given: list[int] = []
-
-    def ask() -> None:
-        for _ in range(30):
-            try:
-                given.append(len(release.predict(QUERIES[:5, :1])))
-            except BudgetExhausted:
-                return
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(given) == 100
-    assert release.remaining_ == 0
-
-
-# All queries at once
-
-
 @pytest.mark.claim("QUERY")
-def test_offline_draws_one_hypothesis_over_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[Any] = []
-    choose = Intervals.choose
-
-    def spy(self: Any, points: Any, rows: Any, y: Any, epsilon: float, **others: Any) -> Any:
-        drawn.append((np.array(points), len(rows), epsilon))
-        return choose(self, points, rows, y, epsilon, **others)
-
-    monkeypatch.setattr(Intervals, "choose", spy)
-    release = QueryRelease(Intervals(), 1.0, 0.0, 50, mechanism="offline").fit(X[:, :1], Y)
-    assert release.remaining_ == 50
-    with pytest.raises(AttributeError, match="offline"):
-        _ = release.hypothesis_
-    with pytest.raises(BudgetExhausted, match="51 queries"):
-        release.predict(np.zeros((51, 1)))
-    labels = release.predict(QUERIES[:, :1])
-    assert np.mean(labels == (QUERIES[:, 0] > 0.4)) > 0.9
-    ((points, rows, epsilon),) = drawn
-    assert np.array_equal(points, QUERIES[:, :1])
-    assert (rows, epsilon) == (len(X), 1.0)
-    assert release.remaining_ == 0
-    assert release._offline_.rows is None
-    with pytest.raises(BudgetExhausted, match="hypothesis_"):
-        release.predict(QUERIES[:5, :1])
-    assert np.array_equal(release.hypothesis_.predict(QUERIES[:, :1]), labels)
-    assert (release.guarantee_.epsilon, release.guarantee_.delta) == (1.0, 0.0)
-
-
-@pytest.mark.claim("QUERY")
-def test_offline_is_silent_about_unusable_rows() -> None:
-    table, labels = X[:, :1].copy(), Y.copy()
-    table[3], table[4], labels[5] = np.nan, np.inf, 9
-    QueryRelease(Thresholds(), mechanism="offline").fit(table, labels).predict(QUERIES[:, :1])
-    mixed: Any = [[value] for value in X[:200, 0]]
-    mixed[7] = ["text"]
-    QueryRelease(Thresholds(), mechanism="offline").fit(mixed, Y[:200]).predict([[0.5]])
-
-
-def test_offline_takes_concept_classes_only() -> None:
-    with pytest.raises(InvalidParameter, match="takes a concept class"):
-        QueryRelease(LogisticRegression(), mechanism="offline").fit(X, Y)
+@pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("mechanism", ["stability", "gaussian"])
+def test_laws_of_predictors(law: Any, mechanism: str) -> None:
+    for row, label in (([np.nan, 0.0], 1), ([1e300, 0.5], 9)):
+        pair = Neighbours.replacing(X[:1500], Y[:1500], 7, row, label, queries=QUERIES[:20])
+        release = QueryRelease(epsilon=5.0, max_queries=30, mechanism=mechanism, max_unstable=3)
+        law(release, pair)
 
 
 # The choice is made from public numbers
@@ -371,161 +242,6 @@ def test_paper_constants_refuse_with_the_rows_they_need(monkeypatch: pytest.Monk
     ):
         with pytest.raises(InvalidParameter):
             clone(release).set_params(**changes).fit(X[:, :1], Y)
-
-
-# What is refused, clearly and for nothing
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "what"),
-    [
-        ({"n_shards": 2000}, InvalidParameter, "shards of 2 rows; 2 classes need 4 rows at least"),
-        ({"n_shards": 0}, InvalidParameter, "n_shards"),
-        ({"n_shards": "many"}, InvalidParameter, "n_shards"),
-        ({"max_queries": 0}, InvalidParameter, "max_queries"),
-        ({"epsilon": -1.0}, InvalidParameter, "epsilon"),
-        ({"delta": 2.0}, InvalidParameter, "delta"),
-        ({"delta": 0.0, "mechanism": "gaussian"}, InvalidParameter, "delta"),
-        ({"mechanism": "magic"}, InvalidParameter, "mechanism"),
-        ({"alpha": 0.0}, InvalidParameter, "alpha"),
-        ({"max_unstable": 0}, InvalidParameter, "max_unstable"),
-        ({"classes": (0,)}, InvalidParameter, "class"),
-        ({"concept_class": Thresholds()}, InvalidParameter, "both given"),
-        ({"estimator": Stumps(), "classes": (0, 1, 2)}, InvalidParameter, "two"),
-        ({"mechanism": "between", "classes": (0, 1, 2)}, InvalidParameter, "takes two"),
-        ({"columns": {"age": (0, 1)}}, InvalidParameter, "age"),
-    ],
-)
-def test_bad_parameters_cost_nothing(changes: dict[str, Any], error: Any, what: str) -> None:
-    budget = Budget(1.0, 1e-6)
-    release = QueryRelease(DecisionTreeClassifier(), budget=budget).set_params(**changes)
-    with pytest.raises(error, match=what):
-        release.fit(X, Y)
-    assert budget.remaining == (1.0, 1e-6)
-    with pytest.raises(NotFittedError):
-        release.predict(X)
-
-
-@pytest.mark.parametrize(
-    ("queries", "what"),
-    [
-        (np.zeros((3, 5)), "X has 5 features, but"),
-        (np.zeros(3), "1 features"),
-        ([[0.5, np.nan]], "missing value"),
-        ([[0.5, None]], "missing value|no number"),
-        ([[0.5, "a"]], "no number"),
-        ([[0.5, np.inf]], "infinite in row 0, column 1"),
-    ],
-)
-def test_bad_queries_cost_nothing(queries: Any, what: str) -> None:
-    release = QueryRelease(max_queries=10).fit(X, Y)
-    with pytest.raises(InvalidData, match=what):
-        release.predict(queries)
-    assert release.remaining_ == 10
-
-
-def test_a_budget_is_paid_once_and_before() -> None:
-    budget = Budget(1.5, 1e-5)
-    release = QueryRelease(epsilon=1.0, max_queries=10, budget=budget)
-    release.fit(X, Y).predict(QUERIES[:10])
-    assert budget.remaining[0] == pytest.approx(0.5, abs=1e-3)
-    with pytest.raises(BudgetExhausted):
-        release.fit(X, Y)
-    assert release.remaining_ == 0  # the earlier fit is still there, and still used up
-
-
-def test_a_broken_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    release = QueryRelease(max_queries=10).fit(X, Y)
-
-    def stop(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("cumae.predictors.base.train_shards", stop)
-    with pytest.raises(KeyboardInterrupt):
-        release.fit(X, Y)
-    with pytest.raises(NotFittedError):
-        release.predict(QUERIES)
-    assert not [name for name in vars(release) if name in ("_ensemble_", "_answers_", "guarantee_")]
-
-
-def test_a_forked_process_gets_no_answers() -> None:
-    release = QueryRelease(Thresholds(), max_queries=10).fit(X[:, :1], Y)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:  # pragma: no cover
-        try:
-            release.predict([[0.5]])
-            os.write(writing, b"answered")
-        except LiveState:
-            os.write(writing, b"refused")
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reading, 20) == b"refused"
-
-
-# Tables of all kinds
-
-
-def test_frames_reach_pipelines_as_frames() -> None:
-    frame = pd.DataFrame({"size": X[:, 0], "job": np.where(X[:, 1] > 0.5, "baker", "nurse")})
-    model = make_pipeline(
-        OneHotEncoder(handle_unknown="ignore"), DecisionTreeClassifier(max_depth=3)
-    )
-    labels = (X[:, 1] > 0.5).astype(int)
-    release = QueryRelease(model, epsilon=3.0, max_queries=100).fit(frame[["job"]], labels)
-    assert release.predict(pd.DataFrame({"job": ["baker", "nurse"]})).tolist() == [1, 0]
-    with pytest.raises(InvalidData, match="columns"):
-        release.predict([["baker"]])
-    with pytest.raises(InvalidData, match=r"missing value .* row 0, column job"):
-        release.predict(pd.DataFrame({"job": [None]}))
-    declared = QueryRelease(
-        epsilon=3.0, max_queries=100, columns={"size": (0, 1), "job": ["baker", "nurse"]}
-    ).fit(frame, labels)
-    assert declared.predict([[0.5, "baker"], [0.5, "nurse"]]).tolist() == [1, 0]
-    assert declared.feature_names_in_.tolist() == ["size", "job"]
-
-
-def test_concept_classes_take_frames_of_numbers() -> None:
-    frame = pd.DataFrame({"size": X[:, 0]})
-    for mechanism in ("auto", "offline"):
-        release = QueryRelease(Thresholds(), 3.0, max_queries=20, mechanism=mechanism)
-        asked = pd.DataFrame({"size": [0.05, 0.95]})
-        assert release.fit(frame, Y).predict(asked).tolist() == [0, 1]
-
-
-def test_a_row_of_text_in_a_list_is_not_seen() -> None:
-    mixed: Any = X.tolist()
-    mixed[5] = ["what", None]
-    release = QueryRelease(epsilon=3.0, max_queries=100).fit(mixed, Y.tolist())
-    assert release.predict([[0.05, 0.5], [0.95, 0.5]]).tolist() == [0, 1]
-
-
-def test_estimators_without_a_stacked_form() -> None:
-    model = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5)
-    release = QueryRelease(model, epsilon=5.0, max_queries=20, n_shards=40).fit(X, Y)
-    assert np.mean(release.predict([[0.05, 0.5], [0.95, 0.5]] * 5) == [0, 1] * 5) > 0.8
-
-
-@pytest.mark.claim("QUERY")
-@pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("mechanism", ["stability", "gaussian"])
-def test_laws_of_predictors(law: Any, mechanism: str) -> None:
-    for row, label in (([np.nan, 0.0], 1), ([1e300, 0.5], 9)):
-        pair = Neighbours.replacing(X[:1500], Y[:1500], 7, row, label, queries=QUERIES[:20])
-        release = QueryRelease(epsilon=5.0, max_queries=30, mechanism=mechanism, max_unstable=3)
-        law(release, pair)
-
-
-def test_a_million_queries_take_little_memory() -> None:
-    release = QueryRelease(Thresholds(), 9.0, max_queries=10**6).fit(X[:, :1], Y)
-    queries = np.random.default_rng(0).random((10**6, 1))
-    release.predict(queries[:1])
-    tracemalloc.start()
-    answers = release.predict(queries[1:])
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(answers) == 10**6 - 1
-    assert peak < 200 * 2**20
 
 
 def test_accuracy_with_signal() -> None:

@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.predictors.rows import ParquetRows, RowSource, bad_rows, label_codes, row_source
+from cumae.predictors import bad_rows
+from cumae.predictors.labels import label_codes
+from cumae.predictors.rows import ParquetRows, RowSource, row_source
 
 PLACES = np.array([17, 3, 3, 0, 29, 12, 8])
 

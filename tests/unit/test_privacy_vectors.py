@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cumae.errors import InvalidParameter
 from cumae.privacy import DiscreteGaussianVectors, Gaussian
-from cumae.privacy.vectors import FAR_OUT
+from cumae.privacy.discrete_gaussian import FAR_OUT
 
 Floats = NDArray[np.float64]
 

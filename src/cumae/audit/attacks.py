@@ -9,7 +9,7 @@ each of them, and counting them adds it up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from zlib import crc32
@@ -108,23 +108,30 @@ def _claimed(make: Callable[[], InProcess], rows: Rows, releases: int = 0) -> Cl
     return Claimed.by(one.estimator.guarantee_, gaussian_releases=releases)
 
 
+def _mark_a_row(
+    rows: Rows, asked: Table, value: float = MARKED, sign: int = 1
+) -> Callable[[Game], float]:
+    """Return the strategy that gives one training row another value, and counts answers."""
+
+    def play(game: Game) -> float:
+        game.train(rows, (replaced(rows[0], value), rows[1]))
+        return sign * ones(game.ask(asked))
+
+    return play
+
+
 def _everlasting(size: int, growth: float, given: dict[str, Any]) -> dict[str, Any]:
     return {"shard_size": size, "growth": growth, "prior": False, "delta": 1e-6, **given}
 
 
 def everlasting_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     """Attack a training row: mark it, and ask the same query for all of the first phase."""
-    rows, labels = alike(8 * FEW)
-    growth = 64
-    asked = alike(growth * len(rows))[0]
-
-    def play(game: Game) -> float:
-        game.train((rows, labels), (replaced(rows), labels))
-        return ones(game.ask(asked))
-
+    rows, growth = alike(8 * FEW), 64
+    asked = alike(growth * len(rows[0]))[0]
+    play = _mark_a_row(rows, asked)
     given = _everlasting(FEW, growth, options)
     name = "EverlastingPredictor, a training row"
-    return _attack(name, predictor, given, (rows, labels), play, releases=len(asked))
+    return _attack(name, predictor, given, rows, play, releases=len(asked))
 
 
 def everlasting_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -201,18 +208,13 @@ def everlasting_end(predictor: Any = EverlastingPredictor, **options: Any) -> At
 
 def everlasting_outlier(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     """Attack a training row that is far away from all others, where half of them are marked."""
-    rows, labels = alike(8 * SEVERAL)
-    rows[::2] = MARKED
-    growth = 16
-    asked = alike(growth * len(rows))[0]
-
-    def play(game: Game) -> float:
-        game.train((rows, labels), (replaced(rows, OUTLIER), labels))
-        return -ones(game.ask(asked))
-
+    rows, growth = alike(8 * SEVERAL), 16
+    rows[0][::2] = MARKED
+    asked = alike(growth * len(rows[0]))[0]
+    play = _mark_a_row(rows, asked, OUTLIER, sign=-1)
     given = _everlasting(SEVERAL, growth, options)
     name = "EverlastingPredictor, an outlier"
-    return _attack(name, predictor, given, (rows, labels), play, releases=len(asked))
+    return _attack(name, predictor, given, rows, play, releases=len(asked))
 
 
 def everlasting_words(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -248,20 +250,16 @@ def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
     shards = 8.0
     if issubclass(predictor, AgnosticQueryRelease):  # it draws some of the rows, by epsilon
         shards = 64 / min(1.0, options.get("epsilon", 1.0))
-    rows, labels = alike(int(shards) * SEVERAL)
+    rows = alike(int(shards) * SEVERAL)
     asked = alike(2_000)[0]
-
-    def play(game: Game) -> float:
-        game.train((rows, labels), (replaced(rows), labels))
-        return ones(game.ask(asked))
-
+    play = _mark_a_row(rows, asked)
     limit = "n_first" if issubclass(predictor, UniversalQueryRelease) else "max_queries"
     given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: len(asked)}
     name = f"{predictor.__name__}, a training row"
     # With other steps than Gaussian noise there is no mu to claim.
     plain = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
     releases = len(asked) if plain else 0
-    return _attack(name, predictor, given, (rows, labels), play, releases=releases)
+    return _attack(name, predictor, given, rows, play, releases=releases)
 
 
 def _bbl(epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows]:
@@ -307,17 +305,8 @@ def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> At
     return Attack("GenericBBL, when it halts", make, play, claimed)
 
 
-def all_attacks(epsilon: float, delta: float) -> list[Attack]:
-    """Return the attacks on predictors.
-
-    Examples
-    --------
-    >>> from cumae.audit.attacks import all_attacks
-    >>> len({attack.name for attack in all_attacks(1.0, 1e-6)}) >= 8
-    True
-    """
-    given = {"epsilon": epsilon, "delta": delta}
-    made = (
+ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
+    "EverlastingPredictor": (
         everlasting_row,
         everlasting_query,
         everlasting_repeated,
@@ -325,10 +314,9 @@ def all_attacks(epsilon: float, delta: float) -> list[Attack]:
         everlasting_end,
         everlasting_outlier,
         everlasting_words,
-        release_row,
-        partial(release_row, AgnosticQueryRelease),
-        partial(release_row, UniversalQueryRelease),
-    )
-    # With so few rows, GenericBBL has nothing to vote with below.
-    papers = (bbl_row, bbl_halt) if epsilon >= 1 else ()
-    return [make(**given) for make in (*made, *papers)]
+    ),
+    "QueryRelease": (release_row,),
+    "AgnosticQueryRelease": (partial(release_row, AgnosticQueryRelease),),
+    "UniversalQueryRelease": (partial(release_row, UniversalQueryRelease),),
+    "GenericBBL": (bbl_row, bbl_halt),
+}

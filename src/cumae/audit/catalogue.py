@@ -6,32 +6,35 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from cumae.audit import attacks, models, parts
+from cumae.audit import attacks, models, parts, tables
 from cumae.audit.runs import Attack, Audit, audit
-from cumae.errors import InvalidParameter
+from cumae.errors import CumaeError, InvalidParameter
 
-# Each returns its attacks at an epsilon and a delta. Pure mechanisms do not use the delta.
-SOURCES: list[Callable[[float, float], list[Attack]]] = [
-    attacks.all_attacks,
-    models.all_attacks,
-    parts.all_attacks,
-]
+SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
+    **attacks.ATTACKS,
+    **models.ATTACKS,
+    **tables.ATTACKS,
+    **parts.ATTACKS,
+}
 
 
-def everything(epsilon: float = 1.0, delta: float = 1e-6) -> dict[str, list[Attack]]:
-    """Return the attacks on each estimator or mechanism, by its name.
+def attacks_on(name: str, epsilon: float = 1.0, delta: float = 1e-6) -> list[Attack]:
+    """Return the attacks on an estimator or a mechanism; pure ones do not use the delta.
 
     Examples
     --------
-    >>> from cumae.audit.catalogue import everything
-    >>> "EverlastingPredictor" in everything()
+    >>> from cumae.audit.catalogue import SOURCES, attacks_on
+    >>> "EverlastingPredictor" in SOURCES
     True
+    >>> [attack.name for attack in attacks_on("QueryRelease")]
+    ['QueryRelease, a training row']
     """
-    found: dict[str, list[Attack]] = {}
-    for source in SOURCES:
-        for attack in source(epsilon, delta):
-            found.setdefault(audited(attack.name), []).append(attack)
-    return found
+    try:
+        return [build(epsilon=epsilon, delta=delta) for build in SOURCES[name]]
+    except CumaeError as error:
+        raise InvalidParameter(
+            f"{name} cannot be attacked at epsilon {epsilon:g} and delta {delta:g}: {error}"
+        ) from error
 
 
 def audited(name: str) -> str:

@@ -9,7 +9,7 @@ their odds as far as it may.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -280,35 +280,22 @@ def boosted_point(
     return attack_on(f"{learner.__name__}, an unlabelled row", make, (zero, y), (one, y))
 
 
-def all_attacks(epsilon: float, delta: float) -> list[Attack]:
-    """Return attacks on all learners.
+def accuracy_boost(epsilon: float) -> Attack:
+    """Return the attack on a label of AccuracyBoost, with one block."""
+    return a_label("AccuracyBoost", partial(AccuracyBoost, chooser(epsilon), blocks=1), epsilon)
 
-    Examples
-    --------
-    >>> from cumae.audit.models import all_attacks
-    >>> [attack.name for attack in all_attacks(1.0, 1e-6)][:2]
-    ['PrivateLearner, a label', 'SemiPrivateLearner, a label']
-    """
-    inner = chooser(epsilon)
-    public = SemiPrivateLearner(Thresholds(), epsilon)
-    reduced = partial(PublicDataReduction, public, [[HERE]], n_public=1, n_private=9, one_in=1)
-    return [
-        private_learner(epsilon),
-        semi_private_learner(epsilon),
-        generic_label(epsilon),
-        generic_unlabelled(epsilon),
-        private_booster(epsilon),
-        logistic_regression(epsilon, delta),
-        one_vs_rest(epsilon),
-        active_learner(epsilon),
-        boosted_label(epsilon),
-        boosted_point(epsilon),
-        boosted_label(epsilon, IterLabelBoost, n_labelled=2_000),
-        boosted_point(epsilon, IterLabelBoost, n_labelled=2_000),
-        a_label("AccuracyBoost", partial(AccuracyBoost, inner, blocks=1), epsilon),
-        a_label("HypothesisLearner", partial(HypothesisLearner, inner, [[HERE]]), epsilon),
-        a_label("PublicDataReduction", reduced, epsilon),
-    ]
+
+def hypothesis_learner(epsilon: float) -> Attack:
+    """Return the attack on a label of HypothesisLearner, with one public row."""
+    make = partial(HypothesisLearner, chooser(epsilon), [[HERE]])
+    return a_label("HypothesisLearner", make, epsilon)
+
+
+def public_data_reduction(epsilon: float) -> Attack:
+    """Return the attack on a label of PublicDataReduction, with one public row."""
+    inner = SemiPrivateLearner(Thresholds(), epsilon)
+    make = partial(PublicDataReduction, inner, [[HERE]], n_public=1, n_private=9, one_in=1)
+    return a_label("PublicDataReduction", make, epsilon)
 
 
 def _alike(labels: ArrayLike, unlabelled: int = 0) -> Rows:
@@ -332,3 +319,28 @@ def _weights(model: Any) -> Any:
 
 def _members(model: Any) -> Any:
     return [int(member.predict([[HERE]])[0]) for member in model.members_]
+
+
+def _pure(attack: Callable[[float], Attack]) -> Callable[..., Attack]:
+    """Return an attack on something whose guarantee has no delta."""
+    return lambda epsilon, delta: attack(epsilon)  # noqa: ARG005 (by name)
+
+
+SEVERAL_ROUNDS: dict[str, Any] = {"learner": IterLabelBoost, "n_labelled": 2_000}
+ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
+    "PrivateLearner": (_pure(private_learner),),
+    "SemiPrivateLearner": (_pure(semi_private_learner),),
+    "GenericLearner": (_pure(generic_label), _pure(generic_unlabelled)),
+    "PrivateBooster": (_pure(private_booster),),
+    "PrivateLogisticRegression": (logistic_regression,),
+    "OneVsRest": (_pure(one_vs_rest),),
+    "ActiveLearner": (_pure(active_learner),),
+    "LabelBoost": (_pure(boosted_label), _pure(boosted_point)),
+    "IterLabelBoost": (
+        _pure(partial(boosted_label, **SEVERAL_ROUNDS)),
+        _pure(partial(boosted_point, **SEVERAL_ROUNDS)),
+    ),
+    "AccuracyBoost": (_pure(accuracy_boost),),
+    "HypothesisLearner": (_pure(hypothesis_learner),),
+    "PublicDataReduction": (_pure(public_data_reduction),),
+}

@@ -237,26 +237,6 @@ def exponential(
     )
 
 
-def all_attacks(epsilon: float, delta: float) -> list[Attack]:
-    """Return one attack for each mechanism and kind of noise.
-
-    Examples
-    --------
-    >>> from cumae.audit.parts import all_attacks
-    >>> len(all_attacks(1.0, 1e-6))
-    7
-    """
-    return [
-        noisy_majority(epsilon, delta),
-        noisy_majority(epsilon, delta, n_classes=3),
-        noisy_majority(epsilon, delta, kind="laplace"),
-        noisy_majority(epsilon, delta, kind="laplace", max_queries=1),
-        between_thresholds(epsilon, delta),
-        stability_test(epsilon, delta),
-        exponential(epsilon, delta),
-    ]
-
-
 def _play_sparse(table: Integers, charged: int, asked: Sequence[int], game: Game) -> float:
     """Count charged answers to question 0, less those to question 1."""
     other = table.copy()
@@ -320,3 +300,16 @@ def _ask_between(mechanism: BetweenThresholds, counts: Integers) -> Integers:
 
 def _choose(mechanism: ExponentialMechanism, counts: Integers) -> list[int]:
     return [mechanism.choose(scores) for scores in counts]
+
+
+ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
+    "NoisyMajority": (
+        noisy_majority,
+        partial(noisy_majority, n_classes=3),
+        partial(noisy_majority, kind="laplace"),
+        partial(noisy_majority, kind="laplace", max_queries=1),
+    ),
+    "BetweenThresholds": (between_thresholds,),
+    "StabilityTest": (stability_test,),
+    "ExponentialMechanism": (exponential,),
+}

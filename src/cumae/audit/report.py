@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from cumae.audit.runs import MEASURES, Audit, Claimed
+from cumae.audit.runs import BROKEN, Audit, Claimed
 
 Floats = NDArray[np.float64]
 HEADER = ("attack", "measure", "claimed", "at least", "share", "runs", "confidence", "verdict")
@@ -21,7 +21,8 @@ MEANING = """\
 Each line is a pair of worlds that differ in one row or one query, and an attacker who tries to
 tell them apart. "claimed" is what the guarantee promises at most, and "at least" is what this
 attacker has shown, whatever else there is. A bound above its claim is BROKEN: the guarantee is
-false. A bound far below its claim does not mean that the claim is loose: another attacker may do
+false. "cannot tell" means that not even a perfect attacker would get above the claim with so few
+runs. A bound far below its claim does not mean that the claim is loose: another attacker may do
 better, and few runs prove little. "share" is measured / claimed; what is missing to 100% is the
 gap between the two."""
 
@@ -36,9 +37,14 @@ class Line:
     found: float
 
     @property
+    def verdict(self) -> str:
+        """As :meth:`~cumae.audit.Audit.verdict_on` has it."""
+        return self.audit.verdict_on(self.measure)
+
+    @property
     def broken(self) -> bool:
         """Whether the bound is above its claim."""
-        return self.found > self.claimed
+        return self.verdict == BROKEN
 
     @property
     def share(self) -> float:
@@ -59,7 +65,7 @@ class Line:
             f"{self.share:.0%}",
             f"{self.audit.runs:,}",
             f"{self.audit.confidence:.7g}",
-            "BROKEN" if self.broken else "holds",
+            self.verdict,
         )
 
 
@@ -74,11 +80,10 @@ def lines(audits: Sequence[Audit]) -> list[Line]:
     >>> [(line.measure, line.share, line.broken) for line in lines([found])]
     [('epsilon', 0.7, False), ('mu', 1.2, True)]
     """
-    pairs = [(audit, name, getattr(audit.claimed, name)) for audit in audits for name in MEASURES]
     return [
-        Line(audit, name, claimed, getattr(audit, name))
-        for audit, name, claimed in pairs
-        if claimed is not None
+        Line(audit, name, getattr(audit.claimed, name), getattr(audit, name))
+        for audit in audits
+        for name in audit.measures
     ]
 
 
@@ -210,8 +215,16 @@ def svg(audits: Sequence[Audit], columns: int = 3, side: int = 240) -> str:
     )
 
 
-def markdown(audits: Sequence[Audit]) -> str:
-    """Return a page with the table, what it means, and the curve of the strongest attack."""
+def markdown(audits: Sequence[Audit], settings: str = "") -> str:
+    """Return a page with the table, what it means, and the curve of the strongest attack.
+
+    Parameters
+    ----------
+    audits
+        What was found.
+    settings
+        A sentence on how it was found.
+    """
     broken = sum(line.broken for line in lines(audits))
     verdict = (
         f"**Bounds above their claims: {broken}.** The guarantees of these lines do not hold; "
@@ -220,7 +233,9 @@ def markdown(audits: Sequence[Audit]) -> str:
         else "No bound is above its claim."
     )
     return (
-        f"# Audit\n\n{verdict}\n\n{table(audits)}\n\n{MEANING}\n\n{certainty(audits)}\n\n"
+        f"# Audit\n\n{verdict}\n\n{table(audits)}\n\n{MEANING}\n\n"
+        f"{certainty(audits)} {settings}".rstrip()
+        + "\n\n"
         f"The attack that reached the largest share of a claim:\n\n"
         f"```text\n{plot(strongest(audits))}\n```\n"
     )
@@ -247,11 +262,10 @@ def _panel(audit: Audit, side: int) -> str:
     path = " ".join(
         f"{alarm * side:.1f},{(1 - miss) * side:.1f}" for alarm, miss in zip(*bound, strict=True)
     )
-    verdict = "BROKEN" if audit.broken else "holds"
     promise = f"epsilon {audit.claimed.epsilon:.4g} at delta {audit.claimed.delta:g}"
     return (
         f'<text x="-30" y="-20" fill="{colour}">{escape(audit.name)}</text>'
-        f'<text x="-30" y="-7" fill="{colour}">{promise}: {verdict}</text>'
+        f'<text x="-30" y="-7" fill="{colour}">{promise}: {audit.verdict}</text>'
         f'<rect width="{side}" height="{side}" fill="none" stroke="#999"/>'
         f'<line x1="0" y1="0" x2="{side}" y2="{side}" stroke="#ccc" stroke-dasharray="3"/>'
         f'<polyline points="{path}" fill="none" stroke="{colour}"/>{dots}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,13 @@ from cumae.audit.bounds import Chances, at_least, at_most
 from cumae.audit.distinguishers import Distinguisher, Floats, by_value
 from cumae.audit.game import Driver, Game
 from cumae.claims import claim
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidParameter, shown
 from cumae.predictors.progress import Progress
 from cumae.privacy.validation import check_count
 from cumae.randomness import SYSTEM, integers
 
 MEASURES = ("epsilon", "rho", "mu")
+BROKEN, HOLDS, CANNOT_TELL = "BROKEN", "holds", "cannot tell"
 WARM_UP, PILOT = 2, 4  # runs of each world that tell how long one takes, and are thrown away
 BATCH = 64  # runs of each world between two steps of the progress bar
 LEAST_RUNS = 20
@@ -121,21 +122,72 @@ class Audit:
     curve: tuple[tuple[float, float], ...] = ()
 
     @property
+    def measures(self) -> list[str]:
+        """Those of epsilon, rho and mu that are claimed."""
+        return [name for name in MEASURES if getattr(self.claimed, name) is not None]
+
+    @property
     def broken(self) -> bool:
         """Whether a bound is above its claim."""
-        pairs = [(getattr(self, name), getattr(self.claimed, name)) for name in MEASURES]
-        return any(claim is not None and found > claim for found, claim in pairs)
+        return BROKEN in map(self.verdict_on, self.measures)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict on a measure; one that can tell is better than one that cannot."""
+        found = set(map(self.verdict_on, self.measures))
+        return next(verdict for verdict in (BROKEN, HOLDS, CANNOT_TELL) if verdict in found)
+
+    def verdict_on(self, measure: str) -> str:
+        """Return "BROKEN" if a bound is above its claim, and "holds" otherwise.
+
+        It is "cannot tell" if not even an attacker who is right in each of the runs would get a
+        bound above the claim.
+        """
+        claimed = getattr(self.claimed, measure)
+        if getattr(self, measure) > claimed:
+            return BROKEN
+        best = best_bound(measure, self.claimed.delta, self.runs, self.confidence)
+        return HOLDS if best > claimed else CANNOT_TELL
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers for JSON."""
-        return {**asdict(self), "broken": self.broken}
+        """Return plain numbers for JSON, and the verdict. All bounds are there, claimed or not."""
+        return {**asdict(self), "verdict": self.verdict}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Audit:
+        """Return what :meth:`to_dict` made plain.
+
+        Examples
+        --------
+        >>> from cumae.audit import Audit, Claimed
+        >>> found = Audit("a row", Claimed(1.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6)
+        >>> Audit.from_dict(found.to_dict()) == found
+        True
+        """
+        given = {field.name: plain[field.name] for field in fields(cls)}
+        given["claimed"] = Claimed(**plain["claimed"])
+        given["curve"] = tuple(map(tuple, plain["curve"]))
+        return cls(**given)
 
     def __str__(self) -> str:
-        verdict = "BROKEN" if self.broken else "holds"
         return (
             f"{self.name}: claimed epsilon {self.claimed.epsilon:g} at delta "
-            f"{self.claimed.delta:g}, measured at least {self.epsilon:.3f} ({verdict})"
+            f"{self.claimed.delta:g}, measured at least {self.epsilon:.3f} ({self.verdict})"
         )
+
+
+def best_bound(measure: str, delta: float, runs: int, confidence: float) -> float:
+    """Return the bound that an attacker gets who is right in each of so many runs.
+
+    Examples
+    --------
+    >>> from cumae.audit.runs import best_bound
+    >>> round(best_bound("epsilon", 0.0, runs=100, confidence=0.95), 2)
+    3.02
+    """
+    error = _error(confidence)
+    chances = Chances(float(at_least(runs, runs, error)), float(at_most(0, runs, error)))
+    return _measure(measure, delta, chances)
 
 
 @claim("AUDIT")
@@ -158,10 +210,11 @@ def audit(
     attack
         What to play.
     runs
-        Runs in each world, at most; even, and at least 20.
+        Runs in each world, at most: half of them choose events and half are counted, so that one is
+        left out of an odd number. At least 20.
     seconds
-        About how long it may take. A few runs that do not count tell how many fit in; at least 20
-        are played.
+        About how long it may take, apart from starting processes. A few runs that do not count
+        tell how many fit in; at least 20 are played.
     confidence
         Of all bounds together.
     n_jobs
@@ -187,12 +240,17 @@ def audit(
     score = attack.distinguish(np.concatenate(seen[:, :half]), worlds)
     first = np.array([score(world) for world in seen[:, :half]])
     second = np.array([score(world) for world in seen[:, half:]])
-    error = (1 - confidence) / (2 * len(MEASURES))  # two chances for each measure
+    error = _error(confidence)
     found = {}
     for name in MEASURES:
         measure = partial(_measure, name, attack.claimed.delta)
         found[name] = measure(_best_event(first, measure, error).chances(second, error))
     return Audit(attack.name, attack.claimed, confidence, half, **found, curve=_curve(second))
+
+
+def _error(confidence: float) -> float:
+    """Return the chance of error of one bound: there are two for each measure."""
+    return (1 - confidence) / (2 * len(MEASURES))
 
 
 def _measure(name: str, delta: float, chances: Chances) -> float:
@@ -255,20 +313,23 @@ def _play_all(
                 count = min(BATCH, runs - len(found))
                 found += pool(delayed(_pair)(attack) for _ in range(count))
                 bar.advance(count)
+    lengths = sorted({len(numbers) for pair in found for numbers in pair})
+    if len(lengths) > 1:
+        raise InvalidParameter(
+            f"the strategy of {attack.name!r} returned from {lengths[0]} to {lengths[-1]} numbers; "
+            "give the same number of them in each run."
+        )
     played = np.array(found, dtype=np.float64)  # run, world, numbers
-    if np.isnan(played).any():
-        raise InvalidParameter(f"the attack {attack.name!r} returned NaN; give numbers.")
     return np.asarray(played.transpose(1, 0, 2))
 
 
 def _affordable(attack: Attack, pool: Any, runs: int, seconds: float) -> int:
     """Return how many runs fit into the time, an even number, by a pilot that does not count."""
+    pool(delayed(_pair)(attack) for _ in range(WARM_UP))  # processes start, code is compiled
     start = time.monotonic()
-    pool(delayed(_pair)(attack) for _ in range(WARM_UP))
-    warm = time.monotonic()
     pool(delayed(_pair)(attack) for _ in range(PILOT))
-    end = time.monotonic()
-    fitting = PILOT * (seconds - (end - start)) / max(end - warm, 1e-9)
+    taken = max(time.monotonic() - start, 1e-9)
+    fitting = PILOT * (seconds - taken) / taken
     return int(min(runs, max(LEAST_RUNS, fitting))) // 2 * 2
 
 
@@ -276,7 +337,20 @@ def _pair(attack: Attack) -> list[Floats]:
     """Play one run in each world, in random order."""
     first = int(integers(2, 1, SYSTEM)[0])
     played = {
-        world: np.atleast_1d(np.asarray(attack.play(Game(attack.make(), world)), dtype=np.float64))
+        world: _numbers(attack.name, attack.play(Game(attack.make(), world)))
         for world in (first, 1 - first)
     }
     return [played[0], played[1]]
+
+
+def _numbers(name: str, given: ArrayLike) -> Floats:
+    """Return what a strategy returned as a list of numbers."""
+    try:
+        found = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    except (TypeError, ValueError):
+        found = np.array([np.nan])
+    if found.ndim > 1 or np.isnan(found).any():
+        raise InvalidParameter(
+            f"the strategy of {name!r} returned {shown(given)}; return a number, or a list of them."
+        )
+    return found

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.learners.columns import Columns, Declared
-from cumae.predictors.rows import label_codes, row_source
+from cumae.predictors.labels import label_codes
+from cumae.predictors.rows import row_source
 from cumae.predictors.shards import (
     Ensemble,
     Split,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cumae.audit import catalogue, report
-from cumae.audit.runs import Attack, Audit
+from cumae.audit.runs import Attack
 from cumae.cli.app import ExitCode
+from cumae.errors import InvalidParameter
 
 
 def _in_a_folder(path: Path | None) -> Path | None:
@@ -28,7 +30,9 @@ def _file(name: str, text: str) -> Any:
 def audit(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="What to attack; everything if not given."),
+        typer.Argument(
+            metavar="NAME", help="What to attack, as --list has it; everything if not given."
+        ),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The epsilon that is claimed.")] = 1.0,
     delta: Annotated[
@@ -67,26 +71,41 @@ def audit(
     true epsilon is at least as large as measured. It is held against the claimed epsilon, which is
     proven to be at least as large as the true one.
 
-    A measured value above the claim shows that the guarantee is false, and the exit code is 1. A
+    A measured value above the claim shows that the guarantee is false, and the exit code is 1 (2
+    and 3 mean, as for all commands, that an option is wrong or that nothing could be played). A
     value far below the claim is no sign that the claim is loose: a better attacker, or more runs,
     may show more. No audit proves privacy; the proofs do.
     """
-    found = catalogue.everything(epsilon, delta)
-    chosen = _chosen(names or list(found), found)
+    chosen, left_out = _chosen(names or list(catalogue.SOURCES), epsilon, delta)
+    if left_out and names:  # what was asked for by name is not left out
+        raise InvalidParameter(left_out[0])
+    for reason in left_out:
+        typer.echo(f"Left out: {reason}", err=True)
     if list_only:
         for attack in chosen:
             typer.echo(attack.name)
         return
+    settings = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "runs": runs,
+        "seconds": seconds,
+        "confidence": confidence,
+    }
     audits = catalogue.audit_all(
         chosen, runs=runs, seconds=seconds, confidence=confidence, n_jobs=jobs
     )
     typer.echo(report.table(audits))
     typer.echo(f"\n{report.plot(report.strongest(audits))}\n")
     typer.echo(report.certainty(audits))
-    files = [(report_file, report.markdown), (plot_file, report.svg), (json_file, _json)]
-    for path, write in files:
-        if path is not None:
-            path.write_text(write(audits), encoding="utf-8")
+    if report_file is not None:
+        _write(report_file, report.markdown(audits, _sentence(settings)))
+    if plot_file is not None:
+        _write(plot_file, report.svg(audits))
+    if json_file is not None:
+        plain = [one.to_dict() for one in audits]
+        found = {"cumae": metadata.version("cumae"), **settings, "audits": plain}
+        _write(json_file, json.dumps(found, indent=1) + "\n")
     if any(one.broken for one in audits):
         typer.secho(
             "BROKEN: a measured bound is above its claim, so that a guarantee does not hold. Play "
@@ -98,16 +117,40 @@ def audit(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _chosen(names: list[str], found: dict[str, list[Attack]]) -> list[Attack]:
-    known = {name.lower(): attacks for name, attacks in found.items()}
+def _chosen(names: list[str], epsilon: float, delta: float) -> tuple[list[Attack], list[str]]:
+    """Return the attacks of these names, each once, and why others cannot be made.
+
+    A name is that of something to attack, or of one of the attacks on it.
+    """
+    known = {name.lower(): name for name in catalogue.SOURCES}
+    chosen: dict[str, Attack] = {}
+    left_out = []
     for name in names:
-        if name.lower() not in known:
-            raise typer.BadParameter(
-                f"{name!r} is nothing that can be audited; there are: {', '.join(found)}."
-            )
-    # Whoever names something twice wants it once.
-    return [attack for name in dict.fromkeys(map(str.lower, names)) for attack in known[name]]
+        target = known.get(catalogue.audited(name).lower())
+        if target is None:
+            raise typer.BadParameter(_unknown(name, list(known.values())))
+        try:
+            found = catalogue.attacks_on(target, epsilon, delta)
+        except InvalidParameter as error:
+            left_out.append(str(error))
+            continue
+        meant = [one for one in found if name.lower() in (target.lower(), one.name.lower())]
+        if not meant:
+            raise typer.BadParameter(_unknown(name, [one.name for one in found]))
+        chosen |= {one.name: one for one in meant}
+    return list(chosen.values()), left_out
 
 
-def _json(audits: Sequence[Audit]) -> str:
-    return json.dumps([one.to_dict() for one in audits], indent=1) + "\n"
+def _unknown(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known)
+    listed = f"did you mean {close[0]!r}?" if close else f"there are: {'; '.join(known)}."
+    return f"{name!r} is nothing that can be audited; {listed}"
+
+
+def _sentence(settings: dict[str, Any]) -> str:
+    given = ", ".join(f"{name} {value:g}" for name, value in settings.items())
+    return f"Found by `cumae audit` of version {metadata.version('cumae')} with {given}."
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

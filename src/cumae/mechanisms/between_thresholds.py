@@ -14,7 +14,7 @@ from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms.base import check_integers
 from cumae.mechanisms.sparse import Integers, SparseVector, upper_tail
 from cumae.privacy import Approximate, Cost, calibrate
-from cumae.privacy.cost import LEAST
+from cumae.privacy.formulas import LEAST
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 from cumae.randomness import Source
 

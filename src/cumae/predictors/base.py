@@ -22,7 +22,8 @@ from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.learners.base import Plan, forget, promise
 from cumae.learners.columns import FLAT, Columns, Declared, length_of, names_of, width_of
-from cumae.predictors.rows import RowSource, label_codes, row_source
+from cumae.predictors.labels import label_codes
+from cumae.predictors.rows import RowSource, row_source
 from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
 from cumae.predictors.tables import (
     as_numbers,

@@ -13,7 +13,7 @@ from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
 from cumae.learners.label_schedules import relabelled
 from cumae.privacy import ZCDP, Approximate, Cost, Pure, calibrate, subsample
-from cumae.privacy.cost import FAR, UP
+from cumae.privacy.formulas import FAR, UP
 from cumae.privacy.loss import Floats
 
 CELLS = 256  # of the range of a draw's loss, in the final reading

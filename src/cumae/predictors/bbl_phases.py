@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
@@ -177,26 +176,6 @@ def boost_labels(
         np.concatenate([points, rows]), points, labels, epsilon, random_state=source
     )
     return np.asarray(drawn.predict(rows), dtype=np.int64)
-
-
-@dataclass
-class FreshRows:
-    """Unlabelled rows that wait, in the order in which they came."""
-
-    parts: list[NDArray[Any]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
-
-    def add(self, table: Table) -> None:
-        """Add rows at the end."""
-        self.parts.append(table.copy())
-
-    def take(self, count: int) -> Table:
-        """Take the rows that came first."""
-        rows = np.concatenate(self.parts)
-        self.parts = [rows[count:].copy()]
-        return rows[:count]
 
 
 def check_phases(rules: Rules, source: Source) -> tuple[float, Sizes]:

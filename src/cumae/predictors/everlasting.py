@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +23,14 @@ from cumae.predictors.priors import (
     find_prior,
     trust_in,
 )
-from cumae.predictors.retained import Admission, MemoryRows, RowKeeper, SomeRows, check_ids
+from cumae.predictors.retained import (
+    Admission,
+    FreshRows,
+    MemoryRows,
+    RowKeeper,
+    SomeRows,
+    check_ids,
+)
 from cumae.predictors.rows import Integers
 from cumae.randomness import permutation, source_for
 
@@ -183,7 +188,7 @@ class EverlastingPredictor(EverlastingPlan):
         # A phase with less than half of the first one's rows would drown in noise.
         self._least_ = max(LEAST_ROWS_PER_CLASS * training.n_classes, n_rows // 2)
         self._keeper_ = self._new_keeper()
-        self._fresh_: deque[Any] = deque()
+        self._fresh_ = FreshRows()
         self.answered_ = 0
         # Later phases may be of other sizes; each is within what was asked for.
         self.guarantee_ = replace(guarantee, epsilon=float(self.epsilon))
@@ -233,7 +238,7 @@ class EverlastingPredictor(EverlastingPlan):
         phase = self._phase_
         if self._options_.fresh:
             # Of each phase as many releases as it has rows are for the rows of the next one.
-            later = self._fresh_rows() // phase.n_rows + (self._next_ is not None)
+            later = len(self._fresh_) // phase.n_rows + (self._next_ is not None)
             each = self._settings_.releases(phase.n_rows) - phase.n_rows
             return max(0, phase.left - phase.n_rows) + later * each
         kept = len(self._keeper_) + phase.left
@@ -358,9 +363,9 @@ class EverlastingPredictor(EverlastingPlan):
         if self._next_ is not None:
             return
         if self._options_.fresh:
-            if phase.left > phase.n_rows or self._fresh_rows() < phase.n_rows:
+            if phase.left > phase.n_rows or len(self._fresh_) < phase.n_rows:
                 return
-            rows = self._take_fresh(phase.n_rows)
+            rows = self._fresh_.take(phase.n_rows)
             _, weights = self._release(rows)
             keeper = self._new_keeper()
             keeper.append(rows, weights)
@@ -414,22 +419,6 @@ class EverlastingPredictor(EverlastingPlan):
         self._fresh_.append(table)
         self._prepare()
         return self
-
-    def _fresh_rows(self) -> int:
-        return sum(map(len, self._fresh_))
-
-    def _take_fresh(self, count: int) -> Any:
-        """Take the rows that came first."""
-        parts = []
-        while count:
-            part = self._fresh_.popleft()
-            parts.append(part[:count])
-            if len(part) > count:
-                self._fresh_.appendleft(part[count:])
-            count -= len(parts[-1])
-        if self._frames_:
-            return pd.concat(parts, ignore_index=True)
-        return np.concatenate(parts)
 
 
 def _remembered(memo: dict[Any, Integers], table: Any, noisy: Integers) -> Integers:

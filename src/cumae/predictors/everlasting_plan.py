@@ -16,7 +16,7 @@ from cumae.predictors.margins import MarginTrainer
 from cumae.predictors.phases import Settings
 from cumae.predictors.priors import TRIAL_MOST, TRIAL_SHARE, Prior
 from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, parallel
-from cumae.privacy.validation import check_count, check_epsilon, check_flag
+from cumae.privacy.validation import check_count, check_epsilon, check_flag, check_share
 from cumae.randomness import Source
 
 GAME: tuple[str, ...] = (
@@ -120,11 +120,11 @@ class EverlastingPlan(Predictor):
                 "training all the same; give late=0.1, say, or background=False."
             )
         if self.client_cap is not None:
-            _share(self.client_cap, "client_cap")
+            check_share(self.client_cap, "client_cap")
 
     def _blocks(self, count: int, n_classes: int) -> tuple[int, int]:
         """Return how many rows the prior gets, and how many choose the trust; counts alone."""
-        block = int(_share(self.prior_share, "prior_share") * count)
+        block = int(check_share(self.prior_share, "prior_share") * count)
         tried = min(TRIAL_MOST, int(TRIAL_SHARE * count))
         least = LEAST_ROWS_PER_CLASS * n_classes
         if block < 1 or count - block - tried < least:
@@ -225,10 +225,3 @@ class EverlastingPlan(Predictor):
         rest = 1 - self.prior_share
         many = (voting + TRIAL_MOST) / rest
         return many if TRIAL_SHARE * many >= TRIAL_MOST else voting / (rest - TRIAL_SHARE)
-
-
-def _share(value: object, name: str) -> float:
-    number = check_epsilon(value, name)
-    if not 0 < number < 1:
-        raise InvalidParameter(f"{name}={value!r} is not between 0 and 1.")
-    return number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import InvalidData
-from cumae.predictors.rows import ArrayRows, FrameRows, Integers, RowSource
+from cumae.predictors.rows import Integers, RowSource, row_source
 
 # What turns ids of a kind on: how it stands without, and how to ask for it.
 SWITCHES = {
@@ -64,13 +64,50 @@ class MemoryRows:
     def take(self) -> tuple[RowSource, Integers]:
         parts, self._parts = self._parts, []
         rows, weights = zip(*parts, strict=True)
-        return _joined(list(rows)), np.concatenate(weights)
+        return row_source(_joined(rows)), np.concatenate(weights)
 
 
-def _joined(parts: list[Any]) -> RowSource:
+@claim("FRESH", "BBL")
+class FreshRows:
+    """Unlabelled rows that were supplied to take the place of queries, in the order they came.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.predictors.retained import FreshRows
+    >>> waiting = FreshRows()
+    >>> waiting.append(np.array([[1.0], [2.0]]))
+    >>> waiting.append(np.array([[3.0], [4.0]]))
+    >>> waiting.take(3).tolist(), len(waiting)
+    ([[1.0], [2.0], [3.0]], 1)
+    """
+
+    def __init__(self) -> None:
+        self._parts: deque[Any] = deque()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def append(self, rows: Any) -> None:
+        """Add rows at the end."""
+        self._parts.append(rows)
+
+    def take(self, count: int) -> Any:
+        """Return the rows that came first, and keep none of them; so many must be there."""
+        parts = []
+        while count:
+            part = self._parts.popleft()
+            parts.append(part[:count])
+            if len(part) > count:
+                self._parts.appendleft(part[count:].copy())  # a view would keep what was taken
+            count -= len(parts[-1])
+        return _joined(parts)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], pd.DataFrame):
-        return FrameRows(pd.concat(parts, ignore_index=True))
-    return ArrayRows(np.concatenate(parts))
+        return pd.concat(parts, ignore_index=True)
+    return np.concatenate(parts)
 
 
 class SomeRows(RowSource):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,18 +18,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
 
 from cumae.errors import InvalidData, InvalidParameter, shown
-from cumae.learners.columns import Columns, Declared
 from cumae.predictors.cells import (
     arrow_kind,
     bare,
     cells_at,
-    codes_of,
-    faults,
     kind_of,
-    places_of,
     plain,
     plain_cells,
     plain_type,
@@ -39,9 +33,6 @@ from cumae.predictors.cells import (
 
 Integers: TypeAlias = NDArray[np.int64]
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-MOST_LINES = 20  # of bad_rows
-BLOCK_ROWS = 65_536  # that bad_rows looks at together
 
 
 class RowSource(ABC):
@@ -281,87 +272,6 @@ def row_source(X: Any) -> RowSource:
     )
 
 
-def label_codes(rows: RowSource, y: Any, classes: Sequence[Any]) -> Integers:
-    """Return for each row the place of its label in ``classes``; -1 if it is none of them.
-
-    A missing or an undeclared label is -1 as well: no single label raises.
-
-    Parameters
-    ----------
-    rows
-        The rows that the labels belong to.
-    y
-        One label for each row; for ParquetRows, the name of a column will do.
-    classes
-        The labels that can occur, declared without looking at ``y``.
-
-    Examples
-    --------
-    >>> from cumae.predictors.rows import label_codes, row_source
-    >>> label_codes(row_source([[1], [2], [3]]), [0, True, "a"], classes=(0, 1)).tolist()
-    [0, 1, -1]
-    """
-    known = places_of(classes)
-    if isinstance(y, str):
-        if not isinstance(rows, ParquetRows):
-            raise InvalidData("y is the name of a column, which needs ParquetRows; give labels.")
-        _need_fitting(rows.kind_of(y), known)
-        return np.concatenate([codes_of(part, known) for part in rows.parts(y)])
-    cells, kind = _labels(y)
-    if len(cells) != rows.n_rows:
-        raise InvalidData(
-            f"y has {len(cells)} labels for {rows.n_rows} rows; give one label for each row."
-        )
-    _need_fitting(kind, known)
-    return codes_of(cells, known)
-
-
-def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -> list[str]:
-    """Tell the owner of the rows which of them cannot be used; fitting itself stays silent.
-
-    What it returns is **not private**: show it to nobody else, and log it nowhere.
-
-    Parameters
-    ----------
-    X, y, classes
-        As they are given to ``fit``.
-    columns
-        What is declared about the columns, as for ``cumae.learners.Columns``. Without, a cell is
-        bad if it is missing or infinite, or no number where most of its column are numbers.
-
-    Returns
-    -------
-    list of str
-        The first 20 findings. They name rows, counted from 0, and columns, but never a value.
-
-    Examples
-    --------
-    >>> from cumae.predictors.rows import bad_rows
-    >>> bad_rows([[31, 1.5], [52, None], [47, 0.5]], [0, 1, 7], classes=(0, 1))
-    ['row 1, column 1: missing value', 'row 2: label is none of the declared classes']
-    """
-    rows = row_source(X)
-    unlabelled = label_codes(rows, y, classes) < 0
-    if isinstance(rows, ParquetRows) and isinstance(y, str):
-        rows = rows.without(y)
-    declared = Columns(columns, rows.names, rows.n_features).columns
-    lines: list[str] = []
-    for start in range(0, rows.n_rows, BLOCK_ROWS):
-        places = np.arange(start, min(start + BLOCK_ROWS, rows.n_rows))
-        taken = rows.take(places)
-        bad = np.flatnonzero(unlabelled[places])[:MOST_LINES]
-        found = [(int(row), -1, "label is none of the declared classes") for row in bad]
-        for place, column in enumerate(declared):
-            cells = taken.iloc[:, place].to_numpy() if rows.is_frame else taken[:, place]
-            found += [(row, place, fault) for row, fault in faults(cells, column, MOST_LINES)]
-        for row, place, fault in sorted(found):
-            where = "" if place < 0 else f", column {declared[place].name}"
-            lines.append(f"row {start + row}{where}: {fault}")
-        if len(lines) >= MOST_LINES:
-            break
-    return lines[:MOST_LINES]
-
-
 def _need_cells(rows: RowSource) -> None:
     if rows.n_rows == 0:
         raise InvalidData("X has 0 rows; give rows to learn from.")
@@ -406,47 +316,3 @@ def _opened(path: Path) -> Any:
     with contextlib.suppress(OSError, pa.ArrowInvalid):
         return pq.ParquetFile(path, pre_buffer=False)
     raise InvalidData(f"{shown(str(path))} is missing, unreadable or no Parquet file.")
-
-
-def _need_fitting(kind: str, known: dict[Any, int]) -> None:
-    """Refuse labels whose type as a whole cannot hold a single one of the classes."""
-    named = {str: "text", bool: "numbers", int: "numbers", float: "numbers", bytes: "bytes"}
-    kinds = {named.get(type(label), "") for label in known}
-    if kind and "" not in kinds and kind not in kinds:
-        raise InvalidData(
-            f"y has a type for {kind}, but the declared classes are {' and '.join(sorted(kinds))}; "
-            "declare the labels that can occur: classes=[...]."
-        )
-
-
-def _only(cell: Any) -> Any:
-    """Return the label that stands alone in a list; a row of several is none."""
-    return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
-
-
-def _labels(y: Any) -> tuple[NDArray[Any], str]:
-    """Return the labels cell by cell, and what their type as a whole can hold."""
-    if y is None:
-        raise InvalidData("fit requires y to be passed, but the target y is None.")
-    if isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-        y = y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y[:, 0]
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; it is taken as one.",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-    if hasattr(y, "__array__") and not isinstance(y, pd.Series | np.ndarray | pd.DataFrame):
-        y = np.asarray(y)
-    if isinstance(y, list | tuple):
-        return np.fromiter(map(_only, y), dtype=object, count=len(y)), ""
-    if isinstance(y, pd.Series):
-        cells: Any = bare(y)
-        if not isinstance(cells, np.ndarray):
-            cells = cells_at(cells, np.arange(len(y)))
-        return cells, kind_of(y.dtype)
-    if isinstance(y, np.ndarray) and y.ndim == 1 and not isinstance(y, np.ma.MaskedArray):
-        return y, kind_of(y.dtype)
-    raise InvalidData(
-        f"y is a {type(y).__name__} of a form that cannot be used; give a flat list, array or "
-        "Series with one label for each row."
-    )

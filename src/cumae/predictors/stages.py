@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from cumae.claims import claim
 from cumae.privacy import Approximate, Guarantee
-from cumae.privacy.cost import round_up
+from cumae.privacy.formulas import round_up
 
 
 def split_epsilon(epsilon: float, share: float) -> tuple[float, float]:

@@ -14,11 +14,11 @@ from cumae.privacy.cost import (
     BoundedRange,
     Composed,
     Cost,
-    DiscreteGaussian,
     Gaussian,
     Pure,
     compose,
 )
+from cumae.privacy.discrete_gaussian import DiscreteGaussian, DiscreteGaussianVectors
 from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
 from cumae.privacy.transforms import (
     bootstrap,
@@ -28,7 +28,6 @@ from cumae.privacy.transforms import (
     parallel,
     subsample,
 )
-from cumae.privacy.vectors import DiscreteGaussianVectors
 
 __all__ = [
     "REPLACE_ONE",

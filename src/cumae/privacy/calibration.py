@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
-from cumae.privacy.cost import Cost, DiscreteGaussian, Gaussian
+from cumae.privacy.cost import Cost, Gaussian
+from cumae.privacy.discrete_gaussian import DiscreteGaussian
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 
 MOST_STEPS = 400

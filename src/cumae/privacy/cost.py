@@ -1,8 +1,8 @@
 """What mechanisms cost: frozen values that know delta as a function of epsilon.
 
 Every figure is an upper bound that holds for neighbours which differ by replacing one row.
-A cost is built from the leaves of this module (``Pure``, ``BoundedRange``, ``Approximate``,
-``ZCDP``, ``Gaussian``, ``DiscreteGaussian``) with ``+``, ``*`` and the functions of
+A cost is built from leaves (``Pure``, ``BoundedRange``, ``Approximate``, ``ZCDP``, ``Gaussian``,
+and those of ``cumae.privacy.discrete_gaussian``) with ``+``, ``*`` and the functions of
 ``cumae.privacy.transforms``. Costs compare by value, carry no state, and never see data or
 randomness.
 """
@@ -19,17 +19,24 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from cumae.claims import claim
 from cumae.errors import UnknownCost, shown
+from cumae.privacy.formulas import (
+    FAR,
+    HOPELESS,
+    LEAST,
+    UP,
+    gap,
+    half_square,
+    quotient,
+    randomized_response,
+    round_up,
+    zcdp_deltas,
+)
 from cumae.privacy.loss import Atoms, Floats, LossGrid, atoms_of_curve, compose_atoms
-from cumae.privacy.validation import check_count, check_delta, check_epsilon
-
-LEAST = 5e-324  # the smallest positive float
-FAR = 700.0  # no curve is searched for an epsilon beyond this
-HOPELESS = 1e6  # noise so small, or rho so large, that no epsilon up to FAR is left to promise
-UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors
+from cumae.privacy.validation import check_count, check_delta, check_epsilon, keep
 
 
 class Cost(ABC):
@@ -66,7 +73,7 @@ class Cost(ABC):
         near = np.minimum(epsilon, FAR)  # delta falls with epsilon, so this is safe
         best = np.minimum(self._curve(near), 1.0)
         if self.zcdp is not None:
-            best = np.minimum(best, _zcdp_deltas(*self.zcdp, near))
+            best = np.minimum(best, zcdp_deltas(*self.zcdp, near))
         # Only a pure bound is exactly 0; what underflowed is the smallest number there is.
         best = np.maximum(best, LEAST)
         return np.where(epsilon >= self.pure, 0.0, best) if self.pure < math.inf else best
@@ -83,7 +90,7 @@ class Cost(ABC):
     @property
     def zcdp(self) -> tuple[float, float] | None:
         """(rho, xi) such that the mechanism is xi-approximately rho-zCDP; None if unknown."""
-        return (_half_square(self.pure), 0.0) if self.pure < math.inf else None
+        return (half_square(self.pure), 0.0) if self.pure < math.inf else None
 
     @property
     def infinite(self) -> bool:
@@ -148,10 +155,10 @@ class Pure(Cost):
     eps: float
 
     def __post_init__(self) -> None:
-        _keep(self, eps=check_epsilon(self.eps))
+        keep(self, eps=check_epsilon(self.eps))
 
     def _curve(self, epsilon: Floats) -> Floats:
-        return np.asarray(_gap(epsilon, self.eps) / (1.0 + math.exp(-self.eps)) * UP)
+        return np.asarray(gap(epsilon, self.eps) / (1.0 + math.exp(-self.eps)) * UP)
 
     @property
     def pure(self) -> float:
@@ -163,7 +170,7 @@ class Pure(Cost):
 
     @cached_property
     def atoms(self) -> Atoms:
-        return _response(self.eps, 0.0)
+        return randomized_response(self.eps, 0.0)
 
 
 @claim("PURE")
@@ -178,12 +185,12 @@ class BoundedRange(Cost):
     eps: float
 
     def __post_init__(self) -> None:
-        _keep(self, eps=check_epsilon(self.eps))
+        keep(self, eps=check_epsilon(self.eps))
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.eps == 0:
             return np.zeros_like(epsilon)
-        share: Floats = np.minimum(_gap(epsilon / 2, self.eps / 2) ** 2 / -np.expm1(-self.eps), 1.0)
+        share: Floats = np.minimum(gap(epsilon / 2, self.eps / 2) ** 2 / -np.expm1(-self.eps), 1.0)
         return share * UP
 
     @property
@@ -192,7 +199,7 @@ class BoundedRange(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (_half_square(self.eps / 2), 0.0)
+        return (half_square(self.eps / 2), 0.0)
 
     @property
     def infinite(self) -> bool:
@@ -208,7 +215,7 @@ class Approximate(Cost):
     failure: float
 
     def __post_init__(self) -> None:
-        _keep(self, eps=check_epsilon(self.eps), failure=check_delta(self.failure))
+        keep(self, eps=check_epsilon(self.eps), failure=check_delta(self.failure))
 
     def _curve(self, epsilon: Floats) -> Floats:
         return self.failure + (1.0 - self.failure) * Pure(self.eps)._curve(epsilon)
@@ -219,7 +226,7 @@ class Approximate(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (_half_square(self.eps), self.failure)
+        return (half_square(self.eps), self.failure)
 
     @property
     def infinite(self) -> bool:
@@ -227,7 +234,7 @@ class Approximate(Cost):
 
     @cached_property
     def atoms(self) -> Atoms:
-        return _response(self.eps, self.failure)
+        return randomized_response(self.eps, self.failure)
 
 
 @claim("ZCDP")
@@ -239,10 +246,10 @@ class ZCDP(Cost):
     xi: float = 0.0
 
     def __post_init__(self) -> None:
-        _keep(self, rho=check_epsilon(self.rho, "rho"), xi=check_delta(self.xi, "xi"))
+        keep(self, rho=check_epsilon(self.rho, "rho"), xi=check_delta(self.xi, "xi"))
 
     def _curve(self, epsilon: Floats) -> Floats:
-        return _zcdp_deltas(self.rho, self.xi, epsilon)
+        return zcdp_deltas(self.rho, self.xi, epsilon)
 
     @property
     def pure(self) -> float:
@@ -270,7 +277,7 @@ class Gaussian(Cost):
     sensitivity: float = 1.0
 
     def __post_init__(self) -> None:
-        _keep(
+        keep(
             self,
             scale=check_epsilon(self.scale, "scale"),
             sensitivity=check_epsilon(self.sensitivity, "sensitivity"),
@@ -279,7 +286,7 @@ class Gaussian(Cost):
     @property
     def mu(self) -> float:
         """Distance of the two neighbours' distributions in standard deviations."""
-        return _quotient(self.sensitivity, self.scale)
+        return quotient(self.sensitivity, self.scale)
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.mu == 0:
@@ -298,123 +305,11 @@ class Gaussian(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (_half_square(self.mu), 0.0)
+        return (half_square(self.mu), 0.0)
 
     @property
     def infinite(self) -> bool:
         return self.mu > HOPELESS
-
-
-@claim("NOISE")
-@dataclass(frozen=True)
-class DiscreteGaussian(Cost):
-    """Integer noise with P(x) proportional to exp(-x^2 / (2 scale^2)) on an integer value.
-
-    If the value moves by the integer D = ``sensitivity``, the loss at noise x is
-    D (D - 2x) / (2 scale^2): a lattice. rho-zCDP with rho = D^2 / (2 scale^2).
-    """
-
-    scale: float
-    sensitivity: int = 1
-
-    def __post_init__(self) -> None:
-        _keep(
-            self,
-            scale=check_epsilon(self.scale, "scale"),
-            sensitivity=check_count(self.sensitivity, "sensitivity"),
-        )
-
-    def _curve(self, epsilon: Floats) -> Floats:
-        return self.atoms.delta(epsilon)
-
-    @property
-    def pure(self) -> float:
-        return 0.0 if _quotient(self.sensitivity, self.scale) == 0 else math.inf
-
-    @property
-    def zcdp(self) -> tuple[float, float]:
-        return (_half_square(_quotient(self.sensitivity, self.scale)), 0.0)
-
-    @property
-    def infinite(self) -> bool:
-        return _quotient(self.sensitivity, self.scale) > HOPELESS
-
-    @cached_property
-    def atoms(self) -> Atoms:
-        if self.pure == 0:
-            return _response(0.0, 0.0)
-        reach = math.ceil(12 * self.scale) + 12
-        if reach > 2**22:  # too many atoms to list; zCDP alone is a little looser
-            return ZCDP(*self.zcdp).atoms
-        noise = np.arange(-reach, reach + 1, dtype=np.float64)
-        masses = np.exp(-(noise**2) / (2 * self.scale**2))
-        lattice = self.sensitivity / (2 * self.scale**2)
-        # Beyond 12 scales lies less than 1e-30 of the mass: let it tell all.
-        return Atoms(
-            (self.sensitivity - 2 * noise)[::-1] * lattice, masses / masses.sum(), 1e-30, lattice
-        )
-
-
-def _keep(cost: Cost, **fields: float) -> None:
-    """Store checked values as plain numbers: a float16 would round what is computed from it."""
-    for name, value in fields.items():
-        object.__setattr__(cost, name, value)
-
-
-def _half_square(x: float) -> float:
-    """x^2 / 2, for a rho: infinite rather than an error, and not 0 unless x is."""
-    return max(x * x / 2, LEAST) if x > 0 else 0.0
-
-
-def _quotient(sensitivity: float, scale: float) -> float:
-    """Sensitivity over scale: 0 if nothing moves or noise is infinite, inf without noise."""
-    if sensitivity == 0 or scale == math.inf:
-        return 0.0
-    return math.inf if scale == 0 else sensitivity / scale
-
-
-def _gap(epsilon: Floats, end: float) -> Floats:
-    """1 - exp(epsilon - end) where positive, else 0."""
-    return -np.expm1(np.minimum(epsilon - end, 0.0))
-
-
-def _response(epsilon: float, failure: float) -> Atoms:
-    """Randomized response, with a failure."""
-    low = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
-    masses = (1.0 - failure) * np.array([low, 1.0 - low])
-    return Atoms(np.array([-epsilon, epsilon]), masses, failure, lattice=epsilon)
-
-
-@claim("ZCDP")
-def _zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
-    """Best conversion of zCDP to delta (Canonne, Kamath, Steinke): any order a gives a bound."""
-    if rho == 0:
-        return np.full_like(epsilon, xi)
-    if rho > HOPELESS:
-        return np.ones_like(epsilon)
-    rho = max(rho, 1e-300)
-
-    def log_delta(t: Floats | float, e: Floats | float) -> Floats:  # a = 1 + exp(t)
-        a = 1.0 + np.exp(t)
-        value = np.exp(t) * (a * rho - e) - t + a * np.log1p(-1.0 / a)
-        return np.asarray(value)
-
-    # The minimum lies near a = (e + rho) / (2 rho); search a wide window around it, then refine
-    # between the neighbours of the best order. Every order is safe, so is every rounding of it.
-    centre = np.log(np.maximum((epsilon - rho) / (2 * rho), 1e-3))
-    near, wide = np.linspace(-4.0, 4.0, 161), np.linspace(-8.0, 40.0, 97)
-    window = np.sort(np.concatenate([centre[:, None] + near, 0 * centre[:, None] + wide], axis=1))
-    with np.errstate(over="ignore"):
-        values = log_delta(window, epsilon[:, None])
-    best = np.argmin(values, axis=1)
-    least = values[np.arange(len(epsilon)), best]
-    if len(epsilon) == 1:
-        around = window[0, max(best[0] - 1, 0)], window[0, min(best[0] + 1, len(window[0]) - 1)]
-        found = optimize.minimize_scalar(
-            lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
-        )
-        least = np.minimum(least, found.fun)
-    return np.asarray(np.minimum(xi + (1.0 - xi) * np.exp(least) * UP, 1.0))
 
 
 @claim("COMP")
@@ -493,15 +388,6 @@ def _sum_up(parts: Iterable[tuple[Cost, int]]) -> float:
     if any(part.pure == math.inf for part, _ in parts):
         return math.inf
     return round_up(sum((Fraction(part.pure) * count for part, count in parts), Fraction(0)))
-
-
-def round_up(exact: Fraction) -> float:
-    """Return the least float that is not below ``exact``."""
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        return math.inf
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 @claim("COMP")

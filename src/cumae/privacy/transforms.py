@@ -17,19 +17,17 @@ from scipy import stats
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.privacy.cost import (
-    FAR,
-    UP,
     Approximate,
     BoundedRange,
     Composed,
     Cost,
-    DiscreteGaussian,
     Gaussian,
     Pure,
     check_cost,
     compose,
-    round_up,
 )
+from cumae.privacy.discrete_gaussian import DiscreteGaussian
+from cumae.privacy.formulas import FAR, UP, round_up
 from cumae.privacy.loss import Floats
 from cumae.privacy.validation import (
     check_choice,

@@ -49,6 +49,14 @@ def check_rate(value: object, name: str = "rate") -> float:
     return number
 
 
+def check_share(value: object, name: str) -> float:
+    """Return ``value`` as a float if it is in (0, 1)."""
+    number = check_epsilon(value, name)
+    if not 0 < number < 1:
+        raise InvalidParameter(f"{name}={shown(value)} is not between 0 and 1.")
+    return number
+
+
 def check_count(value: object, name: str = "count", least: int = 0) -> int:
     """Return ``value`` as an int if it is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -73,3 +81,9 @@ def check_choice(value: object, choices: tuple[str, ...], name: str) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise InvalidParameter(f"{name}={shown(value)} is unknown; choose one of {listed}.")
     return str(value)
+
+
+def keep(cost: object, **fields: float) -> None:
+    """Store checked values as plain numbers: a float16 would round what is computed from it."""
+    for name, value in fields.items():
+        object.__setattr__(cost, name, value)

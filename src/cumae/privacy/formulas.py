@@ -1,0 +1,85 @@
+"""Formulas that costs are computed with: numbers in, upper bounds out.
+
+They know nothing of the classes of costs, so that every module of this package can use them.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from scipy import optimize
+
+from cumae.claims import claim
+from cumae.privacy.loss import Atoms, Floats
+
+LEAST = 5e-324  # the smallest positive float
+FAR = 700.0  # no curve is searched for an epsilon beyond this
+HOPELESS = 1e6  # noise so small, or rho so large, that no epsilon up to FAR is left to promise
+UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors
+
+
+def round_up(exact: Fraction) -> float:
+    """Return the least float that is not below ``exact``."""
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def half_square(x: float) -> float:
+    """x^2 / 2, for a rho: infinite rather than an error, and not 0 unless x is."""
+    return max(x * x / 2, LEAST) if x > 0 else 0.0
+
+
+def quotient(sensitivity: float, scale: float) -> float:
+    """Sensitivity over scale: 0 if nothing moves or noise is infinite, inf without noise."""
+    if sensitivity == 0 or scale == math.inf:
+        return 0.0
+    return math.inf if scale == 0 else sensitivity / scale
+
+
+def gap(epsilon: Floats, end: float) -> Floats:
+    """1 - exp(epsilon - end) where positive, else 0."""
+    return -np.expm1(np.minimum(epsilon - end, 0.0))
+
+
+def randomized_response(epsilon: float, failure: float) -> Atoms:
+    """Randomized response, with a failure."""
+    low = 1.0 / (1.0 + math.exp(min(epsilon, 700.0)))
+    masses = (1.0 - failure) * np.array([low, 1.0 - low])
+    return Atoms(np.array([-epsilon, epsilon]), masses, failure, lattice=epsilon)
+
+
+@claim("ZCDP")
+def zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
+    """Best conversion of zCDP to delta (Canonne, Kamath, Steinke): any order a gives a bound."""
+    if rho == 0:
+        return np.full_like(epsilon, xi)
+    if rho > HOPELESS:
+        return np.ones_like(epsilon)
+    rho = max(rho, 1e-300)
+
+    def log_delta(t: Floats | float, e: Floats | float) -> Floats:  # a = 1 + exp(t)
+        a = 1.0 + np.exp(t)
+        value = np.exp(t) * (a * rho - e) - t + a * np.log1p(-1.0 / a)
+        return np.asarray(value)
+
+    # The minimum lies near a = (e + rho) / (2 rho); search a wide window around it, then refine
+    # between the neighbours of the best order. Every order is safe, so is every rounding of it.
+    centre = np.log(np.maximum((epsilon - rho) / (2 * rho), 1e-3))
+    near, wide = np.linspace(-4.0, 4.0, 161), np.linspace(-8.0, 40.0, 97)
+    window = np.sort(np.concatenate([centre[:, None] + near, 0 * centre[:, None] + wide], axis=1))
+    with np.errstate(over="ignore"):
+        values = log_delta(window, epsilon[:, None])
+    best = np.argmin(values, axis=1)
+    least = values[np.arange(len(epsilon)), best]
+    if len(epsilon) == 1:
+        around = window[0, max(best[0] - 1, 0)], window[0, min(best[0] + 1, len(window[0]) - 1)]
+        found = optimize.minimize_scalar(
+            lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
+        )
+        least = np.minimum(least, found.fun)
+    return np.asarray(np.minimum(xi + (1.0 - xi) * np.exp(least) * UP, 1.0))

@@ -1,0 +1,45 @@
+"""A small table, an everlasting predictor for it, and a spy on its releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cumae import EverlastingPredictor
+from cumae.concepts import Thresholds
+from cumae.mechanisms import NoisyMajority
+
+N = 400
+X = np.random.default_rng(0).random((N, 1))
+Y = (X[:, 0] > 0.4).astype(int)
+ABOVE = Thresholds("above")
+
+
+def oracle(estimator: Any = ABOVE, **changes: Any) -> EverlastingPredictor:
+    given: dict[str, Any] = {"epsilon": 5.0, "shard_size": 10, "random_state": 3, **changes}
+    return EverlastingPredictor(estimator, **given)
+
+
+class Spy:
+    """Records the vote counts and the noisy counts of every release, phase by phase."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.votes: list[NDArray[Any]] = []
+        self.noisy: list[NDArray[Any]] = []
+        release = NoisyMajority.release
+
+        def spied(majority: NoisyMajority, votes: Any) -> Any:
+            noisy = release(majority, votes)
+            self.votes.append(np.array(votes))
+            self.noisy.append(noisy)
+            return noisy
+
+        monkeypatch.setattr(NoisyMajority, "release", spied)
+
+    def take(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        found = np.concatenate(self.votes), np.concatenate(self.noisy)
+        self.votes, self.noisy = [], []
+        return found

@@ -1,0 +1,238 @@
+"""Options of everlasting prediction: users, clients, fresh rows, a memo, sizes and budgets."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cumae import Budget, BudgetExhausted, EverlastingPredictor, InvalidData, InvalidParameter
+from cumae.errors import TooFewRows
+from cumae.learners import PrivateBooster
+from cumae.predictors import everlasting
+from cumae.predictors.retained import FreshRows
+from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
+
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
+RNG = np.random.default_rng(1)
+
+
+# Users and clients
+
+
+@pytest.mark.claim("USER")
+def test_one_row_of_each_user_is_kept() -> None:
+    users = np.arange(N) % 300  # the last hundred rows belong to known users
+    one = oracle(user_ids=True).fit(X, Y, users=users)
+    assert one._phase_.n_rows == 300
+    assert one.guarantee_.protects == "one user"
+    one.predict(X[:10], users=[0, 1, 2, "new", "new", 1000, 1001, 1000, 5, 6])
+    assert len(one._keeper_) == 3
+    assert one._phase_.left == 290  # all of them count
+    one.predict(RNG.random((280, 1)), users=[f"u{i}" for i in range(280)])
+    assert len(one._keeper_) == 283
+    one.predict(RNG.random((20, 1)), users=["u1"] * 20)
+    assert (one.phase_, one._phase_.n_rows) == (2, 283)
+    with pytest.raises(InvalidData, match="users: none for 1 rows"):
+        one.predict([[0.5]])
+    with pytest.raises(InvalidData, match="user_ids=True"):
+        oracle().fit(X, Y, users=users)
+
+
+@pytest.mark.claim("USER")
+def test_without_new_users_it_stops_at_the_end_of_the_phase() -> None:
+    one = oracle(user_ids=True).fit(X, Y, users=np.arange(N))
+    assert one.remaining_ == math.inf
+    one.predict(RNG.random((N - 100, 1)), users=[0] * (N - 100))
+    assert one.remaining_ == 100  # not even a hundred new users would be half of the rows
+    with pytest.raises(BudgetExhausted, match=r"101 queries .* 100 answers .* 200 rows of new"):
+        one.predict(RNG.random((101, 1)), users=list(range(1000, 1101)))
+    assert one.answered_ == N - 100
+    one.predict(RNG.random((100, 1)), users=[0] * 100)
+    assert one.remaining_ == 0
+    with pytest.raises(BudgetExhausted):
+        one.predict([[0.5]], users=["x"])
+    other = oracle(user_ids=True).fit(X, Y, users=np.arange(N))
+    told = []
+    for user in ("same", 0):  # a stranger, and one whose row is in the training set
+        with pytest.raises(BudgetExhausted, match="needs 200 rows of new users") as refusal:
+            other.predict(RNG.random((N + 1, 1)), users=[user] * (N + 1))
+        told.append(str(refusal.value))
+    assert told[0] == told[1]
+    assert other.answered_ == 0
+
+
+@pytest.mark.claim("USER")
+def test_a_client_supplies_no_more_than_its_share() -> None:
+    one = oracle(client_cap=0.25).fit(X, Y)
+    one.predict(RNG.random((200, 1)), clients=["loud"] * 200)
+    assert len(one._keeper_) == 100
+    one.predict(RNG.random((200, 1)), clients=np.arange(200))
+    assert one._next_ is not None
+    assert one._next_.n_rows == 300
+    one.predict(RNG.random((50, 1)), clients=["loud"] * 50)
+    assert (one.phase_, one._phase_.n_rows, len(one._keeper_)) == (2, 300, 50)
+
+
+@pytest.mark.claim("USER")
+def test_ids_must_be_ids() -> None:
+    for ids in ([math.nan] * N, [None] * N, [[1]] * N):
+        with pytest.raises(InvalidData, match="no id"):
+            oracle(user_ids=True).fit(X, Y, users=ids)
+
+
+def test_options_are_those_of_the_fit() -> None:
+    one = oracle(user_ids=True).fit(X, Y, users=np.arange(N))
+    one.set_params(user_ids=False, memoize=True, late=0.3)
+    with pytest.raises(InvalidData, match="users: none"):
+        one.predict([[0.5]])
+
+
+# Fresh rows
+
+
+@pytest.mark.claim("FRESH")
+def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy(monkeypatch)
+    one = oracle(fresh=True, growth=2.0).fit(X, Y)
+    assert one.remaining_ == N
+    one.predict(np.full((N, 1), 0.99))
+    assert one.remaining_ == 0
+    with pytest.raises(BudgetExhausted, match="400 rows by add_unlabelled"):
+        one.predict([[0.5]])
+    spy.take()
+    one.add_unlabelled(RNG.random((N // 2, 1)))
+    assert one.remaining_ == 0
+    one.add_unlabelled(RNG.random((N, 1)))
+    assert one.remaining_ == N
+    assert len(spy.take()[0]) == N  # labelling them is a release each: 2 N in all
+    assert one._phase_.left == 0
+    asked = RNG.random((N, 1))
+    assert len(set(one.predict(asked).tolist())) == 2
+    assert (one.phase_, one._phase_.n_rows, one.answered_) == (2, N, 2 * N)
+    assert len(one._keeper_) == 0
+    with pytest.raises(InvalidParameter, match="fresh=True"):
+        oracle().fit(X, Y).add_unlabelled(X)
+    with pytest.raises(InvalidParameter, match=r"growth=1\.0 with fresh=True"):
+        oracle(fresh=True).fit(X, Y)
+
+
+@pytest.mark.claim("FRESH")
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_fresh_rows_are_taken_in_order_and_not_kept(kind: Any) -> None:
+    waiting = FreshRows()
+    for part in np.split(np.arange(7.0).reshape(-1, 1), [3, 3, 5]):
+        waiting.append(kind(part))
+    assert len(waiting) == 7
+    first, second = waiting.take(4), waiting.take(2)
+    assert type(first) is type(kind([[0.0]]))
+    assert np.ravel(first).tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert np.ravel(second).tolist() == [4.0, 5.0]
+    assert len(waiting) == 1
+    assert not any(np.shares_memory(np.asarray(part), second) for part in waiting._parts)
+
+
+@pytest.mark.claim("FRESH")
+def test_with_fresh_rows_queries_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Spy(monkeypatch)
+    fresh = np.random.default_rng(3).random((N, 1))
+    later = np.random.default_rng(4).random((N, 1))
+    found = []
+    for asked in (np.full((N, 1), 0.1), np.full((N, 1), 0.9)):
+        one = oracle(fresh=True, growth=2.0).fit(X, Y)
+        one.predict(asked)
+        one.add_unlabelled(fresh)
+        one.predict(later)
+        found.append(spy.take())
+    assert np.array_equal(found[0][0][N:], found[1][0][N:])
+    assert np.array_equal(found[0][1][N:], found[1][1][N:])
+
+
+# A memo
+
+
+@pytest.mark.claim("MEMO")
+def test_the_same_question_gets_the_same_answer_within_a_phase(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spy = Spy(monkeypatch)
+    one = oracle(memoize=True, epsilon=0.5, random_state=None).fit(X, Y)
+    boundary = np.full((150, 1), 0.4)
+    first = one.predict(boundary[:1])
+    assert set(one.predict(boundary[1:]).tolist()) == set(first.tolist())
+    assert len(spy.take()[0]) == 150  # hits do the same work as misses, and count
+    assert one._phase_.left == N - 150
+    _, weights = copy.copy(one._keeper_).take()
+    assert len(np.unique(weights, axis=0)) == 1
+    phase = one._phase_
+    one.predict(RNG.random((N - 150, 1)))
+    one.predict(boundary[:1])
+    assert one.phase_ == 2
+    assert one._phase_.memo is not phase.memo
+    assert len(one._phase_.memo) == 1
+    forgetful = oracle(epsilon=0.5, random_state=None).fit(X, Y)
+    assert set(forgetful.predict(boundary).tolist()) == {0, 1}
+
+
+@pytest.mark.claim("MEMO")
+def test_the_memo_tells_types_apart() -> None:
+    memo: dict[Any, Any] = {}
+    table = pd.DataFrame({"a": pd.Series([True, 1, "1"], dtype=object)})
+    noisy = np.arange(6).reshape(3, 2)
+    assert everlasting._remembered(memo, table, noisy).tolist() == noisy.tolist()
+    assert len(memo) == 3
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"growth": 0.5}, "growth"),
+        ({"growth": math.inf}, "growth"),
+        ({"late": 0.6}, "late"),
+        ({"client_cap": 0.0}, "client_cap"),
+        ({"fresh": True, "growth": 2.0, "late": 0.1}, "no meaning"),
+        ({"shard_size": 1000}, "shard_size|n_shards"),
+        ({"shard_size": 0}, "shard_size"),
+        ({"prior": "booster"}, "prior"),
+        ({"prior": True}, "prior"),
+        ({"delta": 0.0}, "delta"),
+        ({"prior": PrivateBooster(), "prior_share": 1.0}, "prior_share"),
+    ],
+)
+def test_bad_parameters_cost_nothing(changes: dict[str, Any], what: str) -> None:
+    budget = Budget(9.0, 1e-5)
+    with pytest.raises(InvalidParameter, match=what):
+        oracle(budget=budget).set_params(**changes).fit(X, Y)
+    assert budget.remaining == (9.0, 1e-5)
+
+
+def test_the_budget_is_paid_once_for_ever() -> None:
+    budget = Budget(6.0, 1e-5)
+    one = oracle(budget=budget).fit(X, Y)
+    left = budget.remaining
+    one.predict(RNG.random((3 * N, 1)))
+    assert budget.remaining == left
+    assert left[0] == pytest.approx(1.0, abs=0.01)
+
+
+def test_auto_sizes_follow_from_public_numbers() -> None:
+    big = RNG.random((20_000, 1))
+    sizes = set()
+    for cut in (0.2, 0.7):
+        one = EverlastingPredictor(ABOVE, 3.0).fit(big, (big[:, 0] > cut).astype(int))
+        sizes.add(one._settings_.size)
+        assert one.noise_per_vote_ < 0.13
+    assert len(sizes) == 1
+
+
+def test_too_few_rows_are_said_beforehand() -> None:
+    with pytest.warns(TooFewRows, match="about [0-9,]+ rows would do"):
+        EverlastingPredictor(ABOVE, 0.5).fit(X, Y)

@@ -1,0 +1,235 @@
+"""Phases of everlasting prediction: batches, counts, what is kept, and late queries."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import os
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from cumae import InvalidData
+from cumae.errors import LiveState
+from cumae.predictors import phases, shards
+from cumae.predictors.retained import SomeRows
+from tests.everlasting import N, X, Y, oracle
+
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
+RNG = np.random.default_rng(1)
+
+
+# Batches and counts
+
+
+def test_a_batch_may_cross_phases(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = RNG.random((5 * N + 17, 1))
+    whole = oracle().fit(X, Y)
+    parts = oracle().fit(X, Y)
+    together = whole.predict(queries)
+    alone = np.concatenate([parts.predict(part) for part in np.array_split(queries, 37)])
+    assert np.array_equal(together, alone)
+    assert (whole.phase_, whole.answered_) == (parts.phase_, parts.answered_) == (6, len(queries))
+    assert whole.predict(np.zeros((0, 1))).tolist() == []
+
+
+class Counting(RuleBasedStateMachine):
+    """Whatever is asked in whatever order: counts hold, rows are used once, phases follow."""
+
+    @initialize(growth=st.sampled_from([1.0, 1.3]), late=st.sampled_from([0.0, 0.25]))
+    def begin(self, growth: float, late: float) -> None:
+        self.one = oracle(growth=growth, late=late, random_state=None).fit(X[:60], Y[:60])
+        self.growth, self.late, self.asked = growth, late, 0
+        self.sizes = [60]
+        self.trained: list[int] = []
+
+    @rule(count=st.integers(0, 150))
+    def ask(self, count: int) -> None:
+        before = self.one.phase_
+        answers = self.one.predict(RNG.random((count, 1)))
+        self.asked += count
+        assert len(answers) == count
+        assert set(answers.tolist()) <= {0, 1}
+        assert self.one.phase_ >= before
+
+    @rule(cell=st.sampled_from([math.nan, math.inf]))
+    def ask_nonsense(self, cell: float) -> None:
+        assert self.one.predict([[0.5], [cell]]).tolist()[1] == -1
+        self.asked += 2
+
+    @rule()
+    def ask_another_width(self) -> None:
+        with pytest.raises(InvalidData, match="features"):
+            self.one.predict([[0.5, 0.5]])
+
+    @precondition(lambda self: self.asked > 200)
+    @rule()
+    def fit_again(self) -> None:
+        self.one.fit(X[:60], Y[:60])
+        self.asked = 0
+        assert self.one.phase_ == 1
+
+    @invariant()
+    def counts_hold(self) -> None:
+        if not hasattr(self, "one"):
+            return
+        one = self.one
+        assert one.answered_ == self.asked
+        assert one.remaining_ == math.inf
+        # Releases of all phases so far, from sizes alone.
+        sizes, tail, released = [60], 0, 0
+        while len(sizes) < one.phase_:
+            releases = math.ceil(self.growth * sizes[-1])
+            late = min(releases - 1, int(self.late * releases))
+            released += releases
+            sizes.append(tail + releases - late)
+            tail = late
+        assert one._phase_.n_rows == sizes[-1]
+        assert released + math.ceil(self.growth * sizes[-1]) - one._phase_.left == self.asked
+        waiting = len(one._keeper_) + (one._next_.n_rows if one._next_ else 0)
+        assert waiting == tail + self.asked - released
+
+
+Counting.TestCase.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+TestCounting = Counting.TestCase
+
+
+def test_threads_share_one_count() -> None:
+    one = oracle(random_state=None).fit(X, Y)
+    threads = [
+        threading.Thread(target=lambda: [one.predict(X[:7]) for _ in range(40)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert one.answered_ == 4 * 40 * 7
+    assert one.phase_ == math.ceil(one.answered_ / N)
+
+
+# What is kept
+
+
+@pytest.mark.claim("EVER")
+def test_rows_are_dropped_when_they_were_used() -> None:
+    one = oracle().fit(X, Y)
+    gc.collect()
+    assert not [thing for thing in gc.get_objects() if isinstance(thing, SomeRows)]
+    first = one._phase_
+    one.predict(RNG.random((N + 1, 1)))
+    assert one.phase_ == 2
+    assert len(one._keeper_) == 1
+    assert one._next_ is None
+    del first
+    gc.collect()
+    alive = [thing for thing in gc.get_objects() if isinstance(thing, phases.Phase)]
+    assert sum(phase is one._phase_ for phase in alive) == 1
+    mine = [thing for thing in gc.get_referents(vars(one)) if isinstance(thing, phases.Phase)]
+    assert len(mine) == 1
+
+
+def test_there_is_only_one_of_it() -> None:
+    one = oracle(random_state=None).fit(X, Y)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(LiveState):
+            duplicate(one)
+    with pytest.raises(NotFittedError):
+        clone(one).predict(X)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        try:
+            one.predict([[0.5]])
+            os.write(writing, b"answered")
+        except LiveState:
+            os.write(writing, b"refused")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 20) == b"refused"
+
+
+# Late queries
+
+
+@pytest.mark.claim("LATE")
+def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[list[float]] = []
+    init = phases.NextPhase.__init__
+
+    def spied(self: Any, settings: Any, number: int, rows: Any, *others: Any) -> None:
+        trained.append(rows.take(np.arange(rows.n_rows)).ravel().tolist())
+        init(self, settings, number, rows, *others)
+
+    monkeypatch.setattr(phases.NextPhase, "__init__", spied)
+    one = oracle(late=0.25).fit(X, Y)
+    queries = RNG.random((3 * N, 1))
+    one.predict(queries[: N - 100])
+    assert len(trained) == 2  # phase 2 has its rows, and phase 1 goes on
+    assert one.phase_ == 1
+    one.predict(queries[N - 100 : N])
+    assert one.phase_ == 1
+    one.predict(queries[N : N + 1])
+    assert one.phase_ == 2
+    one.predict(queries[N + 1 :])
+    asked = queries.ravel().tolist()
+    assert trained[1] == asked[: N - 100]
+    # Phase 2 has 300 rows and so 300 answers, of which the last 75 are late.
+    assert trained[2] == asked[N - 100 : N + 225]
+    used = [value for rows in trained[1:] for value in rows]
+    assert len(set(used)) == len(used)
+
+
+@pytest.mark.claim("LATE")
+def test_the_switch_waits_for_training_and_never_comes_early(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = threading.Event()
+    train = shards.train_shards
+    calls: list[int] = []
+
+    def slow(*args: Any, **others: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 1:
+            gate.wait(10)
+        return train(*args, **others)
+
+    monkeypatch.setattr(phases, "train_shards", slow)
+    one = oracle(late=0.25, background=True).fit(X, Y)
+    one.predict(RNG.random((N - 100, 1)))
+    one.predict(RNG.random((99, 1)))  # answered while the next phase trains
+    assert (one.phase_, len(calls)) == (1, 2)
+    done: list[int] = []
+    asking = threading.Thread(target=lambda: done.append(len(one.predict(RNG.random((2, 1))))))
+    asking.start()
+    asking.join(0.3)
+    assert not done  # the second query belongs to phase 2, and waits for it
+    gate.set()
+    asking.join(10)
+    assert done == [2]
+    assert one.phase_ == 2
+    # Training that is done early does not switch early.
+    one.predict(RNG.random((230, 1)))
+    one._next_._thread.join(10)
+    one.predict(RNG.random((60, 1)))
+    assert one.phase_ == 2
+
+
+@pytest.mark.claim("LATE")
+def test_lateness_and_users_do_not_wait_for_ever() -> None:
+    one = oracle(user_ids=True, late=0.5).fit(X, Y, users=np.arange(N))
+    one.predict(RNG.random((N - 1, 1)), users=[f"u{i}" for i in range(N - 1)])
+    assert one.phase_ == 1
+    assert one._next_ is not None
+    half = oracle(late=0.5).fit(X, Y)
+    half.predict(RNG.random((5 * N, 1)))
+    assert half.answered_ == 5 * N
