@@ -29,6 +29,8 @@ from sklearn.tree import DecisionTreeClassifier
 from cumae.concepts import Rectangles, Thresholds
 from cumae.datasets import HEALTH_SURVEY_BOUNDS, load_health_survey
 from cumae.predictors import EverlastingPredictor
+from cumae.predictors.margins import MarginTrainer, weights_of_labels
+from cumae.predictors.shards import train_one_by_one
 
 mpl.use("Agg")
 
@@ -269,7 +271,24 @@ def speed() -> dict[str, Any]:
         "vote_counts_a_second": counts,
         "share": round(answers / counts, 3),
     }
+    found["training trees of depth 4"] = training(X, y)
     return found
+
+
+def training(X: Table, y: Table, shards: int = 2_000, size: int = 18) -> dict[str, Any]:
+    """Shards of a phase, in one loop and one after the other by scikit-learn."""
+    trainer = MarginTrainer(DecisionTreeClassifier(max_depth=4), 2)
+    rows, weights = X[: shards * size].astype(np.float64), weights_of_labels(y[: shards * size], 2)
+    task = (rows, weights, np.arange(shards + 1) * size, np.arange(shards))
+    trainer.train_many(*task)  # compiles
+    together = rate(lambda: trainer.train_many(*task), shards)
+    one_by_one = rate(lambda: train_one_by_one(trainer, *task), shards)
+    return {
+        "rows_of_a_shard": size,
+        "shards_a_second": together,
+        "one_by_one": one_by_one,
+        "ratio": round(together / one_by_one, 1),
+    }
 
 
 def plot(parts: dict[str, Any]) -> None:

@@ -23,7 +23,8 @@ from cumae.predictors.shards import (
     seeded,
     train_one_by_one,
 )
-from cumae.predictors.tables import as_numbers
+from cumae.predictors.tables import as_numbers, read_table
+from cumae.predictors.trees import can_grow, many_trees
 from cumae.randomness import SeededSource, integers
 
 Floats = NDArray[np.float64]
@@ -104,8 +105,9 @@ class MarginTrainer(Trainer):
     ) -> list[Any]:
         """Return the models of the shards that start there: the same as one by one, but faster.
 
-        Ridge classifiers are the same but for rounding, so that it must depend on the estimator
-        and the table's type alone, or on a shard's own rows, which way is taken.
+        Ridge classifiers are the same but for rounding, and trees but for which of equally good
+        cuts they take. So it must depend on the estimator and the table's type alone, or on a
+        shard's own rows, which way is taken.
         """
         if type(self.model) is Thresholds and not hasattr(rows, "columns"):
             with contextlib.suppress(Exception):  # one by one, the other shards do not notice
@@ -118,14 +120,20 @@ class MarginTrainer(Trainer):
         if self.columns is None and self.n_classes == 2 and can_solve(self.model, rows):
             signed = labels[:, 1] - labels[:, 0]
             models, failed = many_ridges(self.model, rows, signed, starts, balanced=self.balanced)
-            for shard in failed.tolist():
-                part = slice(starts[shard], starts[shard + 1])
-                alone = train_one_by_one(
-                    self, rows[part], labels[part], np.array([0, len(rows[part])]), seeds[[shard]]
-                )
-                models[shard] = alone[0]
-            return models
-        return train_one_by_one(self, rows, labels, starts, seeds)
+        elif can_grow(self.model) and (self.columns is not None or isinstance(rows, np.ndarray)):
+            table = read_table(rows, self.columns)
+            models, failed = many_trees(
+                self.model, table, labels, starts, seeds, balanced=self.balanced
+            )
+        else:
+            return train_one_by_one(self, rows, labels, starts, seeds)
+        for shard in failed.tolist():
+            part = slice(starts[shard], starts[shard + 1])
+            alone = np.array([0, starts[shard + 1] - starts[shard]])
+            (models[shard],) = train_one_by_one(
+                self, rows[part], labels[part], alone, seeds[[shard]]
+            )
+        return models
 
     def _limits(self) -> Limits:
         """Return the declared bounds of the first column, if there are any."""

@@ -31,7 +31,13 @@ from cumae.predictors.votes_linear import (
     stack_linear,
 )
 from cumae.predictors.votes_loop import LoopVoters, count_part
-from cumae.predictors.votes_trees import TreeVoters, WalkVoters, nodes_of, stack_trees
+from cumae.predictors.votes_trees import (
+    Nodes,
+    TreeVoters,
+    WalkVoters,
+    nodes_of,
+    stack_trees,
+)
 from cumae.privacy.validation import check_count
 
 __all__ = ["LoopVoters", "StackedVoters", "Voters", "count_votes", "stack", "voters_from_arrays"]
@@ -155,8 +161,8 @@ def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
     if type(last) in LINEAR and all(type(scaler) in SCALERS for scaler in scalers):
         scores = scores_of(scalers, last, n_classes)
         return ("linear", scores.weights.shape[1], scores.labels), scores
-    if type(last) in (DecisionTreeClassifier, ExtraTreeClassifier, Tree) and not scalers:
-        nodes = nodes_of(last, n_classes)
+    if type(last) in (DecisionTreeClassifier, ExtraTreeClassifier, Tree, Nodes) and not scalers:
+        nodes = last if type(last) is Nodes else nodes_of(last, n_classes)
         return ("trees", nodes.width, nodes.single), nodes
     return ("loop",), model
 
