@@ -372,6 +372,7 @@ def noisy_moments(Z: NDArray[np.float32], longest: float, noise: float, source: 
 
 
 @lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def rho_for(epsilon: float, delta: float) -> float:
     """Return the largest rho such that rho-zCDP is within (epsilon, delta)."""
     if epsilon == math.inf:
@@ -379,6 +380,7 @@ def rho_for(epsilon: float, delta: float) -> float:
     return 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=1e-6)
 
 
+@lru_cache(maxsize=256)
 def gaussian_rho(epsilon: float, delta: float, places: int) -> float:
     """Return the same for vectors with so many places, of which more is known."""
     if epsilon == math.inf:

@@ -6,13 +6,14 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
@@ -203,11 +204,17 @@ def train_one_by_one(
 ) -> list[Any]:
     """Train each shard on its own slice of the rows."""
     parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-    with threadpool_limits(1):  # for a few rows, threads wait for each other more than they work
+    with _libraries().limit(limits=1):  # for few rows, threads wait more than they work
         return [
             trainer.train(rows[part], labels[part], int(seed))
             for part, seed in zip(parts, seeds, strict=True)
         ]
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    """Find the libraries that use threads; it takes longer than training a few shards."""
+    return ThreadpoolController()
 
 
 def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:
