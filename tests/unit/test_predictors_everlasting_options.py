@@ -123,6 +123,26 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.claim("FRESH")
+def test_a_labelling_that_was_broken_off_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = oracle(fresh=True, growth=2.0).fit(X, Y)
+    one.predict(X)
+
+    def stop(*args: Any, **kwargs: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(everlasting, "NextPhase", stop)
+        with pytest.raises(KeyboardInterrupt):
+            one.add_unlabelled(X)
+    for _ in range(2):
+        with pytest.raises(BudgetExhausted, match="broken off"):
+            one.add_unlabelled(X)
+        assert one.remaining_ == 0
+    with pytest.raises(BudgetExhausted):
+        one.predict(X[:1])
+
+
+@pytest.mark.claim("FRESH")
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
 def test_fresh_rows_are_taken_in_order_and_not_kept(kind: Any) -> None:
     waiting = FreshRows()

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from cumae import EverlastingPredictor
 from cumae.learners import Columns
 from cumae.predictors.margins import MarginTrainer
 from cumae.predictors.shards import Ensemble, train_one_by_one
+from cumae.predictors.tables import read_table
 from cumae.predictors.trees import can_grow
 from cumae.predictors.votes_trees import Nodes, nodes_of
 
@@ -165,3 +167,44 @@ def test_subclasses_are_left_to_themselves() -> None:
         """May fit in its own way."""
 
     assert not can_grow(Own())
+
+
+@pytest.mark.claim("EVER", "SHARDS")
+@pytest.mark.parametrize("cell", [1e-320, 1e300, "signalling"])
+def test_no_cell_is_heard_of_whatever_numpy_is_told_to_say(cell: Any) -> None:
+    """Neither in a training row, nor in a query, nor in the row that the query becomes."""
+    rows = np.random.default_rng(3).random((60, 1))
+    labels = (rows[:, 0] > 0.5).astype(np.int64)
+    spoilt = rows.copy()
+    if cell == "signalling":
+        spoilt.view(np.uint64)[7, 0] = 0x7FF0000000000001  # NaN that raises where it is copied
+    else:
+        spoilt[7, 0] = cell
+    oracle = EverlastingPredictor(
+        tree(max_depth=2), 50.0, prior=False, shard_size=6, columns=[(0, 1)]
+    )
+    oracle.fit(rows, labels)  # noise is calibrated, by public numbers, which may say what it likes
+    with np.errstate(all="raise"):
+        oracle.fit(spoilt, labels)
+        for _ in range(3):
+            oracle.predict(spoilt)
+    assert oracle.phase_ == 3
+
+
+def test_one_bad_row_does_not_slow_the_others_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts without it are read at once: 2 log2(n) of them, not n."""
+    calls = []
+    columns = Columns({"a": (0, 1), "b": ["x", "y"]}, ["a", "b"], 2)
+    frame = pd.DataFrame({"a": np.full(1024, 0.5, dtype=object), "b": ["x"] * 1024})
+    frame.loc[100, "a"] = "text"
+    encode = Columns.encode
+
+    def counted(self: Columns, X: Any) -> Any:
+        calls.append(len(X))
+        return encode(self, X)
+
+    monkeypatch.setattr(Columns, "encode", counted)
+    table = read_table(frame, columns)
+    assert len(calls) <= 21
+    assert np.flatnonzero(np.isnan(table).any(axis=1)).tolist() == [100]
+    assert table[99].tolist() == [0.5, 0.0]  # two categories make one column

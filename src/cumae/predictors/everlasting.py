@@ -238,7 +238,9 @@ class EverlastingPredictor(EverlastingPlan):
         phase = self._phase_
         if self._options_.fresh:
             # Of each phase as many releases as it has rows are for the rows of the next one.
-            later = len(self._fresh_) // phase.n_rows + (self._next_ is not None)
+            broken_off = self._next_ is None and phase.left < phase.n_rows
+            later = 0 if broken_off else len(self._fresh_) // phase.n_rows
+            later += self._next_ is not None
             each = self._settings_.releases(phase.n_rows) - phase.n_rows
             return max(0, phase.left - phase.n_rows) + later * each
         kept = len(self._keeper_) + phase.left
@@ -365,6 +367,11 @@ class EverlastingPredictor(EverlastingPlan):
         if self._options_.fresh:
             if phase.left > phase.n_rows or len(self._fresh_) < phase.n_rows:
                 return
+            if phase.left < phase.n_rows:  # nothing else takes releases that are for these rows
+                raise BudgetExhausted(
+                    "the labelling of fresh rows was broken off, and its releases are spent; fit "
+                    "again."
+                )
             rows = self._fresh_.take(phase.n_rows)
             _, weights = self._release(rows)
             keeper = self._new_keeper()

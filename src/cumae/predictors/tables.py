@@ -103,14 +103,16 @@ def read_table(rows: Any, columns: Columns | None) -> Table:
     if plain and getattr(rows, "dtype", np.dtype(object)).kind in "biuf":
         with np.errstate(all="ignore"):
             return np.array(rows, dtype=np.float64)  # nothing can fail, and so no time is lost
-    table = _numbers(rows, columns)
-    if table is not None:
-        return table
     table = np.full((len(rows), rows.shape[1] if columns is None else len(columns)), np.nan)
-    for place in range(len(rows)):
-        row = _numbers(rows[place : place + 1], columns)
-        if row is not None:
-            table[place] = row[0]
+    waiting = [(0, len(rows))]
+    while waiting:  # in halves, so that a single bad row does not make all others slow
+        first, last = waiting.pop()
+        part = _numbers(rows[first:last], columns)
+        if part is not None:
+            table[first:last] = part
+        elif last - first > 1:
+            middle = (first + last) // 2
+            waiting += [(first, middle), (middle, last)]
     return table
 
 

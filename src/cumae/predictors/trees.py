@@ -75,7 +75,7 @@ def many_trees(
     >>> models[0].cuts.tolist(), models[0].labels.tolist(), models[1], left.tolist()
     ([2.0, 0.0, 0.0], [0, 0, 1], 1, [])
     """
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and fails
+    with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
         single = np.ascontiguousarray(rows, dtype=np.float32)
     depth = sys.maxsize if model.max_depth is None else int(model.max_depth)
     kinds, sizes, depths, columns, cuts, left, right, labels = _grow_all(
@@ -93,13 +93,13 @@ def many_trees(
     return models, np.flatnonzero(kinds == FAILED)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _room(start: int, shard: int) -> int:
     """Return where the nodes of a shard start: a tree of n rows has up to 2 n - 1, or one."""
     return 2 * start + shard
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _grow_all(
     rows: Single,
     weights: Integers,
@@ -149,7 +149,7 @@ def _grow_all(
     return kinds, sizes, depths, columns, cuts, left, right, labels
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _grow(
     rows: Single,
     shares: Floats,
@@ -191,7 +191,7 @@ def _grow(
     return size, deepest
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _best_cut(
     rows: Single, shares: Floats, here: Integers, sums: Floats, state: NDArray[np.uint64]
 ) -> tuple[int, float]:
@@ -218,7 +218,7 @@ def _best_cut(
     return found, cut
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _shuffled(count: int, state: NDArray[np.uint64]) -> Integers:
     """Return the numbers below ``count`` in an order that the shard's seed decides (splitmix64).
 
@@ -235,7 +235,7 @@ def _shuffled(count: int, state: NDArray[np.uint64]) -> Integers:
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def _impurity(sums: Floats) -> float:
     """Return Gini's impurity."""
     total = sums.sum()

@@ -144,7 +144,8 @@ def floats(X: Any, start: int, stop: int) -> Floats:
     part = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
     table = part.to_numpy() if hasattr(part, "to_numpy") else np.asarray(part)
     if table.dtype.kind in "biuf":
-        return np.ascontiguousarray(table, dtype=np.float64)
+        with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
+            return np.ascontiguousarray(table, dtype=np.float64)
     numbers = [_number(cell) for cell in table.flat]
     return np.array(numbers, dtype=np.float64).reshape(table.shape)
 

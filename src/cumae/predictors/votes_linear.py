@@ -114,7 +114,7 @@ def scores_of(scalers: Sequence[Any], model: Any, n_classes: int) -> Scores:
     weights = np.atleast_2d(np.array(model.coef_, dtype=np.float64))
     offsets = np.zeros(len(weights)) + np.asarray(model.intercept_, dtype=np.float64)
     # A scale may be so small that a weight overflows: such a model votes for class 0.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         for scaler in reversed(scalers):
             factor, shift = _affine(scaler)
             offsets = offsets + (weights * shift).sum(axis=1)

@@ -46,7 +46,7 @@ class TreeStack(StackedVoters):
     def _as_trained(self, rows: Floats) -> Floats:
         if not self.single:
             return rows
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
             return rows.astype(np.float32).astype(np.float64)
 
     def _need_columns(self, columns: int, least: int) -> None:
