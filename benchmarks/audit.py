@@ -38,7 +38,7 @@ def planned() -> dict[str, Attack]:
     found = {}
     for epsilon in EPSILONS:
         for delta in (DELTA, COUNTABLE):
-            for attack in (one for name in SOURCES for one in attacks_on(name, epsilon, delta)):
+            for attack in (one for name in SOURCES for one in attacks_on(name, epsilon, delta)[0]):
                 if delta == DELTA or attack.claimed.delta > 0:  # else it is the same line again
                     found[f"{attack.name}; epsilon {epsilon:g}, delta {delta:g}"] = attack
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,8 @@ def test_two_differences_are_refused() -> None:
         Game(Recorder(), 0).ask([[1.0], [2.0]], [[3.0], [4.0]])
     with pytest.raises(InvalidParameter, match="types"):
         Game(Recorder(), 0).ask([[1.0]], [[1]])
-    zeros = Recorder()
-    Game(zeros, 1).ask([[0.0], [0.0]], [[-0.0], [-0.0]])  # the same, and nobody gets the others
-    assert not np.signbit(zeros.asked[0]).any()
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        Game(Recorder(), 1).ask([[0.0], [0.0]], [[-0.0], [-0.0]])
     missing = np.array([[np.nan], [1.0]])
     assert Game(Recorder(), 0).ask(missing, missing.copy()).answers[1] == 1.0  # NaN is the same
 
@@ -256,7 +256,7 @@ def test_void_guarantees_are_refused() -> None:
         everlasting_row(random_state=1)
 
 
-@pytest.mark.parametrize("given", [math.nan, None, "much", [[1.0]], [[1.0], [2.0, 3.0]]])
+@pytest.mark.parametrize("given", [math.nan, None, "much", [], [[1.0]], [[1.0], [2.0, 3.0]]])
 def test_strategies_that_do_not_return_numbers_are_refused(given: Any) -> None:
     attack = Attack("strange", Recorder, lambda game: given, Claimed(1.0))
     with pytest.raises(InvalidParameter, match=r"strategy of .strange. returned"):
@@ -265,9 +265,93 @@ def test_strategies_that_do_not_return_numbers_are_refused(given: Any) -> None:
 
 def test_strategies_return_the_same_number_of_numbers_in_each_run() -> None:
     lengths = iter(range(1, 1_000))
-    attack = Attack("strange", Recorder, lambda game: [0] * next(lengths), Claimed(1.0))
+
+    def play(game: Game) -> Any:
+        differs(game)
+        return [0] * next(lengths)
+
+    attack = Attack("strange", Recorder, play, Claimed(1.0))
     with pytest.raises(InvalidParameter, match="from 1 to 40 numbers"):
         audit(attack, runs=20, progress=False)
+
+
+def differs(game: Game) -> None:
+    game.train(([[0.0]], [0]), ([[1.0]], [0]))
+
+
+def test_worlds_that_do_not_differ_are_refused() -> None:
+    attack = Attack("same", Recorder, lambda game: 0.0, Claimed(1.0))
+    with pytest.raises(InvalidParameter, match="worlds of the attack 'same' do not differ"):
+        audit(attack, runs=20, progress=False)
+
+
+@pytest.mark.parametrize("pair", [(0.0, -0.0), (1.0, True), ("a", "b"), (None, 0)])
+def test_worlds_differ_in_every_bit(pair: tuple[Any, Any]) -> None:
+    zero, one = (np.array([[value]], dtype=object) for value in pair)
+    for world in (0, 1):
+        driver = Recorder()
+        game = Game(driver, world)
+        game.train((zero, [0]), (one, [0]))
+        assert game.differed
+    game = Game(Recorder(), 1)
+    game.train((np.array([[0.0]]), [0]), (np.array([[-0.0]]), [0]))
+    assert game.differed
+
+
+class Refuses(Recorder):
+    """Answers no question."""
+
+    def ask(self, X: Any) -> Any:
+        raise ValueError("too many queries")
+
+
+def test_an_attack_that_gets_no_answer_at_all_is_refused() -> None:
+    def play(game: Game) -> float:
+        differs(game)
+        return float(sum(answer == 1 for answer in game.ask([[0.0]]).answers))
+
+    attack = Attack("deaf", Refuses, play, Claimed(1.0))
+    with pytest.raises(InvalidParameter, match=r"'deaf' was answered in any run.*too many queries"):
+        audit(attack, runs=20, progress=False)
+
+    def forgets(game: Game) -> Any:
+        differs(game)
+        return game.ask([[0.0]]).answers[0]
+
+    attack = Attack("deaf", Refuses, forgets, Claimed(1.0))
+    with pytest.raises(InvalidParameter, match="told 'ValueError: too many queries'"):
+        audit(attack, runs=20, progress=False)
+
+
+def test_an_error_says_in_which_attack_it_was() -> None:
+    class Fails(Recorder):
+        def train(self, X: Any, y: Any) -> Any:
+            raise ValueError("no rows")
+
+    with pytest.raises(ValueError, match="no rows") as caught:
+        audit(Attack("wrong", Fails, differs, Claimed(1.0)), runs=20, progress=False)  # type: ignore[arg-type]
+    assert caught.value.__notes__ == ["This happened in the attack 'wrong'."]
+
+
+def test_drivers_give_one_answer_for_each_query() -> None:
+    class Short(Recorder):
+        def ask(self, X: Any) -> Any:
+            return []
+
+    game = Game(Short(), 0)
+    with pytest.raises(InvalidParameter, match="0 answers to 1 queries"):
+        game.ask([[0.0]])
+
+
+def test_claims_and_attacks_are_checked() -> None:
+    for wrong in ((-1.0,), (1.0, 2.0), (1.0, 0.0, -1.0), (math.nan,)):
+        with pytest.raises(InvalidParameter):
+            Claimed(*wrong)
+    driver: Any = Recorder()
+    with pytest.raises(InvalidParameter, match="no function; give one that returns a new driver"):
+        Attack("a", driver, differs, Claimed(1.0))  # type: ignore[arg-type]
+    guarantee = Guarantee(1.0, 1e-6, "one row", "", ("EVER",), ())
+    assert Claimed.by(SimpleNamespace(guarantee_=guarantee)) == Claimed.by(guarantee)
 
 
 def test_the_verdict_says_what_so_many_runs_can_tell() -> None:
@@ -276,10 +360,10 @@ def test_the_verdict_says_what_so_many_runs_can_tell() -> None:
     def verdict(claimed: float, found: float) -> str:
         return Audit("a", Claimed(claimed), 0.95, 100, epsilon=found, rho=0.0, mu=0.0).verdict
 
-    assert verdict(3.0, 0.5) == "holds"
+    assert verdict(3.0, 0.5) == "not broken"
     assert verdict(3.1, 0.5) == "cannot tell"
     assert verdict(0.4, 0.5) == "BROKEN"
-    assert Audit("a", Claimed(9.0, mu=1.0), 0.95, 100, 0.5, 0.0, mu=0.5).verdict == "holds"
+    assert Audit("a", Claimed(9.0, mu=1.0), 0.95, 100, 0.5, 0.0, mu=0.5).verdict == "not broken"
     assert Audit("a", Claimed(9.0, rho=0.1), 0.95, 100, 0.5, 0.2, mu=0.5).verdict == "BROKEN"
 
 
@@ -293,7 +377,7 @@ def test_gaussian_claims_need_noise_that_is_not_tiny() -> None:
 def test_results_are_plain_numbers() -> None:
     result = audit(response(0.5), runs=1_000, n_jobs=2, progress=False)
     stored = result.to_dict()
-    assert stored["claimed"]["epsilon"] == 0.5
+    assert stored["claimed_at_most"]["epsilon"] == 0.5
     assert stored["verdict"] == "BROKEN"
     assert Audit.from_dict(json.loads(json.dumps(stored))) == result
     assert "BROKEN" in str(result)

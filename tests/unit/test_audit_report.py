@@ -74,9 +74,14 @@ def test_the_table_is_aligned_and_rounds_bounds_down() -> None:
         "   99% ",
         " 1,234 ",
         "       0.99 ",
-        " holds   ",
+        " not broken ",
     ]
-    assert [row.split("|")[-2].strip() for row in rows[2:]] == ["holds", "holds", "BROKEN", "holds"]
+    assert [row.split("|")[-2].strip() for row in rows[2:]] == [
+        "not broken",
+        "not broken",
+        "BROKEN",
+        "not broken",
+    ]
 
 
 def test_the_allowed_curve_is_that_of_the_definition() -> None:
@@ -128,7 +133,7 @@ def test_the_image_shows_every_audit() -> None:
     inside = "{http://www.w3.org/2000/svg}"
     panels = root.findall(f"{inside}g")
     titles = [[text.text for text in panel.findall(f"{inside}text")[:2]] for panel in panels]
-    assert titles[0] == ["<0> & more", "epsilon 1 at delta 1e-06: holds"]
+    assert titles[0] == ["<0> & more", "epsilon 1 at delta 1e-06: not broken"]
     assert titles[4] == ["Thing, a row", "epsilon 1 at delta 1e-06: BROKEN"]
     assert len({panel.get("transform") for panel in panels}) == 5
     dots = [(dot.get("cx"), dot.get("cy")) for dot in panels[0].findall(f"{inside}circle")]
@@ -145,7 +150,7 @@ def test_the_page_has_table_meaning_and_verdict() -> None:
     page = markdown([good])
     assert page.startswith("# Audit\n\nNo bound is above its claim.\n\n| attack")
     assert table([good]) in page
-    assert "does not mean that the claim is loose" in page
+    assert "does not mean that the claim is\nloose" in page
     assert "chance of at least 0.99;" in page
     page = markdown([good, bad])
     assert "**Bounds above their claims: 1.**" in page
@@ -153,6 +158,8 @@ def test_the_page_has_table_meaning_and_verdict() -> None:
     assert f"```text\n{plot(bad)}\n```" in page
     assert strongest([good, bad]) is bad
     assert together([good, bad]) == pytest.approx(0.98)
+    page = markdown([good], {"epsilon": 2.0}, ["Other, too slow."])
+    assert "\n\nSettings:\n\n- epsilon: 2.0\n\nLeft out:\n\n- Other, too slow.\n\n" in page
 
 
 class Silent:
@@ -196,7 +203,9 @@ def test_nothing_to_play_and_odd_confidence_are_refused() -> None:
 
 
 def test_the_catalogue_keeps_every_attack_once_and_claims_what_is_asked() -> None:
-    groups = {name: attacks_on(name, 2.0, 1e-5) for name in SOURCES}
+    made = {name: attacks_on(name, 2.0, 1e-5) for name in SOURCES}
+    assert not any(left_out for _, left_out in made.values())
+    groups = {name: found for name, (found, _) in made.items()}
     assert {"EverlastingPredictor", "QueryRelease"} <= groups.keys()
     attacks = [attack for group in groups.values() for attack in group]
     assert len({attack.name for attack in attacks}) == len(attacks)
@@ -205,6 +214,24 @@ def test_the_catalogue_keeps_every_attack_once_and_claims_what_is_asked() -> Non
     for attack in attacks:
         assert 0.5 < attack.claimed.epsilon <= 2.0, attack.name
         assert attack.claimed.delta <= 1e-5, attack.name
+
+
+def test_what_cannot_be_attacked_is_told_attack_by_attack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fine(epsilon: float, delta: float) -> Attack:
+        return Attack("Thing, a row", Silent, ask_once, Claimed(epsilon, delta))
+
+    def hopeless(epsilon: float, delta: float) -> Attack:
+        raise InvalidParameter("too few rows.")
+
+    monkeypatch.setitem(SOURCES, "Thing", (fine, hopeless))
+    found, left_out = attacks_on("Thing", 0.1, 0.0)
+    assert [attack.name for attack in found] == ["Thing, a row"]
+    assert left_out == ["an attack on Thing, impossible at epsilon 0.1 and delta 0: too few rows."]
+    for epsilon, delta in ((0.0, 0.1), (np.inf, 0.1), (1.0, 1.0)):
+        with pytest.raises(InvalidParameter):
+            attacks_on("Thing", epsilon, delta)
 
 
 def test_the_page_on_audits_names_tests_that_exist() -> None:

@@ -73,9 +73,9 @@ def test_a_leak_is_exit_code_1_and_says_what_to_do() -> None:
     assert "SECURITY.md" in result.stderr
 
 
-def test_a_claim_that_covers_the_leak_holds() -> None:
-    """With delta 1 anything may be said, but rho is still broken: it knows no delta."""
-    result = run("Leaky", "--delta", "1")
+def test_a_claim_that_covers_the_leak_is_not_broken() -> None:
+    """With delta .99 nearly anything may be said, but rho is broken still: it knows no delta."""
+    result = run("Leaky", "--delta", "0.99")
     verdicts = [row.split("|")[-2].strip() for row in result.stdout.splitlines()[2:4]]
     assert verdicts == ["cannot tell", "BROKEN"]
     assert result.exit_code == ExitCode.CHECK_FAILED
@@ -87,7 +87,7 @@ def test_no_leak_is_exit_code_0_with_a_table_and_a_plot() -> None:
     assert result.stderr == ""
     rows = result.stdout.splitlines()
     assert rows[2].startswith("| Safe, a row | epsilon at delta 1e-06 |")
-    assert rows[2].endswith("| holds   |")
+    assert rows[2].endswith("| not broken |")
     assert "Safe, a row: chances of false alarms and misses" in result.stdout
     assert "false alarms  " in result.stdout
     assert "All bounds together are right with a chance of at least 0.95" in result.stdout
@@ -115,16 +115,19 @@ def test_an_attack_has_the_name_that_the_list_shows() -> None:
     assert run("leaky, A row", "--list").stdout == "Leaky, a row\n"
 
 
-def test_what_cannot_be_attacked_is_left_out_and_named() -> None:
+def test_what_cannot_be_attacked_is_left_out_and_named(tmp_path: Path) -> None:
     """Unless it was asked for by name."""
-    result = run("--epsilon", "0.1")
+    file = tmp_path / "a.json"
+    result = run("--epsilon", "0.1", "--json", str(file))
     assert result.exit_code == ExitCode.OK
     assert "| Safe, a row" in result.stdout
     assert "Leaky" not in result.stdout
-    assert result.stderr == (
-        "Left out: Leaky cannot be attacked at epsilon 0.1 and delta 1e-06: there are 2 shards; "
-        "more are needed.\n"
+    reason = (
+        "an attack on Leaky, impossible at epsilon 0.1 and delta 1e-06: there are 2 shards; more "
+        "are needed."
     )
+    assert result.stderr == f"Left out: {reason}\n"
+    assert json.loads(file.read_text())["left_out"] == [reason]
 
 
 def test_too_few_runs_are_no_verdict() -> None:
@@ -145,16 +148,19 @@ def test_files(tmp_path: Path) -> None:
     table = result.stdout.split("\n\n", maxsplit=1)[0]
     page = names["md"].read_text(encoding="utf-8")
     assert table in page
-    assert "with epsilon 2, delta 1e-06, runs 200, seconds 300, confidence 0.95." in page
+    assert "- epsilon: 2.0\n- delta: 1e-06\n- runs: 200\n- seconds: 300.0\n" in page
     assert names["svg"].read_text(encoding="utf-8").count("<g ") == 2
     found = json.loads(names["json"].read_text(encoding="utf-8"))
-    assert (found["cumae"], found["epsilon"], found["runs"]) == (metadata.version("cumae"), 2, 200)
+    settings = found["settings"]
+    assert settings["cumae"] == metadata.version("cumae")
+    assert (settings["epsilon"], settings["runs"], settings["names"]) == (2.0, 200, "all")
     safe, leaky = found["audits"]
-    assert (safe["verdict"], leaky["verdict"]) == ("holds", "BROKEN")
-    assert safe["claimed"] == {"epsilon": 2.0, "delta": 1e-6, "rho": 0.3, "mu": None}
+    assert (safe["verdict"], leaky["verdict"]) == ("not broken", "BROKEN")
+    assert safe["claimed_at_most"] == {"epsilon": 2.0, "delta": 1e-6, "rho": 0.3, "mu": None}
+    assert leaky["verdicts"] == {"epsilon": "BROKEN", "rho": "BROKEN"}
     assert safe["runs"] == leaky["runs"] == 100
-    assert safe["epsilon"] == 0.0
-    assert leaky["epsilon"] > 2.0
+    assert safe["measured_at_least"]["epsilon"] == 0.0
+    assert leaky["measured_at_least"]["epsilon"] > 2.0
 
 
 def test_one_file_alone(tmp_path: Path) -> None:
@@ -168,11 +174,17 @@ def test_one_file_alone(tmp_path: Path) -> None:
         (["Nobody"], ExitCode.USAGE, "Safe; Leaky"),
         (["Leeky"], ExitCode.USAGE, "did you mean 'Leaky'?"),
         (["Leaky, a raw"], ExitCode.USAGE, "did you mean 'Leaky, a row'?"),
-        (["Leaky", "--epsilon", "0.1"], ExitCode.REFUSED, "epsilon 0.1 and delta 1e-06: there are"),
+        (["Leaky", "--epsilon", "0.1"], ExitCode.REFUSED, "epsilon 0.1 and delta 1e-06: there"),
         (["--runs", "3"], ExitCode.USAGE, "20"),
         (["--report", "no/such/folder/a.md"], ExitCode.USAGE, "no folder"),
-        (["--confidence", "1"], ExitCode.REFUSED, "confidence=1.0"),
-        (["--seconds", "0"], ExitCode.REFUSED, "seconds=0.0"),
+        (["--confidence", "1"], ExitCode.USAGE, "1 is not between 0 and 1"),
+        (["--seconds", "0"], ExitCode.USAGE, "0 is not above 0"),
+        (["--seconds", "nan"], ExitCode.USAGE, "nan is not above 0"),
+        (["--epsilon", "0"], ExitCode.USAGE, "0 is not a number above 0"),
+        (["--epsilon", "inf"], ExitCode.USAGE, "inf is not a number above 0"),
+        (["--delta", "1"], ExitCode.USAGE, "1 is not from 0 to less than 1"),
+        (["--jobs", "0"], ExitCode.USAGE, "0 is not 1 or more, or -1"),
+        ([""], ExitCode.USAGE, "Safe; Leaky"),
     ],
 )
 def test_bad_options(arguments: list[str], code: ExitCode, said: str) -> None:

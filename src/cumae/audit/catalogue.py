@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from cumae.audit import attacks, models, parts, tables
 from cumae.audit.runs import Attack, Audit, audit
 from cumae.errors import CumaeError, InvalidParameter
+from cumae.privacy.validation import check_delta, check_epsilon
 
 SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
     **attacks.ATTACKS,
@@ -18,23 +19,35 @@ SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
 }
 
 
-def attacks_on(name: str, epsilon: float = 1.0, delta: float = 1e-6) -> list[Attack]:
-    """Return the attacks on an estimator or a mechanism; pure ones do not use the delta.
+def attacks_on(
+    name: str, epsilon: float = 1.0, delta: float = 1e-6
+) -> tuple[list[Attack], list[str]]:
+    """Return the attacks on an estimator or a mechanism, and why others cannot be made.
+
+    Pure mechanisms do not use the delta.
 
     Examples
     --------
     >>> from cumae.audit.catalogue import SOURCES, attacks_on
     >>> "EverlastingPredictor" in SOURCES
     True
-    >>> [attack.name for attack in attacks_on("QueryRelease")]
-    ['QueryRelease, a training row']
+    >>> attacks, left_out = attacks_on("QueryRelease")
+    >>> [attack.name for attack in attacks], left_out
+    (['QueryRelease, a training row'], [])
     """
-    try:
-        return [build(epsilon=epsilon, delta=delta) for build in SOURCES[name]]
-    except CumaeError as error:
-        raise InvalidParameter(
-            f"{name} cannot be attacked at epsilon {epsilon:g} and delta {delta:g}: {error}"
-        ) from error
+    if not 0 < check_epsilon(epsilon) < math.inf:
+        raise InvalidParameter(f"epsilon={epsilon!r} leaves nothing to attack; give 1.0, say.")
+    check_delta(delta)
+    found, left_out = [], []
+    for build in SOURCES[name]:
+        try:
+            found.append(build(epsilon=epsilon, delta=delta))
+        except CumaeError as error:
+            left_out.append(
+                f"an attack on {name}, impossible at epsilon {epsilon:g} and delta {delta:g}: "
+                f"{error}"
+            )
+    return found, left_out
 
 
 def audited(name: str) -> str:
@@ -46,7 +59,7 @@ def audited(name: str) -> str:
     >>> audited("QueryRelease, a training row")
     'QueryRelease'
     """
-    return name.split(maxsplit=1)[0].rstrip(",:")
+    return name.partition(" ")[0].rstrip(",:")
 
 
 def audit_all(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
@@ -115,7 +115,7 @@ class Game:
     def __init__(self, driver: Driver, world: int) -> None:
         self._driver = driver
         self._world = world
-        self._flag = False  # whether the worlds differ already
+        self.differed = False  # whether the worlds differ already
         self.view: list[Seen] = []
 
     def train(self, zero: tuple[Any, Any], one: tuple[Any, Any] | None = None) -> Seen:
@@ -148,6 +148,10 @@ class Game:
                 said: tuple[str, ...] = ()
             except Exception as error:  # noqa: BLE001 (an error is something to be seen)
                 answers, said = [None] * len(hidden), (_named(error),)
+        if len(answers) != len(hidden):
+            raise InvalidParameter(
+                f"the driver gave {len(answers)} answers to {len(hidden)} queries; give one each."
+            )
         said += tuple(_named(warning.message) for warning in caught)
         shown = (None if out else answer for out, answer in zip(hidden, answers, strict=True))
         return self._saw(Seen(tuple(shown), said))
@@ -170,11 +174,18 @@ class Game:
     def _differ(self, different: NDArray[np.bool_]) -> None:
         if not different.any():
             return
-        if self._flag:
+        if self.differed:
             raise InvalidParameter("the worlds differ already; ask the same in both.")
         if different.sum() > 1:
             raise InvalidParameter(f"{different.sum()} rows differ; at most one may.")
-        self._flag = True
+        self.differed = True
+
+    @property
+    def failure(self) -> str:
+        """Why no question at all was answered; "" if one was, or none was asked."""
+        failed = [seen.said for seen in self.view if seen.answers]
+        answered = any(answer is not None for seen in self.view for answer in seen.answers)
+        return "" if answered or not failed or not failed[0] else failed[0][0]
 
 
 def _both(zero: Any, one: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -187,12 +198,15 @@ def _both(zero: Any, one: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return pair
 
 
-def _different(zero: ArrayLike, one: ArrayLike) -> NDArray[np.bool_]:
-    first, second = np.asarray(zero, dtype=object), np.asarray(one, dtype=object)
-    same = first == second
-    missing = (first != first) & (second != second)  # noqa: PLR0124 (NaN)
-    different = ~np.asarray(same | missing, dtype=bool)
-    return np.asarray(different.reshape(len(different), -1).any(axis=1))
+def _different(zero: NDArray[Any], one: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which rows are not the same to the last bit: 0.0 and -0.0 are two values."""
+    if zero.dtype == object:
+        pairs = zip(zero.flat, one.flat, strict=True)
+        different = np.array([type(a) is not type(b) or repr(a) != repr(b) for a, b in pairs])
+    else:
+        first, second = (np.frombuffer(array.tobytes(), np.uint8) for array in (zero, one))
+        different = first != second
+    return np.asarray(different.reshape(len(zero), different.size // max(1, len(zero))).any(axis=1))
 
 
 def _named(error: Any) -> str:

@@ -129,7 +129,8 @@ def noisy_majority(
     )
     releases = max_queries if gaussian and n_classes == 2 else 0
     claimed = Claimed.by(found.guarantee("one vote", delta=delta), gaussian_releases=releases)
-    name = f"NoisyMajority, {kind}, {n_classes} classes, {max_queries} queries"
+    queries = "1 query" if max_queries == 1 else f"{max_queries} queries"
+    name = f"NoisyMajority, {kind}, {n_classes} classes, {queries}"
     return Attack(name, make, play, claimed)
 
 

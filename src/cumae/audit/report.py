@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +22,10 @@ MEANING = """\
 Each line is a pair of worlds that differ in one row or one query, and an attacker who tries to
 tell them apart. "claimed" is what the guarantee promises at most, and "at least" is what this
 attacker has shown, whatever else there is. A bound above its claim is BROKEN: the guarantee is
-false. "cannot tell" means that not even a perfect attacker would get above the claim with so few
-runs. A bound far below its claim does not mean that the claim is loose: another attacker may do
-better, and few runs prove little. "share" is measured / claimed; what is missing to 100% is the
-gap between the two."""
+false. "cannot tell" means that not even a perfect attacker would get above the claim: it would
+take more runs, or the claim is empty. A bound far below its claim does not mean that the claim is
+loose: another attacker may do better, and few runs prove little. "share" is measured / claimed;
+what is missing to 100% is the gap between the two."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ def table(audits: Sequence[Audit]) -> str:
     >>> from cumae.audit import Audit, Claimed
     >>> from cumae.audit.report import table
     >>> print(table([Audit("a row", Claimed(1.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6)]))
-    | attack | measure | claimed | at least | share |  runs | confidence | verdict |
-    | ------ | ------- | ------: | -------: | ----: | ----: | ---------: | ------- |
-    | a row  | epsilon |       1 |      0.7 |   70% | 1,000 |       0.95 | holds   |
+    | attack | measure | claimed | at least | share |  runs | confidence | verdict    |
+    | ------ | ------- | ------: | -------: | ----: | ----: | ---------: | ---------- |
+    | a row  | epsilon |       1 |      0.7 |   70% | 1,000 |       0.95 | not broken |
     """
     rows = [HEADER, *(line.cells() for line in lines(audits))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -215,7 +216,9 @@ def svg(audits: Sequence[Audit], columns: int = 3, side: int = 240) -> str:
     )
 
 
-def markdown(audits: Sequence[Audit], settings: str = "") -> str:
+def markdown(
+    audits: Sequence[Audit], settings: Mapping[str, Any] | None = None, left_out: Sequence[str] = ()
+) -> str:
     """Return a page with the table, what it means, and the curve of the strongest attack.
 
     Parameters
@@ -223,7 +226,9 @@ def markdown(audits: Sequence[Audit], settings: str = "") -> str:
     audits
         What was found.
     settings
-        A sentence on how it was found.
+        How it was found.
+    left_out
+        What was not played, and why.
     """
     broken = sum(line.broken for line in lines(audits))
     verdict = (
@@ -233,9 +238,9 @@ def markdown(audits: Sequence[Audit], settings: str = "") -> str:
         else "No bound is above its claim."
     )
     return (
-        f"# Audit\n\n{verdict}\n\n{table(audits)}\n\n{MEANING}\n\n"
-        f"{certainty(audits)} {settings}".rstrip()
-        + "\n\n"
+        f"# Audit\n\n{verdict}\n\n{table(audits)}\n\n{MEANING}\n\n{certainty(audits)}\n\n"
+        f"{_listed('Settings', [f'{name}: {value}' for name, value in (settings or {}).items()])}"
+        f"{_listed('Left out', left_out)}"
         f"The attack that reached the largest share of a claim:\n\n"
         f"```text\n{plot(strongest(audits))}\n```\n"
     )
@@ -244,9 +249,13 @@ def markdown(audits: Sequence[Audit], settings: str = "") -> str:
 def certainty(audits: Sequence[Audit]) -> str:
     """Return a sentence on how sure the bounds are."""
     return (
-        f"All bounds together are right with a chance of at least {together(audits):.4g}; "
+        f"All bounds together are right with a chance of at least {together(audits):.7g}; "
         '"runs" are those in each world that they were counted on.'
     )
+
+
+def _listed(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"{title}:\n", *(f"- {line}" for line in lines), "\n"]) if lines else ""
 
 
 def _panel(audit: Audit, side: int) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.audit.bounds import Chances, at_least, at_most
@@ -19,13 +21,15 @@ from cumae.audit.game import Driver, Game
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, shown
 from cumae.predictors.progress import Progress
-from cumae.privacy.validation import check_count
+from cumae.privacy.validation import check_count, check_epsilon, check_rate
 from cumae.randomness import SYSTEM, integers
 
 MEASURES = ("epsilon", "rho", "mu")
-BROKEN, HOLDS, CANNOT_TELL = "BROKEN", "holds", "cannot tell"
+BROKEN, NOT_BROKEN, CANNOT_TELL = "BROKEN", "not broken", "cannot tell"
 WARM_UP, PILOT = 2, 4  # runs of each world that tell how long one takes, and are thrown away
-BATCH = 64  # runs of each world between two steps of the progress bar
+START_UP = 20.0  # seconds to wait, at most, until all processes are there
+PILOT_SHARE = 0.05  # of the time: shorter pilots measure how processes wake up
+TASKS = 200  # parts into which runs are cut: each of them sends the attack to a process
 LEAST_RUNS = 20
 CANDIDATES = 200  # events to choose from
 
@@ -47,14 +51,22 @@ class Claimed:
     rho: float | None = None
     mu: float | None = None
 
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_rate(self.delta, "delta")
+        for name in ("rho", "mu"):
+            if getattr(self, name) is not None:
+                check_epsilon(getattr(self, name), name)
+
     @classmethod
     def by(cls, guarantee: Any, *, gaussian_releases: int = 0) -> Claimed:
-        """Read the ``guarantee_`` of anything that was fitted.
+        """Read the guarantee of anything that was fitted.
 
         If all that is released are so many counts, each moved by one at most, with integer Gaussian
         noise, then it is also Gaussian with mu = sqrt(2 rho), but for what whole numbers
         change: less than a thousandth if the noise is not tiny (proofs/AUDIT.md).
         """
+        guarantee = getattr(guarantee, "guarantee_", guarantee)
         if guarantee.void:
             raise InvalidParameter(
                 "the guarantee is void, because random numbers come from a seed: all runs would be "
@@ -92,6 +104,13 @@ class Attack:
     play: Callable[[Game], ArrayLike]
     claimed: Claimed
     distinguish: Distinguisher = by_value
+
+    def __post_init__(self) -> None:
+        if not callable(self.make):
+            raise InvalidParameter(
+                f"make={shown(self.make)} of the attack {self.name!r} is no function; give one "
+                "that returns a new driver, such as lambda: InProcess(lambda: ...)."
+            )
 
 
 @dataclass(frozen=True)
@@ -135,10 +154,10 @@ class Audit:
     def verdict(self) -> str:
         """The worst verdict on a measure; one that can tell is better than one that cannot."""
         found = set(map(self.verdict_on, self.measures))
-        return next(verdict for verdict in (BROKEN, HOLDS, CANNOT_TELL) if verdict in found)
+        return next(verdict for verdict in (BROKEN, NOT_BROKEN, CANNOT_TELL) if verdict in found)
 
     def verdict_on(self, measure: str) -> str:
-        """Return "BROKEN" if a bound is above its claim, and "holds" otherwise.
+        """Return "BROKEN" if a bound is above its claim, and "not broken" otherwise.
 
         It is "cannot tell" if not even an attacker who is right in each of the runs would get a
         bound above the claim.
@@ -147,11 +166,20 @@ class Audit:
         if getattr(self, measure) > claimed:
             return BROKEN
         best = best_bound(measure, self.claimed.delta, self.runs, self.confidence)
-        return HOLDS if best > claimed else CANNOT_TELL
+        return NOT_BROKEN if best > claimed else CANNOT_TELL
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers for JSON, and the verdict. All bounds are there, claimed or not."""
-        return {**asdict(self), "verdict": self.verdict}
+        """Return plain numbers for JSON; all bounds are there, claimed or not."""
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "verdicts": {name: self.verdict_on(name) for name in self.measures},
+            "claimed_at_most": asdict(self.claimed),
+            "measured_at_least": {name: getattr(self, name) for name in MEASURES},
+            "confidence": self.confidence,
+            "runs": self.runs,
+            "false_alarms_and_misses": [list(point) for point in self.curve],
+        }
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Audit:
@@ -164,10 +192,14 @@ class Audit:
         >>> Audit.from_dict(found.to_dict()) == found
         True
         """
-        given = {field.name: plain[field.name] for field in fields(cls)}
-        given["claimed"] = Claimed(**plain["claimed"])
-        given["curve"] = tuple(map(tuple, plain["curve"]))
-        return cls(**given)
+        return cls(
+            plain["name"],
+            Claimed(**plain["claimed_at_most"]),
+            plain["confidence"],
+            plain["runs"],
+            **plain["measured_at_least"],
+            curve=tuple(map(tuple, plain["false_alarms_and_misses"])),
+        )
 
     def __str__(self) -> str:
         return (
@@ -305,14 +337,22 @@ def _play_all(
     came out of it, so the clock must not stop them.
     """
     found: list[Any] = []
-    with Parallel(n_jobs=n_jobs) as pool:
+    failures: set[str] = set()
+    with Parallel(n_jobs=n_jobs, return_as="generator") as pool:
         if seconds < math.inf:
-            runs = _affordable(attack, pool, runs, seconds)
+            runs = _affordable(attack, pool, effective_n_jobs(n_jobs), runs, seconds)
+        size = -(-runs // TASKS)
+        sizes = [min(size, runs - start) for start in range(0, runs, size)]
         with Progress(f"attack: {attack.name}", runs, progress) as bar:
-            while len(found) < runs:
-                count = min(BATCH, runs - len(found))
-                found += pool(delayed(_pair)(attack) for _ in range(count))
-                bar.advance(count)
+            for pairs in pool(delayed(_pairs)(attack, count) for count in sizes):
+                found += [pair.numbers for pair in pairs]
+                failures |= {pair.failure for pair in pairs}
+                bar.advance(len(pairs))
+    if len(failures) == 1 and "" not in failures:
+        raise InvalidParameter(
+            f"no question of the attack {attack.name!r} was answered in any run, always because of "
+            f"{failures.pop()!r}; let it ask what can be answered."
+        )
     lengths = sorted({len(numbers) for pair in found for numbers in pair})
     if len(lengths) > 1:
         raise InvalidParameter(
@@ -323,34 +363,75 @@ def _play_all(
     return np.asarray(played.transpose(1, 0, 2))
 
 
-def _affordable(attack: Attack, pool: Any, runs: int, seconds: float) -> int:
-    """Return how many runs fit into the time, an even number, by a pilot that does not count."""
-    pool(delayed(_pair)(attack) for _ in range(WARM_UP))  # processes start, code is compiled
-    start = time.monotonic()
-    pool(delayed(_pair)(attack) for _ in range(PILOT))
-    taken = max(time.monotonic() - start, 1e-9)
-    fitting = PILOT * (seconds - taken) / taken
+def _affordable(attack: Attack, pool: Any, workers: int, runs: int, seconds: float) -> int:
+    """Return how many runs fit into the time, an even number, by pilots that do not count."""
+
+    def play(count: int) -> float:
+        start = time.monotonic()
+        for _ in pool(delayed(_pairs)(attack, count) for _ in range(workers)):
+            continue
+        return max(time.monotonic() - start, 1e-9)
+
+    awake: set[Any] = set()
+    end = time.monotonic() + START_UP
+    while len(awake) < workers and time.monotonic() < end:  # the first one may do all of it
+        awake |= set(pool(delayed(_wake)(attack) for _ in range(workers)))
+    count = PILOT
+    spent = taken = play(count)
+    while taken < PILOT_SHARE * seconds and 2 * count * workers < runs:
+        count *= 2
+        taken = play(count)
+        spent += taken
+    fitting = count * workers * (seconds - spent) / taken
     return int(min(runs, max(LEAST_RUNS, fitting))) // 2 * 2
 
 
-def _pair(attack: Attack) -> list[Floats]:
+def _wake(attack: Attack) -> tuple[int, int]:
+    """Import and compile what the attack needs, and tell who did."""
+    _pairs(attack, WARM_UP)
+    return os.getpid(), threading.get_ident()
+
+
+class Pair(NamedTuple):
+    """What one run in each world returned, and why no question was answered; "" if one was."""
+
+    numbers: list[Floats]
+    failure: str
+
+
+def _pairs(attack: Attack, count: int) -> list[Pair]:
+    return [_pair(attack) for _ in range(count)]
+
+
+def _pair(attack: Attack) -> Pair:
     """Play one run in each world, in random order."""
     first = int(integers(2, 1, SYSTEM)[0])
-    played = {
-        world: _numbers(attack.name, attack.play(Game(attack.make(), world)))
-        for world in (first, 1 - first)
-    }
-    return [played[0], played[1]]
+    games = {world: Game(attack.make(), world) for world in (first, 1 - first)}
+    played = {world: _numbers(attack, game) for world, game in games.items()}
+    if not any(game.differed for game in games.values()):
+        raise InvalidParameter(
+            f"the two worlds of the attack {attack.name!r} do not differ; give train or ask two "
+            "versions of which one row or query is not the same."
+        )
+    failures = {game.failure for game in games.values()}
+    return Pair([played[0], played[1]], failures.pop() if len(failures) == 1 else "")
 
 
-def _numbers(name: str, given: ArrayLike) -> Floats:
-    """Return what a strategy returned as a list of numbers."""
+def _numbers(attack: Attack, game: Game) -> Floats:
+    """Let the adversary play, and return its list of numbers."""
+    try:
+        given = attack.play(game)
+    except Exception as error:
+        error.add_note(f"This happened in the attack {attack.name!r}.")
+        raise
     try:
         found = np.atleast_1d(np.asarray(given, dtype=np.float64))
     except (TypeError, ValueError):
         found = np.array([np.nan])
-    if found.ndim > 1 or np.isnan(found).any():
+    if found.ndim > 1 or not found.size or np.isnan(found).any():
+        why = f" It was told {game.failure!r} in the place of answers." if game.failure else ""
         raise InvalidParameter(
-            f"the strategy of {name!r} returned {shown(given)}; return a number, or a list of them."
+            f"the strategy of {attack.name!r} returned {shown(given)}; return a number, or a list "
+            f"of them.{why}"
         )
     return found

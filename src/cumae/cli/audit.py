@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +26,15 @@ def _in_a_folder(path: Path | None) -> Path | None:
     return path
 
 
+def _checked(good: Callable[[float], bool], wanted: str) -> Callable[[float], float]:
+    def check(value: float) -> float:
+        if not good(value):
+            raise typer.BadParameter(f"{value:g} is not {wanted}.")
+        return value
+
+    return check
+
+
 def _file(name: str, text: str) -> Any:
     return typer.Option(name, dir_okay=False, writable=True, callback=_in_a_folder, help=text)
 
@@ -34,25 +46,48 @@ def audit(
             metavar="NAME", help="What to attack, as --list has it; everything if not given."
         ),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="The epsilon that is claimed.")] = 1.0,
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            callback=_checked(lambda given: 0 < given < math.inf, "a number above 0"),
+            help="The epsilon to ask for. What is claimed may be a little less.",
+        ),
+    ] = 1.0,
     delta: Annotated[
         float,
         typer.Option(
+            callback=_checked(lambda given: 0 <= given < 1, "from 0 to less than 1"),
             help="The delta that is claimed, where one is. With 1e-6 the claim is about events too "
-            "rare to count, and epsilon comes out small; try 0.05."
+            "rare to count, and epsilon comes out small; try 0.05.",
         ),
     ] = 1e-6,
     runs: Annotated[
-        int, typer.Option(min=20, help="Runs in each world of each attack, at most.")
+        int,
+        typer.Option(
+            min=20, help="Runs in each world of each attack, at most; half of them are counted."
+        ),
     ] = 10_000,
     seconds: Annotated[
         float,
-        typer.Option(help="Time for all attacks together; each plays a few runs in any case."),
+        typer.Option(
+            callback=_checked(lambda given: given > 0, "above 0"),
+            help="Time for all attacks together; each plays a few runs in any case.",
+        ),
     ] = 300.0,
     confidence: Annotated[
-        float, typer.Option(help="Chance that all bounds together are right, at least.")
+        float,
+        typer.Option(
+            callback=_checked(lambda given: 0 < given < 1, "between 0 and 1"),
+            help="Chance that all bounds together are right, at least.",
+        ),
     ] = 0.95,
-    jobs: Annotated[int, typer.Option(help="Processes to use; -1 for all cores.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            callback=_checked(lambda given: given >= 1 or given == -1, "1 or more, or -1"),
+            help="Processes to use; -1 for all cores. Starting them takes a few seconds.",
+        ),
+    ] = 1,
     report_file: Annotated[
         Path | None, _file("--report", "Write a report in Markdown to this file.")
     ] = None,
@@ -72,12 +107,13 @@ def audit(
     proven to be at least as large as the true one.
 
     A measured value above the claim shows that the guarantee is false, and the exit code is 1 (2
-    and 3 mean, as for all commands, that an option is wrong or that nothing could be played). A
+    and 3 mean, as for all commands, that an option is wrong or that what was named could not be
+    played). "cannot tell" means that even an attacker who is always right would need more runs. A
     value far below the claim is no sign that the claim is loose: a better attacker, or more runs,
     may show more. No audit proves privacy; the proofs do.
     """
     chosen, left_out = _chosen(names or list(catalogue.SOURCES), epsilon, delta)
-    if left_out and names:  # what was asked for by name is not left out
+    if left_out and (names or not chosen):  # what was asked for by name is not left out
         raise InvalidParameter(left_out[0])
     for reason in left_out:
         typer.echo(f"Left out: {reason}", err=True)
@@ -86,11 +122,15 @@ def audit(
             typer.echo(attack.name)
         return
     settings = {
+        "cumae": metadata.version("cumae"),
+        "date": datetime.now(UTC).date().isoformat(),
+        "names": names or "all",
         "epsilon": epsilon,
         "delta": delta,
         "runs": runs,
         "seconds": seconds,
         "confidence": confidence,
+        "jobs": jobs,
     }
     audits = catalogue.audit_all(
         chosen, runs=runs, seconds=seconds, confidence=confidence, n_jobs=jobs
@@ -99,12 +139,12 @@ def audit(
     typer.echo(f"\n{report.plot(report.strongest(audits))}\n")
     typer.echo(report.certainty(audits))
     if report_file is not None:
-        _write(report_file, report.markdown(audits, _sentence(settings)))
+        _write(report_file, report.markdown(audits, settings, left_out))
     if plot_file is not None:
         _write(plot_file, report.svg(audits))
     if json_file is not None:
         plain = [one.to_dict() for one in audits]
-        found = {"cumae": metadata.version("cumae"), **settings, "audits": plain}
+        found = {"settings": settings, "audits": plain, "left_out": left_out}
         _write(json_file, json.dumps(found, indent=1) + "\n")
     if any(one.broken for one in audits):
         typer.secho(
@@ -129,13 +169,10 @@ def _chosen(names: list[str], epsilon: float, delta: float) -> tuple[list[Attack
         target = known.get(catalogue.audited(name).lower())
         if target is None:
             raise typer.BadParameter(_unknown(name, list(known.values())))
-        try:
-            found = catalogue.attacks_on(target, epsilon, delta)
-        except InvalidParameter as error:
-            left_out.append(str(error))
-            continue
+        found, reasons = catalogue.attacks_on(target, epsilon, delta)
+        left_out += reasons
         meant = [one for one in found if name.lower() in (target.lower(), one.name.lower())]
-        if not meant:
+        if not meant and not reasons:
             raise typer.BadParameter(_unknown(name, [one.name for one in found]))
         chosen |= {one.name: one for one in meant}
     return list(chosen.values()), left_out
@@ -145,11 +182,6 @@ def _unknown(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known)
     listed = f"did you mean {close[0]!r}?" if close else f"there are: {'; '.join(known)}."
     return f"{name!r} is nothing that can be audited; {listed}"
-
-
-def _sentence(settings: dict[str, Any]) -> str:
-    given = ", ".join(f"{name} {value:g}" for name, value in settings.items())
-    return f"Found by `cumae audit` of version {metadata.version('cumae')} with {given}."
 
 
 def _write(path: Path, text: str) -> None:
