@@ -259,8 +259,8 @@ def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
     return _attack(name, predictor, given, rows, play, releases=releases)
 
 
-def _bbl(epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows]:
-    rows = (np.arange(3_000) + 0.5)[:, None] / 3_000
+def _bbl(n_rows: int, epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows]:
+    rows = (np.arange(n_rows) + 0.5)[:, None] / n_rows
     sizes = {"shard_size": 4, "phase_length": len(rows), "label_share": 0.01, "query_share": 0.3}
     options = {**sizes, "between_share": 1e-5, "epsilon": epsilon, "delta": delta, **given}
     make = partial(InProcess, partial(GenericBBL, Thresholds("above"), **options))
@@ -269,7 +269,7 @@ def _bbl(epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows
 
 def bbl_row(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Attack:
     """Attack the label next to the boundary of the papers' predictor, by asking there."""
-    make, (rows, labels) = _bbl(epsilon, delta, options)
+    make, (rows, labels) = _bbl(600, epsilon, delta, options)
     other = labels.copy()
     other[len(rows) // 2] = 0
     asked = np.full((len(rows) // 2, 1), 0.5)
@@ -288,7 +288,7 @@ def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> At
     The votes at 0.5 are split. With ``votes="between"`` nothing is promised for queries; here the
     promise for rows is held against it all the same, as the paper does.
     """
-    make, (rows, labels) = _bbl(epsilon, delta, options)
+    make, (rows, labels) = _bbl(3_000, epsilon, delta, options)  # so that 0.99 is not split
 
     def play(game: Game) -> float:
         game.train((rows, labels))
