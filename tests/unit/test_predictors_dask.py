@@ -75,7 +75,7 @@ def test_parquet_files_on_the_cluster(cluster: Client, tmp_path: Any) -> None:
         frame[part * 1000 : (part + 1) * 1000].to_parquet(
             tmp_path / f"{part}.parquet", row_group_size=200
         )
-    here = votes(DecisionTreeClassifier(max_depth=4), X, Y)
+    here = votes(DecisionTreeClassifier(max_depth=4), frame[["a", "b"]], Y)
     with joblib.parallel_config("dask"):
         there = votes(DecisionTreeClassifier(max_depth=4), ParquetRows(tmp_path), "ill")
     assert np.array_equal(here, there)

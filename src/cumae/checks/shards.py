@@ -131,8 +131,8 @@ def order_of_training_is_irrelevant(estimator: Any, pair: Neighbours) -> None:
     seeds = shard_seeds(pair.n_shards, source)
     for shard in reversed(range(pair.n_shards)):
         places = split.places(shard)
-        model = trainer.train(rows.take(places), labels[places], int(seeds[shard]))
-        alone = votes_of([model], pair)[0]
+        task = (rows.take(places), labels[places], np.array([0, len(places)]), seeds[[shard]])
+        alone = votes_of(trainer.train_many(*task), pair)[0]
         demand(
             np.array_equal(alone, together[shard]),
             f"shard {shard} depends on what was trained before it",

@@ -24,7 +24,6 @@ from cumae.predictors.shards import (
     train_one_by_one,
 )
 from cumae.predictors.tables import as_numbers, read_table
-from cumae.predictors.trees import can_grow, many_trees
 from cumae.randomness import SeededSource, integers
 
 Floats = NDArray[np.float64]
@@ -106,8 +105,8 @@ class MarginTrainer(Trainer):
         """Return the models of the shards that start there: the same as one by one, but faster.
 
         Ridge classifiers are the same but for rounding, and trees but for which of equally good
-        cuts they take. So it must depend on the estimator and the table's type alone, or on a
-        shard's own rows, which way is taken.
+        cuts they take. So which way is taken must depend on the estimator and on whether the
+        rows are an array or a frame, or else on a shard's own rows.
         """
         if type(self.model) is Thresholds and not hasattr(rows, "columns"):
             with contextlib.suppress(Exception):  # one by one, the other shards do not notice
@@ -118,22 +117,13 @@ class MarginTrainer(Trainer):
                     limits = self._limits()
                     return list(many_thresholds(self.model, column, signed, starts, limits, coins))
         if self.columns is None and self.n_classes == 2 and can_solve(self.model, rows):
-            signed = labels[:, 1] - labels[:, 0]
-            models, failed = many_ridges(self.model, rows, signed, starts, balanced=self.balanced)
-        elif can_grow(self.model) and (self.columns is not None or isinstance(rows, np.ndarray)):
-            table = read_table(rows, self.columns)
-            models, failed = many_trees(
-                self.model, table, labels, starts, seeds, balanced=self.balanced
-            )
+            signed, table = labels[:, 1] - labels[:, 0], read_table(rows, None)
+            models, failed = many_ridges(self.model, table, signed, starts, balanced=self.balanced)
+        elif self._grows(rows):
+            models, failed = self._grow(rows, labels, starts, seeds, balanced=self.balanced)
         else:
             return train_one_by_one(self, rows, labels, starts, seeds)
-        for shard in failed.tolist():
-            part = slice(starts[shard], starts[shard + 1])
-            alone = np.array([0, starts[shard + 1] - starts[shard]])
-            (models[shard],) = train_one_by_one(
-                self, rows[part], labels[part], alone, seeds[[shard]]
-            )
-        return models
+        return self._replace(models, failed, rows, labels, starts, seeds)
 
     def _limits(self) -> Limits:
         """Return the declared bounds of the first column, if there are any."""

@@ -32,8 +32,7 @@ def can_solve(model: Any, rows: Any) -> bool:
         and model.solver in ("auto", "cholesky")
         and isinstance(model.alpha, int | float)
         and model.alpha > 0
-        and isinstance(rows, np.ndarray)
-        and rows.dtype == np.float64
+        and isinstance(rows, np.ndarray)  # of any type: a single cell could change that
         and rows.shape[1] <= WIDEST
     )
 

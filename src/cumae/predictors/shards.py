@@ -22,7 +22,8 @@ from cumae.learners.columns import Columns
 from cumae.predictors.progress import Progress
 from cumae.predictors.quiet import strictly
 from cumae.predictors.rows import RowSource
-from cumae.predictors.tables import as_numbers, usable_rows
+from cumae.predictors.tables import as_numbers, read_table, usable_rows
+from cumae.predictors.trees import can_grow, many_trees
 from cumae.predictors.votes import Voters, count_votes, stack
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source, integers, permutation
@@ -119,6 +120,51 @@ class Trainer:
                 return self.model.erm(np.asarray(table, dtype=np.float64), labels)
             return seeded(clone(self.model), seed).fit(table, labels)
 
+    def train_many(
+        self, rows: Any, labels: Integers, starts: Integers, seeds: Integers
+    ) -> list[Any]:
+        """Return the models of the shards that start there: as ``train``, but faster.
+
+        Trees are the same but for which of equally good cuts they take. So which way is taken
+        must depend on the estimator and on whether the rows are an array or a frame, or else on
+        a shard's own rows.
+        """
+        if not self._grows(rows):
+            return train_one_by_one(self, rows, labels, starts, seeds)
+        weights = np.asarray(labels[:, None] == np.arange(self.n_classes), dtype=np.int64)
+        models, failed = self._grow(rows, weights, starts, seeds, balanced=False)
+        models = [None if isinstance(model, int) else model for model in models]
+        return self._replace(models, failed, rows, labels, starts, seeds)
+
+    def _grows(self, rows: Any) -> bool:
+        """Tell whether trees of all shards can be grown in one loop."""
+        readable = self.columns is not None or isinstance(rows, np.ndarray)
+        return readable and can_grow(self.model)
+
+    def _grow(
+        self, rows: Any, weights: Integers, starts: Integers, seeds: Integers, *, balanced: bool
+    ) -> tuple[list[Any], Integers]:
+        table = read_table(rows, self.columns)
+        return many_trees(self.model, table, weights, starts, seeds, balanced=balanced)
+
+    def _replace(
+        self,
+        models: list[Any],
+        failed: Integers,
+        rows: Any,
+        labels: Integers,
+        starts: Integers,
+        seeds: Integers,
+    ) -> list[Any]:
+        """Train those shards alone that the loop could not handle."""
+        for shard in failed.tolist():
+            part = slice(starts[shard], starts[shard + 1])
+            alone = np.array([0, starts[shard + 1] - starts[shard]])
+            (models[shard],) = train_one_by_one(
+                self, rows[part], labels[part], alone, seeds[[shard]]
+            )
+        return models
+
 
 def seeded(estimator: Any, seed: int) -> Any:
     """Give every part of an estimator a seed of its own shard, unless a number was declared."""
@@ -194,9 +240,7 @@ def _train(
     trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
 ) -> list[Any]:
     """Train the shards that these rows consist of."""
-    if hasattr(trainer, "train_many"):
-        return list(trainer.train_many(rows, labels, starts, seeds))
-    return train_one_by_one(trainer, rows, labels, starts, seeds)
+    return trainer.train_many(rows, labels, starts, seeds)
 
 
 def train_one_by_one(
