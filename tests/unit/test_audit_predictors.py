@@ -248,4 +248,4 @@ def test_the_repaired_votes_do_not_halt() -> None:
     [*ATTACKS["EverlastingPredictor"], *ATTACKS["QueryRelease"]],
 )
 def test_what_is_not_broken_is_not_flagged(attack: Any) -> None:
-    assert not audited(attack(**PROMISE), runs=200, checks=8).broken
+    assert not audited(attack(**PROMISE), runs=200, checks=10).broken

@@ -34,6 +34,7 @@ Rows = tuple[Table, NDArray[np.int64]]
 
 ABOVE, EVERYTHING = Threshold(0.5, above=True), Threshold(None, above=False)
 UNMARKED, MARKED, OUTLIER = 0.0, 1.0, 1e9
+PROMISE = ("epsilon", "delta")
 FEW, SEVERAL = 4, 16  # rows of a shard; with several, both labels are in each
 
 
@@ -121,13 +122,19 @@ def _everlasting(size: int, growth: float, given: dict[str, Any]) -> dict[str, A
     return {"shard_size": size, "growth": growth, "prior": False, "delta": 1e-6, **given}
 
 
+def _named(what: str, given: dict[str, Any]) -> str:
+    """Return the name of an attack on EverlastingPredictor, with its options."""
+    options = [f"{name}={value}" for name, value in given.items() if name not in PROMISE]
+    return ", ".join(["EverlastingPredictor", what, *options])
+
+
 def everlasting_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     """Attack a training row: mark it, and ask the same query for all of the first phase."""
     rows, growth = alike(8 * FEW), 64
     asked = alike(growth * len(rows[0]))[0]
     play = _mark_a_row(rows, asked)
     given = _everlasting(FEW, growth, options)
-    name = "EverlastingPredictor, a training row"
+    name = _named("a training row", options)
     return _attack(name, predictor, given, rows, play, releases=len(asked))
 
 
@@ -144,7 +151,7 @@ def everlasting_query(predictor: Any = EverlastingPredictor, **options: Any) -> 
         return ones(game.ask(later))
 
     given = _everlasting(FEW, growth, options)
-    name = "EverlastingPredictor, a query"
+    name = _named("a query", options)
     return _attack(name, predictor, given, (rows, labels), play, releases=len(asked))
 
 
@@ -163,7 +170,7 @@ def everlasting_repeated(predictor: Any = EverlastingPredictor, **options: Any) 
         return float(sum(old != new for old, new in zip(before, after, strict=True)))
 
     given = _everlasting(SEVERAL, 1.0, options)
-    name = "EverlastingPredictor, the same queries in two phases"
+    name = _named("the same queries in two phases", options)
     return _attack(name, predictor, given, (rows, labels), play, releases=len(rows))
 
 
@@ -177,7 +184,7 @@ def everlasting_next(predictor: Any = EverlastingPredictor, **options: Any) -> A
         return ones(game.ask([[UNMARKED]]))
 
     given = _everlasting(FEW, 1.0, options)
-    name = "EverlastingPredictor, the answer after another one's"
+    name = _named("the answer after another one's", options)
     return _attack(name, predictor, given, (rows, labels), play, releases=len(rows))
 
 
@@ -193,7 +200,7 @@ def everlasting_end(predictor: Any = EverlastingPredictor, **options: Any) -> At
 
     given = _everlasting(FEW, 1.0, options)
     return _attack(
-        "EverlastingPredictor, the end of a phase",
+        _named("the end of a phase", options),
         predictor,
         given,
         (rows, labels),
@@ -210,7 +217,7 @@ def everlasting_outlier(predictor: Any = EverlastingPredictor, **options: Any) -
     asked = alike(growth * len(rows[0]))[0]
     play = _mark_a_row(rows, asked, OUTLIER, sign=-1)
     given = _everlasting(SEVERAL, growth, options)
-    name = "EverlastingPredictor, an outlier"
+    name = _named("an outlier", options)
     return _attack(name, predictor, given, rows, play, releases=len(asked))
 
 
@@ -229,7 +236,7 @@ def everlasting_words(predictor: Any = EverlastingPredictor, **options: Any) -> 
 
     given = _everlasting(FEW, 1.0, options)
     return _attack(
-        "EverlastingPredictor, what is said",
+        _named("what is said", options),
         predictor,
         given,
         (rows, labels),
@@ -311,6 +318,8 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
         everlasting_end,
         everlasting_outlier,
         everlasting_words,
+        partial(everlasting_repeated, memoize=True),
+        partial(everlasting_query, late=0.25),
     ),
     "QueryRelease": (release_row,),
     "AgnosticQueryRelease": (partial(release_row, AgnosticQueryRelease),),
