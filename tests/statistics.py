@@ -27,7 +27,7 @@ import numpy as np
 from scipy import stats
 
 from cumae.audit import audit
-from cumae.audit.runs import CANNOT_TELL
+from cumae.audit.results import CANNOT_TELL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

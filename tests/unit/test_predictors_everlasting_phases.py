@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import math
-import os
 import pickle
 import threading
 from typing import Any
@@ -23,6 +22,7 @@ from cumae.errors import LiveState
 from cumae.predictors import phases, shards
 from cumae.predictors.retained import SomeRows
 from tests.everlasting import N, X, Y, oracle
+from tests.forks import answer_in_a_fork
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -145,17 +145,7 @@ def test_there_is_only_one_of_it() -> None:
             duplicate(one)
     with pytest.raises(NotFittedError):
         clone(one).predict(X)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:  # pragma: no cover
-        try:
-            one.predict([[0.5]])
-            os.write(writing, b"answered")
-        except LiveState:
-            os.write(writing, b"refused")
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reading, 20) == b"refused"
+    assert answer_in_a_fork(one, [[0.5]]) == "refused"
 
 
 # Late queries

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import tracemalloc
 from typing import Any
@@ -13,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from cumae import BudgetExhausted, InvalidParameter, QueryRelease
 from cumae.concepts import Intervals, Thresholds
-from cumae.errors import LiveState
+from tests.forks import answer_in_a_fork
 from tests.query_release import QUERIES, X, Y
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -102,17 +101,7 @@ def test_threads_get_as_many_answers_as_there_are() -> None:
 
 def test_a_forked_process_gets_no_answers() -> None:
     release = QueryRelease(Thresholds(), max_queries=10).fit(X[:, :1], Y)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:  # pragma: no cover
-        try:
-            release.predict([[0.5]])
-            os.write(writing, b"answered")
-        except LiveState:
-            os.write(writing, b"refused")
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reading, 20) == b"refused"
+    assert answer_in_a_fork(release, [[0.5]]) == "refused"
 
 
 def test_a_million_queries_take_little_memory() -> None:

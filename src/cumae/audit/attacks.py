@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.audit.distinguishers import Distinguisher, by_likelihood, by_value
 from cumae.audit.game import Game, InProcess, Seen
-from cumae.audit.runs import Attack, Claimed
+from cumae.audit.results import Claimed
+from cumae.audit.runs import Attack
 from cumae.concepts import FiniteClass, Threshold, Thresholds
 from cumae.predictors import (
     AgnosticQueryRelease,

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from cumae.audit import attacks, models, parts, tables
-from cumae.audit.runs import Attack, Audit, audit
+from cumae.audit.results import Audit
+from cumae.audit.runs import Attack, audit
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.privacy.validation import check_delta, check_epsilon
 

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.audit.distinguishers import Distinguisher, by_likelihood, by_training, by_value
 from cumae.audit.game import Game, InProcess
-from cumae.audit.runs import Attack, Claimed
+from cumae.audit.results import Claimed
+from cumae.audit.runs import Attack
 from cumae.concepts import ConceptClass, FiniteClass, Threshold, Thresholds
 from cumae.learners import (
     AccuracyBoost,

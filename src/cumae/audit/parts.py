@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.audit.game import Game
-from cumae.audit.runs import Attack, Claimed
+from cumae.audit.results import Claimed
+from cumae.audit.runs import Attack
 from cumae.mechanisms import (
     BetweenThresholds,
     ExponentialMechanism,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from cumae.audit.runs import BROKEN, Audit, Claimed
+from cumae.audit.results import BROKEN, Audit, Claimed
 
 Floats = NDArray[np.float64]
 HEADER = ("attack", "measure", "claimed", "at least", "share", "runs", "confidence", "verdict")

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from cumae.audit.game import Game
-from cumae.audit.runs import Attack, Claimed
+from cumae.audit.results import Claimed
+from cumae.audit.runs import Attack
 from cumae.concepts import Thresholds
 from cumae.sanitizers import (
     MultiplicativeWeights,

@@ -1,0 +1,181 @@
+"""What is promised, what an audit found, and what that means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cumae.audit.bounds import Chances, at_least, at_most
+from cumae.errors import InvalidParameter
+from cumae.privacy.validation import check_epsilon, check_rate
+
+MEASURES = ("epsilon", "rho", "mu")
+BROKEN, NOT_BROKEN, CANNOT_TELL = "BROKEN", "not broken", "cannot tell"
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """What is promised, and what the measured bounds are held against.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Of the guarantee.
+    rho, mu
+        Of its zero-concentrated or Gaussian form, if it has one.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    rho: float | None = None
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_rate(self.delta, "delta")
+        for name in ("rho", "mu"):
+            if getattr(self, name) is not None:
+                check_epsilon(getattr(self, name), name)
+
+    @classmethod
+    def by(cls, guarantee: Any, *, gaussian_releases: int = 0) -> Claimed:
+        """Read the guarantee of anything that was fitted.
+
+        If all that is released are so many counts, each moved by one at most, with integer Gaussian
+        noise, then it is also Gaussian with mu = sqrt(2 rho), but for what whole numbers
+        change: less than a thousandth if the noise is not tiny (proofs/AUDIT.md).
+        """
+        guarantee = getattr(guarantee, "guarantee_", guarantee)
+        if guarantee.void:
+            raise InvalidParameter(
+                "the guarantee is void, because random numbers come from a seed: all runs would be "
+                "the same; leave random_state out."
+            )
+        mu = None
+        if gaussian_releases and guarantee.rho is not None:
+            scale = math.sqrt(gaussian_releases / (2 * guarantee.rho))
+            if scale >= 1 and scale * math.sqrt(gaussian_releases) >= 20:
+                mu = math.sqrt(2 * guarantee.rho) * 1.001
+        return cls(guarantee.epsilon, guarantee.delta, guarantee.rho, mu)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an attack showed. Bounds hold together with chance ``confidence``.
+
+    Parameters
+    ----------
+    name, claimed
+        Of the attack.
+    confidence
+        Chance that no bound is above the truth, at least.
+    runs
+        Runs in each world that the bounds are based on; as many more chose the events.
+    epsilon, rho, mu
+        Lower bounds on what the mechanism really costs.
+    curve
+        Chances of (false alarm, missed) of the rules that were measured, for the plot.
+    """
+
+    name: str
+    claimed: Claimed
+    confidence: float
+    runs: int
+    epsilon: float
+    rho: float
+    mu: float
+    curve: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def measures(self) -> list[str]:
+        """Those of epsilon, rho and mu that are claimed."""
+        return [name for name in MEASURES if getattr(self.claimed, name) is not None]
+
+    @property
+    def broken(self) -> bool:
+        """Whether a bound is above its claim."""
+        return BROKEN in map(self.verdict_on, self.measures)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict on a measure; one that can tell is better than one that cannot."""
+        found = set(map(self.verdict_on, self.measures))
+        return next(verdict for verdict in (BROKEN, NOT_BROKEN, CANNOT_TELL) if verdict in found)
+
+    def verdict_on(self, measure: str) -> str:
+        """Return "BROKEN" if a bound is above its claim, and "not broken" otherwise.
+
+        It is "cannot tell" if not even an attacker who is right in each of the runs would get a
+        bound above the claim.
+        """
+        claimed = getattr(self.claimed, measure)
+        if getattr(self, measure) > claimed:
+            return BROKEN
+        best = best_bound(measure, self.claimed.delta, self.runs, self.confidence)
+        return NOT_BROKEN if best > claimed else CANNOT_TELL
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers for JSON; all bounds are there, claimed or not."""
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "verdicts": {name: self.verdict_on(name) for name in self.measures},
+            "claimed_at_most": asdict(self.claimed),
+            "measured_at_least": {name: getattr(self, name) for name in MEASURES},
+            "confidence": self.confidence,
+            "runs": self.runs,
+            "false_alarms_and_misses": [list(point) for point in self.curve],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Audit:
+        """Return what :meth:`to_dict` made plain.
+
+        Examples
+        --------
+        >>> from cumae.audit import Audit, Claimed
+        >>> found = Audit("a row", Claimed(1.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6)
+        >>> Audit.from_dict(found.to_dict()) == found
+        True
+        """
+        return cls(
+            plain["name"],
+            Claimed(**plain["claimed_at_most"]),
+            plain["confidence"],
+            plain["runs"],
+            **plain["measured_at_least"],
+            curve=tuple(map(tuple, plain["false_alarms_and_misses"])),
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: claimed epsilon {self.claimed.epsilon:g} at delta "
+            f"{self.claimed.delta:g}, measured at least {self.epsilon:.3f} ({self.verdict})"
+        )
+
+
+def best_bound(measure: str, delta: float, runs: int, confidence: float) -> float:
+    """Return the bound that an attacker gets who is right in each of so many runs.
+
+    Examples
+    --------
+    >>> from cumae.audit.results import best_bound
+    >>> round(best_bound("epsilon", 0.0, runs=100, confidence=0.95), 2)
+    3.02
+    """
+    error = error_of(confidence)
+    chances = Chances(float(at_least(runs, runs, error)), float(at_most(0, runs, error)))
+    return measured(measure, delta, chances)
+
+
+def error_of(confidence: float) -> float:
+    """Return the chance of error of one bound: there are two for each measure."""
+    return (1 - confidence) / (2 * len(MEASURES))
+
+
+def measured(name: str, delta: float, chances: Chances) -> float:
+    """Return the bound on a measure that two chances prove."""
+    if name == "epsilon":
+        return chances.epsilon(delta)
+    return chances.rho() if name == "rho" else chances.mu()
