@@ -73,7 +73,7 @@ def test_votes_see_what_the_prior_cannot() -> None:
 
     prior = PrivateLogisticRegression(columns=[(0, 1), (0, 1)])
     one = EverlastingPredictor(
-        DecisionTreeClassifier(max_depth=4), 3.0, prior=prior, shard_size=20
+        DecisionTreeClassifier(max_depth=4), 6.0, prior=prior, shard_size=20
     ).fit(table, truth(table))
     asked = rng.random((4000, 2))
     assert one.prior_ is not None

@@ -205,6 +205,7 @@ def _child_draws(queue: Any) -> None:
     queue.put(discrete_gaussian(600, size=50).tolist())
 
 
+@pytest.mark.system_coins
 def test_a_forked_process_draws_other_bits() -> None:
     """Two children and the parent, forked from one state, share no draw sequence."""
     context = multiprocessing.get_context("fork")
@@ -218,6 +219,7 @@ def test_a_forked_process_draws_other_bits() -> None:
     assert len({tuple(drawn) for drawn in draws}) == 3
 
 
+@pytest.mark.system_coins
 def test_the_production_source_asks_the_system_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 

@@ -1,0 +1,37 @@
+"""Coins of tests and examples: each one's name decides them, so that nothing fails by chance.
+
+Tests marked ``statistical`` or ``system_coins`` draw from the operating system, as production does,
+and so do processes that a test starts. ``CUMAE_COINS=7 make test`` throws other coins, to see what
+holds by luck.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import pytest
+
+from cumae.randomness import SeededSource, SystemSource
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from cumae.randomness import Words
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test, its fixtures included, with coins that its name decides."""
+    if any(item.get_closest_marker(name) for name in ("statistical", "system_coins")):
+        return (yield)
+    named = SeededSource(crc32(f"{item.nodeid} {os.environ.get('CUMAE_COINS', '')}".encode()))
+    system, parent = SystemSource.words, os.getpid()
+
+    def words(self: SystemSource, count: int) -> Words:
+        return named.words(count) if os.getpid() == parent else system(self, count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SystemSource, "words", words)
+        return (yield)
