@@ -185,6 +185,8 @@ def test_one_file_alone(tmp_path: Path) -> None:
         (["--delta", "1"], ExitCode.USAGE, "1 is not from 0 to less than 1"),
         (["--jobs", "0"], ExitCode.USAGE, "0 is not 1 or more, or -1"),
         ([""], ExitCode.USAGE, "Safe; Leaky"),
+        (["--plot", "audit.png"], ExitCode.USAGE, "audit.svg"),
+        (["--list", "--json", "audit.json"], ExitCode.USAGE, "plays nothing"),
     ],
 )
 def test_bad_options(arguments: list[str], code: ExitCode, said: str) -> None:

@@ -12,19 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.audit.distinguishers import Distinguisher, by_likelihood, by_value
+from cumae.audit.distinguishers import Distinguisher, by_value
 from cumae.audit.game import Game, InProcess, Seen
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
 from cumae.concepts import FiniteClass, Threshold, Thresholds
 from cumae.predictors import (
     AgnosticQueryRelease,
-    EverlastingPredictor,
     GenericBBL,
     QueryRelease,
     UniversalQueryRelease,
@@ -34,8 +32,7 @@ Table = NDArray[np.float64]
 Rows = tuple[Table, NDArray[np.int64]]
 
 ABOVE, EVERYTHING = Threshold(0.5, above=True), Threshold(None, above=False)
-UNMARKED, MARKED, OUTLIER = 0.0, 1.0, 1e9
-PROMISE = ("epsilon", "delta")
+UNMARKED, MARKED = 0.0, 1.0
 FEW, SEVERAL = 4, 16  # rows of a shard; with several, both labels are in each
 
 
@@ -85,7 +82,7 @@ def ones(seen: Seen) -> int:
     return sum(int(answer) for answer in seen.answers if answer is not None)
 
 
-def _attack(
+def attack_on(
     name: str,
     predictor: Any,
     options: dict[str, Any],
@@ -94,20 +91,35 @@ def _attack(
     *,
     releases: int,
     distinguish: Distinguisher = by_value,
+    users: ArrayLike | None = None,
 ) -> Attack:
-    """Attack a predictor that trains the worst classifier, and hold it to its own guarantee."""
+    """Attack a predictor that trains the worst classifier, and hold it to its own guarantee.
+
+    Parameters
+    ----------
+    name, play, distinguish
+        As in :class:`~cumae.audit.Attack`.
+    predictor, options
+        The class, and all but its estimator.
+    rows, users
+        What one of them is trained on to read its guarantee.
+    releases
+        Number of noisy votes that it is for; 0 if it is not about Gaussian noise alone.
+    """
     make = partial(InProcess, partial(predictor, Spotter(), **options))
-    return Attack(name, make, play, _claimed(make, rows, releases), distinguish)
+    return Attack(name, make, play, _claimed(make, rows, releases, users), distinguish)
 
 
-def _claimed(make: Callable[[], InProcess], rows: Rows, releases: int = 0) -> Claimed:
+def _claimed(
+    make: Callable[[], InProcess], rows: Rows, releases: int = 0, users: ArrayLike | None = None
+) -> Claimed:
     """Fit one of them as the game does, and read what it promises."""
     one = make()
-    Game(one, 0).train(rows)
+    Game(one, 0).train(rows, users=users)
     return Claimed.by(one.estimator.guarantee_, gaussian_releases=releases)
 
 
-def _mark_a_row(
+def mark_a_row(
     rows: Rows, asked: Table, value: float = MARKED, sign: int = 1
 ) -> Callable[[Game], float]:
     """Return the strategy that gives one training row another value, and counts answers."""
@@ -117,134 +129,6 @@ def _mark_a_row(
         return sign * ones(game.ask(asked))
 
     return play
-
-
-def _everlasting(size: int, growth: float, given: dict[str, Any]) -> dict[str, Any]:
-    return {"shard_size": size, "growth": growth, "prior": False, "delta": 1e-6, **given}
-
-
-def _named(what: str, given: dict[str, Any]) -> str:
-    """Return the name of an attack on EverlastingPredictor, with its options."""
-    options = [f"{name}={value}" for name, value in given.items() if name not in PROMISE]
-    return ", ".join(["EverlastingPredictor", what, *options])
-
-
-def everlasting_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a training row: mark it, and ask the same query for all of the first phase."""
-    rows, growth = alike(8 * FEW), 64
-    asked = alike(growth * len(rows[0]))[0]
-    play = _mark_a_row(rows, asked)
-    given = _everlasting(FEW, growth, options)
-    name = _named("a training row", options)
-    return _attack(name, predictor, given, rows, play, releases=len(asked))
-
-
-def everlasting_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a query: marked, it marks a shard of the next phase, in which all is asked."""
-    rows, labels = alike(4 * FEW)
-    growth = 16
-    asked = alike(growth * len(rows))[0]
-    later = alike(growth * len(asked))[0]
-
-    def play(game: Game) -> float:
-        game.train((rows, labels))
-        game.ask(asked, replaced(asked))
-        return ones(game.ask(later))
-
-    given = _everlasting(FEW, growth, options)
-    name = _named("a query", options)
-    return _attack(name, predictor, given, (rows, labels), play, releases=len(asked))
-
-
-def everlasting_repeated(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a query by asking different ones, and the same again in the next phase.
-
-    With the same noise, every answer that changes comes from a vote that changed.
-    """
-    rows, labels = alike(20 * SEVERAL)
-    asked = np.linspace(0.0, 0.4, len(rows))[:, None]
-
-    def play(game: Game) -> float:
-        game.train((rows, labels))
-        before = game.ask(asked, replaced(asked)).answers[1:]
-        after = game.ask(asked[1:]).answers
-        return float(sum(old != new for old, new in zip(before, after, strict=True)))
-
-    given = _everlasting(SEVERAL, 1.0, options)
-    name = _named("the same queries in two phases", options)
-    return _attack(name, predictor, given, (rows, labels), play, releases=len(rows))
-
-
-def everlasting_next(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a query whose own answer is clear, by what the next query is answered."""
-    rows, labels = alike(60 * FEW)
-
-    def play(game: Game) -> float:
-        game.train((rows, labels))
-        game.ask([[UNMARKED]], [[MARKED]])
-        return ones(game.ask([[UNMARKED]]))
-
-    given = _everlasting(FEW, 1.0, options)
-    name = _named("the answer after another one's", options)
-    return _attack(name, predictor, given, (rows, labels), play, releases=len(rows))
-
-
-def everlasting_end(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a query by when the phase ends, and by all other public counters."""
-    rows, labels = alike(32 * FEW)
-
-    def play(game: Game) -> list[float]:
-        game.train((rows, labels))
-        game.ask(rows, replaced(rows))
-        game.ask(rows[:1])
-        return [min(float(count), 1e9) for count in game.published().values()]
-
-    given = _everlasting(FEW, 1.0, options)
-    return _attack(
-        _named("the end of a phase", options),
-        predictor,
-        given,
-        (rows, labels),
-        play,
-        releases=len(rows),
-        distinguish=by_likelihood,
-    )
-
-
-def everlasting_outlier(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a training row that is far away from all others, where half of them are marked."""
-    rows, growth = alike(8 * SEVERAL), 16
-    rows[0][::2] = MARKED
-    asked = alike(growth * len(rows[0]))[0]
-    play = _mark_a_row(rows, asked, OUTLIER, sign=-1)
-    given = _everlasting(SEVERAL, growth, options)
-    name = _named("an outlier", options)
-    return _attack(name, predictor, given, rows, play, releases=len(asked))
-
-
-def everlasting_words(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a training row by the text of warnings and errors.
-
-    Ordinary, far and broken queries are asked, together and one by one.
-    """
-    rows, labels = alike(32 * FEW)
-    asked = np.array([[0.1], [10.0], [-OUTLIER], [OUTLIER], [np.nan], [np.inf]])
-
-    def play(game: Game) -> float:
-        game.train((rows, labels), (replaced(rows, OUTLIER), labels))
-        seen = [game.ask(asked), *(game.ask(query[None]) for query in asked)]
-        return float(crc32(repr([one.said for one in seen]).encode()))
-
-    given = _everlasting(FEW, 1.0, options)
-    return _attack(
-        _named("what is said", options),
-        predictor,
-        given,
-        (rows, labels),
-        play,
-        releases=len(rows),
-        distinguish=by_likelihood,
-    )
 
 
 def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
@@ -257,14 +141,14 @@ def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
         shards = 64 / min(1.0, options.get("epsilon", 1.0))
     rows = alike(int(shards) * SEVERAL)
     asked = alike(2_000)[0]
-    play = _mark_a_row(rows, asked)
+    play = mark_a_row(rows, asked)
     limit = "n_first" if issubclass(predictor, UniversalQueryRelease) else "max_queries"
     given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: len(asked)}
     name = f"{predictor.__name__}, a training row"
     # With other steps than Gaussian noise there is no mu to claim.
     plain = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
     releases = len(asked) if plain else 0
-    return _attack(name, predictor, given, rows, play, releases=releases)
+    return attack_on(name, predictor, given, rows, play, releases=releases)
 
 
 def _bbl(n_rows: int, epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows]:
@@ -311,17 +195,6 @@ def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> At
 
 
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
-    "EverlastingPredictor": (
-        everlasting_row,
-        everlasting_query,
-        everlasting_repeated,
-        everlasting_next,
-        everlasting_end,
-        everlasting_outlier,
-        everlasting_words,
-        partial(everlasting_repeated, memoize=True),
-        partial(everlasting_query, late=0.25),
-    ),
     "QueryRelease": (release_row,),
     "AgnosticQueryRelease": (partial(release_row, AgnosticQueryRelease),),
     "UniversalQueryRelease": (partial(release_row, UniversalQueryRelease),),

@@ -6,13 +6,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from cumae.audit import attacks, models, parts, tables
+from cumae.audit import attacks, everlasting, models, parts, tables
 from cumae.audit.results import Audit
 from cumae.audit.runs import Attack, audit
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.privacy.validation import check_delta, check_epsilon
 
 SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
+    **everlasting.ATTACKS,
     **attacks.ATTACKS,
     **models.ATTACKS,
     **tables.ATTACKS,

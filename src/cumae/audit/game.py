@@ -1,8 +1,9 @@
 """The privacy game of paper 2 (Figure 1), as code.
 
-Two worlds differ in one training row or in one query. The adversary picks both versions, asks what
-it likes, and sees the answers to all queries but the one that differs. Whatever it computes from
-them may tell the worlds apart no better than the guarantee allows.
+Two worlds differ in one training row, in one query or in one row without a label; where rows belong
+to users, in everything that one user contributes. The adversary picks both versions, asks what it
+likes, and sees the answers to all queries but those that differ. Whatever it computes from them may
+tell the worlds apart no better than the guarantee allows.
 """
 
 from __future__ import annotations
@@ -18,11 +19,16 @@ from numpy.typing import NDArray
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 
-COUNTERS = ("phase_", "answered_", "remaining_")
+NOBODY = object()
+PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_")
 
 
 class Driver(Protocol):
-    """How the game reaches what it attacks: in this process, over HTTP, from a file."""
+    """How the game reaches what it attacks: in this process, over HTTP, from a file.
+
+    Some attacks need more: ``train(..., users=)`` and ``ask(..., users=, clients=)``, or
+    ``supply(X)`` for rows without labels, all of which :class:`InProcess` has.
+    """
 
     def train(self, X: Any, y: Any) -> None:
         """Give it the private rows."""
@@ -31,7 +37,7 @@ class Driver(Protocol):
         """Return one answer for each query."""
 
     def published(self) -> Any:
-        """Return what everybody may see: a learner's model, or the counters of a predictor."""
+        """Return what everybody may see: a learner's model, or a predictor's counters and prior."""
 
 
 class InProcess:
@@ -56,27 +62,31 @@ class InProcess:
         self.make = make
         self.estimator: Any = None
 
-    def train(self, X: Any, y: Any) -> None:
+    def train(self, X: Any, y: Any, **whose: Any) -> None:
         self.estimator = self.make()
-        self.estimator.fit(X, y)
+        self.estimator.fit(X, y, **whose)
 
-    def ask(self, X: Any) -> Any:
-        return self.estimator.predict(X)
+    def ask(self, X: Any, **whose: Any) -> Any:
+        return self.estimator.predict(X, **whose)
+
+    def supply(self, X: Any) -> None:
+        """Give it rows without labels."""
+        self.estimator.add_unlabelled(X)
 
     def published(self) -> Any:
         if not hasattr(self.estimator, "remaining_"):
             return self.estimator
-        return {name: getattr(self.estimator, name, None) for name in COUNTERS}
+        return {name: getattr(self.estimator, name, None) for name in PUBLIC}
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the adversary sees of one move: answers (None for the hidden one), and what was said.
+    """What the adversary sees of one move: answers (None for hidden ones), and what was said.
 
     Parameters
     ----------
     answers
-        One for each query; None at the query that differs.
+        One for each query; None at the query that differs, or at all of the user who differs.
     said
         Warnings and errors, each with its type and text. Whoever asks sees them, so they are part
         of the view like any answer.
@@ -113,48 +123,68 @@ class Game:
     """
 
     def __init__(self, driver: Driver, world: int) -> None:
-        self._driver = driver
+        self._driver: Any = driver  # which may have more than the least
         self._world = world
         self.differed = False  # whether the worlds differ already
+        self._user: Any = NOBODY  # whose rows and queries differ, where they have users
         self.view: list[Seen] = []
 
-    def train(self, zero: tuple[Any, Any], one: tuple[Any, Any] | None = None) -> Seen:
+    def train(
+        self, zero: tuple[Any, Any], one: tuple[Any, Any] | None = None, *, users: Any = None
+    ) -> Seen:
         """Train on the rows and labels of this world; the two versions differ in one row at most.
 
-        What the owner sees while fitting is no release, so nothing of it is returned.
+        With ``users``, whom rows belong to, they may differ in all rows of one user. What the owner
+        sees while fitting is no release, so nothing of it is returned.
         """
         other = zero if one is None else one
         rows, labels = _both(zero[0], other[0]), _both(zero[1], other[1])
         if len(rows[0]) != len(labels[0]):
             raise InvalidParameter(f"{len(rows[0])} rows, but {len(labels[0])} labels.")
         different = _different(*rows) | _different(*labels)
-        self._differ(different)
+        self._differ(different, users)
         chosen = [self._version(pair, different) for pair in (rows, labels)]
         with warnings.catch_warnings(record=True):
             warnings.simplefilter("always")
-            self._driver.train(*chosen)
+            self._driver.train(*chosen, **_given(users=users))
         return self._saw(Seen())
 
-    def ask(self, zero: Any, one: Any = None) -> Seen:
-        """Ask queries; the two versions differ in one query at most, and only once in a game."""
-        both = _both(zero, zero if one is None else one)
-        hidden = _different(*both)
-        self._differ(hidden)
-        chosen = self._version(both, hidden)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                answers = list(self._driver.ask(chosen))
-                said: tuple[str, ...] = ()
-            except Exception as error:  # noqa: BLE001 (an error is something to be seen)
-                answers, said = [None] * len(hidden), (_named(error),)
-        if len(answers) != len(hidden):
+    def ask(self, zero: Any, one: Any = None, *, users: Any = None, clients: Any = None) -> Seen:
+        """Ask queries; the two versions differ in one query at most, and only once in a game.
+
+        With ``users``, who asks each of them, all of one user's may differ, in any number of moves.
+        ``clients`` are passed on, and are the same in both worlds.
+        """
+        chosen, different = self._chosen(zero, one, users)
+        whose = _given(users=users, clients=clients)
+        answers, said = _heard(lambda: list(self._driver.ask(chosen, **whose)))
+        if answers is None:
+            answers = [None] * len(different)
+        if len(answers) != len(different):
             raise InvalidParameter(
-                f"the driver gave {len(answers)} answers to {len(hidden)} queries; give one each."
+                f"the driver gave {len(answers)} answers to {len(different)} queries; give one "
+                "each."
             )
-        said += tuple(_named(warning.message) for warning in caught)
+        hidden = different
+        if users is not None and self.differed:
+            hidden = np.array([user == self._user for user in users])
         shown = (None if out else answer for out, answer in zip(hidden, answers, strict=True))
         return self._saw(Seen(tuple(shown), said))
+
+    def supply(self, zero: Any, one: Any = None) -> Seen:
+        """Supply rows without labels; the two versions differ in one row at most."""
+        chosen, _ = self._chosen(zero, one)
+        _, said = _heard(lambda: self._driver.supply(chosen))
+        return self._saw(Seen((), said))
+
+    def _chosen(
+        self, zero: Any, one: Any, users: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return this world's table, and which of its rows differ."""
+        both = _both(zero, zero if one is None else one)
+        different = _different(*both)
+        self._differ(different, users)
+        return self._version(both, different), different
 
     def _version(self, both: tuple[NDArray[Any], NDArray[Any]], different: Any) -> NDArray[Any]:
         """Return this world's table: that of world 0, with nothing replaced but what differs."""
@@ -171,14 +201,21 @@ class Game:
         self.view.append(seen)
         return seen
 
-    def _differ(self, different: NDArray[np.bool_]) -> None:
+    def _differ(self, different: NDArray[np.bool_], users: Any) -> None:
+        """Check that no more differs than may."""
+        if users is not None and len(users) != len(different):
+            raise InvalidParameter(f"{len(different)} rows, but {len(users)} users.")
         if not different.any():
             return
-        if self.differed:
+        whose = set() if users is None else {users[place] for place in np.flatnonzero(different)}
+        if self.differed and whose != {self._user}:
             raise InvalidParameter("the worlds differ already; ask the same in both.")
-        if different.sum() > 1:
+        if users is None and different.sum() > 1:
             raise InvalidParameter(f"{different.sum()} rows differ; at most one may.")
+        if len(whose) > 1:
+            raise InvalidParameter(f"rows of {len(whose)} users differ; those of one may.")
         self.differed = True
+        self._user = next(iter(whose), NOBODY)
 
     @property
     def failure(self) -> str:
@@ -207,6 +244,22 @@ def _different(zero: NDArray[Any], one: NDArray[Any]) -> NDArray[np.bool_]:
         first, second = (np.frombuffer(array.tobytes(), np.uint8) for array in (zero, one))
         different = first != second
     return np.asarray(different.reshape(len(zero), different.size // max(1, len(zero))).any(axis=1))
+
+
+def _given(**whose: Any) -> dict[str, Any]:
+    return {name: ids for name, ids in whose.items() if ids is not None}
+
+
+def _heard(move: Callable[[], Any]) -> tuple[Any, tuple[str, ...]]:
+    """Return what a move returns, None if it fails, and what is said: errors can be seen, too."""
+    found, said = None, []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = move()
+        except Exception as error:  # noqa: BLE001 (whatever it is)
+            said.append(_named(error))
+    return found, (*said, *(_named(warning.message) for warning in caught))
 
 
 def _named(error: Any) -> str:

@@ -75,13 +75,13 @@ class Published(InProcess):
         super().__init__(make)
         self.public = public
 
-    def train(self, X: Any, y: Any) -> None:
+    def train(self, X: Any, y: Any, **whose: Any) -> None:
         self.estimator = self.make()
         labels = np.asarray(y)
         if hasattr(self.estimator, "select"):
             labels = labels[self.estimator.select(X)]
         public = [] if self.public is None else [self.public]
-        self.estimator.fit(X, labels, *public)
+        self.estimator.fit(X, labels, *public, **whose)
 
 
 def chooser(epsilon: float) -> PrivateLearner:

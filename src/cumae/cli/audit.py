@@ -26,6 +26,12 @@ def _in_a_folder(path: Path | None) -> Path | None:
     return path
 
 
+def _svg(path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() != ".svg":
+        raise typer.BadParameter(f"curves are written as SVG; name the file {path.stem}.svg, say.")
+    return _in_a_folder(path)
+
+
 def _checked(good: Callable[[float], bool], wanted: str) -> Callable[[float], float]:
     def check(value: float) -> float:
         if not good(value):
@@ -35,8 +41,8 @@ def _checked(good: Callable[[float], bool], wanted: str) -> Callable[[float], fl
     return check
 
 
-def _file(name: str, text: str) -> Any:
-    return typer.Option(name, dir_okay=False, writable=True, callback=_in_a_folder, help=text)
+def _file(name: str, text: str, check: Callable[[Path | None], Path | None] = _in_a_folder) -> Any:
+    return typer.Option(name, dir_okay=False, writable=True, callback=check, help=text)
 
 
 def audit(
@@ -92,7 +98,7 @@ def audit(
         Path | None, _file("--report", "Write a report in Markdown to this file.")
     ] = None,
     plot_file: Annotated[
-        Path | None, _file("--plot", "Write all trade-off curves to this file, as SVG.")
+        Path | None, _file("--plot", "Write all trade-off curves to this SVG file.", _svg)
     ] = None,
     json_file: Annotated[Path | None, _file("--json", "Write the results to this file.")] = None,
     list_only: Annotated[
@@ -112,6 +118,8 @@ def audit(
     value far below the claim is no sign that the claim is loose: a better attacker, or more runs,
     may show more. No audit proves privacy; the proofs do.
     """
+    if list_only and any([report_file, plot_file, json_file]):
+        raise typer.BadParameter("--list plays nothing, so that there is nothing to write.")
     chosen, left_out = _chosen(names or list(catalogue.SOURCES), epsilon, delta)
     if left_out and (names or not chosen):  # what was asked for by name is not left out
         raise InvalidParameter(left_out[0])

@@ -1,4 +1,4 @@
-"""The game's rules, and the bounds that its runs prove."""
+"""Bounds that the runs of a game prove."""
 
 from __future__ import annotations
 
@@ -11,89 +11,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cumae.audit import Attack, Audit, Claimed, Game, InProcess, audit
-from cumae.audit.attacks import everlasting_row
+from cumae.audit import Attack, Audit, Claimed, Game, audit
 from cumae.audit.bounds import Chances, at_least, at_most
 from cumae.audit.distinguishers import by_likelihood, by_training
+from cumae.audit.everlasting import training_row
 from cumae.errors import InvalidParameter
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, discrete_gaussian, integers
+from tests.drivers import Recorder
 from tests.statistics import audited
-
-
-class Recorder:
-    """A driver that remembers what reached it, and answers with the first cell."""
-
-    def __init__(self) -> None:
-        self.rows: Any = None
-        self.asked: list[Any] = []
-
-    def train(self, X: Any, y: Any) -> None:
-        self.rows = np.asarray(X)
-
-    def ask(self, X: Any) -> Any:
-        self.asked.append(np.asarray(X))
-        return np.asarray(X)[:, 0]
-
-    def published(self) -> Any:
-        return None
-
-
-# The rules
-
-
-@pytest.mark.claim("AUDIT")
-@pytest.mark.parametrize("world", [0, 1])
-def test_a_world_gets_its_own_version_and_the_differing_answer_is_hidden(world: int) -> None:
-    driver = Recorder()
-    game = Game(driver, world)
-    game.train(([[1.0], [2.0]], [0, 1]))
-    seen = game.ask([[5.0], [6.0], [7.0]], [[5.0], [9.0], [7.0]])
-    assert driver.asked[0][1, 0] == (6.0, 9.0)[world]
-    assert seen.answers == (5.0, None, 7.0)
-    assert game.view == [game.view[0], seen]
-    with pytest.raises(InvalidParameter, match="differ already"):
-        game.ask([[1.0]], [[2.0]])
-    assert game.ask([[1.0]], [[1.0]]).answers == (1.0,)
-
-
-@pytest.mark.claim("AUDIT")
-@pytest.mark.parametrize("world", [0, 1])
-def test_a_training_row_may_differ_in_row_and_label(world: int) -> None:
-    driver = Recorder()
-    game = Game(driver, world)
-    game.train(([[1.0], [2.0]], [0, 1]), ([[3.0], [2.0]], [1, 1]))
-    assert driver.rows[0, 0] == (1.0, 3.0)[world]
-    with pytest.raises(InvalidParameter, match="differ already"):
-        game.ask([[1.0]], [[2.0]])
-
-
-@pytest.mark.claim("AUDIT")
-def test_two_differences_are_refused() -> None:
-    two = ([[1.0], [2.0]], [0, 1]), ([[3.0], [2.0]], [0, 0])
-    with pytest.raises(InvalidParameter, match="2 rows differ"):
-        Game(Recorder(), 0).train(*two)
-    with pytest.raises(InvalidParameter, match="shapes"):
-        Game(Recorder(), 0).train(([[1.0]], [0]), ([[1.0], [2.0]], [0, 1]))
-    with pytest.raises(InvalidParameter, match="2 rows differ"):
-        Game(Recorder(), 0).ask([[1.0], [2.0]], [[3.0], [4.0]])
-    with pytest.raises(InvalidParameter, match="types"):
-        Game(Recorder(), 0).ask([[1.0]], [[1]])
-    with pytest.raises(InvalidParameter, match="2 rows differ"):
-        Game(Recorder(), 1).ask([[0.0], [0.0]], [[-0.0], [-0.0]])
-    missing = np.array([[np.nan], [1.0]])
-    assert Game(Recorder(), 0).ask(missing, missing.copy()).answers[1] == 1.0  # NaN is the same
-
-
-def test_errors_and_warnings_are_seen() -> None:
-    class Broken(Recorder):
-        def ask(self, X: Any) -> Any:
-            raise KeyError("row 7")
-
-    seen = Game(Broken(), 0).ask([[1.0]])
-    assert seen.answers == (None,)
-    assert seen.said == ("KeyError: 'row 7'",)
-
 
 # Bounds
 
@@ -253,7 +179,7 @@ def test_the_clock_ends_it() -> None:
 
 def test_void_guarantees_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="void"):
-        everlasting_row(random_state=1)
+        training_row(random_state=1)
 
 
 @pytest.mark.parametrize("given", [math.nan, None, "much", [], [[1.0]], [[1.0], [2.0, 3.0]]])
@@ -283,19 +209,6 @@ def test_worlds_that_do_not_differ_are_refused() -> None:
     attack = Attack("same", Recorder, lambda game: 0.0, Claimed(1.0))
     with pytest.raises(InvalidParameter, match="worlds of the attack 'same' do not differ"):
         audit(attack, runs=20, progress=False)
-
-
-@pytest.mark.parametrize("pair", [(0.0, -0.0), (1.0, True), ("a", "b"), (None, 0)])
-def test_worlds_differ_in_every_bit(pair: tuple[Any, Any]) -> None:
-    zero, one = (np.array([[value]], dtype=object) for value in pair)
-    for world in (0, 1):
-        driver = Recorder()
-        game = Game(driver, world)
-        game.train((zero, [0]), (one, [0]))
-        assert game.differed
-    game = Game(Recorder(), 1)
-    game.train((np.array([[0.0]]), [0]), (np.array([[-0.0]]), [0]))
-    assert game.differed
 
 
 class Refuses(Recorder):
@@ -331,16 +244,6 @@ def test_an_error_says_in_which_attack_it_was() -> None:
     with pytest.raises(ValueError, match="no rows") as caught:
         audit(Attack("wrong", Fails, differs, Claimed(1.0)), runs=20, progress=False)  # type: ignore[arg-type]
     assert caught.value.__notes__ == ["This happened in the attack 'wrong'."]
-
-
-def test_drivers_give_one_answer_for_each_query() -> None:
-    class Short(Recorder):
-        def ask(self, X: Any) -> Any:
-            return []
-
-    game = Game(Short(), 0)
-    with pytest.raises(InvalidParameter, match="0 answers to 1 queries"):
-        game.ask([[0.0]])
 
 
 def test_claims_and_attacks_are_checked() -> None:
@@ -382,21 +285,3 @@ def test_results_are_plain_numbers() -> None:
     assert Audit.from_dict(json.loads(json.dumps(stored))) == result
     assert "BROKEN" in str(result)
     assert all(0 <= a <= 1 and 0 <= b <= 1 for a, b in result.curve)
-
-
-def test_a_learner_is_published_and_a_predictor_is_not() -> None:
-    class Model:
-        def fit(self, X: Any, y: Any) -> None:
-            self.seen = X
-
-        def predict(self, X: Any) -> Any:
-            return np.zeros(len(X))
-
-    class Oracle(Model):
-        remaining_ = 3
-
-    for kind in (Model, Oracle):
-        driver = InProcess(kind)
-        driver.train([[1.0]], [0])
-        assert (driver.published() is driver.estimator) == (kind is Model)
-    assert driver.published()["remaining_"] == 3

@@ -1,0 +1,195 @@
+"""The rules of the audit's game: who differs, what a world gets, and what is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cumae.audit import Game, InProcess
+from cumae.errors import InvalidParameter
+from tests.drivers import Recorder
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("world", [0, 1])
+def test_a_world_gets_its_own_version_and_the_differing_answer_is_hidden(world: int) -> None:
+    driver = Recorder()
+    game = Game(driver, world)
+    game.train(([[1.0], [2.0]], [0, 1]))
+    seen = game.ask([[5.0], [6.0], [7.0]], [[5.0], [9.0], [7.0]])
+    assert driver.asked[0][1, 0] == (6.0, 9.0)[world]
+    assert seen.answers == (5.0, None, 7.0)
+    assert game.view == [game.view[0], seen]
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]])
+    assert game.ask([[1.0]], [[1.0]]).answers == (1.0,)
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("world", [0, 1])
+def test_a_training_row_may_differ_in_row_and_label(world: int) -> None:
+    driver = Recorder()
+    game = Game(driver, world)
+    game.train(([[1.0], [2.0]], [0, 1]), ([[3.0], [2.0]], [1, 1]))
+    assert driver.rows[0, 0] == (1.0, 3.0)[world]
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]])
+
+
+@pytest.mark.claim("AUDIT")
+def test_two_differences_are_refused() -> None:
+    two = ([[1.0], [2.0]], [0, 1]), ([[3.0], [2.0]], [0, 0])
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        Game(Recorder(), 0).train(*two)
+    with pytest.raises(InvalidParameter, match="shapes"):
+        Game(Recorder(), 0).train(([[1.0]], [0]), ([[1.0], [2.0]], [0, 1]))
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        Game(Recorder(), 0).ask([[1.0], [2.0]], [[3.0], [4.0]])
+    with pytest.raises(InvalidParameter, match="types"):
+        Game(Recorder(), 0).ask([[1.0]], [[1]])
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        Game(Recorder(), 1).ask([[0.0], [0.0]], [[-0.0], [-0.0]])
+    missing = np.array([[np.nan], [1.0]])
+    assert Game(Recorder(), 0).ask(missing, missing.copy()).answers[1] == 1.0  # NaN is the same
+
+
+def test_errors_and_warnings_are_seen() -> None:
+    class Broken(Recorder):
+        def ask(self, X: Any) -> Any:
+            raise KeyError("row 7")
+
+    seen = Game(Broken(), 0).ask([[1.0]])
+    assert seen.answers == (None,)
+    assert seen.said == ("KeyError: 'row 7'",)
+
+
+@pytest.mark.parametrize("pair", [(0.0, -0.0), (1.0, True), ("a", "b"), (None, 0)])
+def test_worlds_differ_in_every_bit(pair: tuple[Any, Any]) -> None:
+    zero, one = (np.array([[value]], dtype=object) for value in pair)
+    for world in (0, 1):
+        driver = Recorder()
+        game = Game(driver, world)
+        game.train((zero, [0]), (one, [0]))
+        assert game.differed
+    game = Game(Recorder(), 1)
+    game.train((np.array([[0.0]]), [0]), (np.array([[-0.0]]), [0]))
+    assert game.differed
+
+
+def test_drivers_give_one_answer_for_each_query() -> None:
+    class Short(Recorder):
+        def ask(self, X: Any) -> Any:
+            return []
+
+    game = Game(Short(), 0)
+    with pytest.raises(InvalidParameter, match="0 answers to 1 queries"):
+        game.ask([[0.0]])
+
+
+# Users, clients and rows without labels
+
+
+class Ids(Recorder):
+    """A driver that remembers ids and rows without labels, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[Any] = []
+        self.supplied: list[Any] = []
+
+    def train(self, X: Any, y: Any, **whose: Any) -> None:
+        super().train(X, y)
+        self.ids.append(whose)
+
+    def ask(self, X: Any, **whose: Any) -> Any:
+        self.ids.append(whose)
+        return super().ask(X)
+
+    def supply(self, X: Any) -> None:
+        self.supplied.append(X)
+
+
+@pytest.mark.claim("AUDIT", "USER")
+@pytest.mark.parametrize("world", [0, 1])
+def test_everything_of_one_user_may_differ_and_nothing_of_it_is_seen(world: int) -> None:
+    driver = Ids()
+    game = Game(driver, world)
+    rows = np.array([[1.0], [2.0], [3.0]])
+    game.train((rows, [0, 1, 0]), (np.array([[10.0], [2], [12]]), [1, 1, 0]), users=["a", "b", "a"])
+    assert driver.rows.ravel().tolist() == [[1, 2, 3], [10, 2, 12]][world]
+    seen = game.ask(rows, np.array([[1.0], [7], [3]]), users=["b", "a", "a"])
+    assert driver.asked[0].ravel().tolist() == [[1, 2, 3], [1, 7, 3]][world]
+    assert seen.answers == (1.0, None, None)  # the one that is the same is hidden, too
+    assert game.ask(rows, users=["a", "b", "c"]).answers == (None, 2.0, 3.0)
+    assert driver.ids == [
+        {"users": ["a", "b", "a"]},
+        {"users": ["b", "a", "a"]},
+        {"users": ["a", "b", "c"]},
+    ]
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]], users=["b"])
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]])
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.supply([[1.0]], [[2.0]])
+
+
+@pytest.mark.claim("AUDIT", "USER")
+def test_two_users_do_not_differ() -> None:
+    rows = np.zeros((2, 1))
+    with pytest.raises(InvalidParameter, match="rows of 2 users differ"):
+        Game(Ids(), 0).train((rows, [0, 1]), (rows + 1, [0, 1]), users=["a", "b"])
+    with pytest.raises(InvalidParameter, match="rows of 2 users differ"):
+        Game(Ids(), 0).ask(rows, rows + 1, users=[1, 2])
+    with pytest.raises(InvalidParameter, match="2 rows, but 1 users"):
+        Game(Ids(), 0).ask(rows, users=["a"])
+    game = Game(Ids(), 0)
+    game.ask(rows[:1], rows[:1] + 1)  # of nobody
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask(rows, rows + 1, users=[None, None])
+
+
+@pytest.mark.claim("AUDIT")
+def test_clients_are_passed_on_and_allow_no_second_difference() -> None:
+    driver = Ids()
+    game = Game(driver, 1)
+    assert game.ask([[1.0], [2.0]], [[1.0], [3.0]], clients=["x", "x"]).answers == (1.0, None)
+    assert driver.ids == [{"clients": ["x", "x"]}]
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]], clients=["x"])
+
+
+@pytest.mark.claim("AUDIT", "FRESH")
+@pytest.mark.parametrize("world", [0, 1])
+def test_a_row_without_a_label_may_differ(world: int) -> None:
+    driver = Ids()
+    game = Game(driver, world)
+    seen = game.supply([[1.0], [2.0]], [[1.0], [4.0]])
+    assert (seen.answers, seen.said) == ((), ())
+    assert driver.supplied[0].ravel().tolist() == [[1, 2], [1, 4]][world]
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask([[1.0]], [[2.0]])
+    assert "supply" in Game(Recorder(), world).supply([[1.0]]).said[0]  # it has none
+
+
+# What is published
+
+
+def test_a_learner_is_published_and_a_predictor_is_not() -> None:
+    class Model:
+        def fit(self, X: Any, y: Any) -> None:
+            self.seen = X
+
+        def predict(self, X: Any) -> Any:
+            return np.zeros(len(X))
+
+    class Oracle(Model):
+        remaining_ = 3
+
+    for kind in (Model, Oracle):
+        driver = InProcess(kind)
+        driver.train([[1.0]], [0])
+        assert (driver.published() is driver.estimator) == (kind is Model)
+    assert driver.published()["remaining_"] == 3
