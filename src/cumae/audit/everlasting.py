@@ -65,7 +65,8 @@ def query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     """Attack a query: marked, it marks a shard of the next phase, in which all is asked."""
     (rows, labels), growth = alike(4 * FEW), 16
     asked = alike(growth * len(rows))[0]
-    later = alike(growth * len(asked))[0]
+    n_late = int(options.get("late", 0.0) * len(asked))  # their rows wait for the phase after
+    later = alike(growth * (len(asked) - n_late))[0]
 
     def play(game: Game) -> float:
         game.train((rows, labels))
