@@ -140,10 +140,12 @@ def test_classes_must_be_two_or_more_different_labels(classes: Any) -> None:
 def test_a_million_labels_are_coded_at_array_speed(kind: Any) -> None:
     y = (np.random.default_rng(0).random(1_000_000) < 0.5).astype(kind)
     rows = row_source(y)
-    times = []
+    together, one_by_one = [], []
     for _ in range(3):
         start = time.perf_counter()
         codes = label_codes(rows, y, (0, 1))
-        times.append(time.perf_counter() - start)
-    assert np.array_equal(codes, y.astype(np.int64))
-    assert min(times) < 0.1
+        middle = time.perf_counter()
+        assert np.array_equal([int(label) for label in y], codes)
+        together.append(middle - start)
+        one_by_one.append(time.perf_counter() - middle)
+    assert min(together) < min(one_by_one) / 3
