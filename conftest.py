@@ -1,8 +1,9 @@
 """Coins of tests and examples: each one's name decides them, so that nothing fails by chance.
 
 Tests marked ``statistical`` or ``system_coins`` draw from the operating system, as production does,
-and so do processes that a test starts. ``CUMAE_COINS=7 make test`` throws other coins, to see what
-holds by luck.
+and so do processes that a test starts. What several tests share has the coins of the first one that
+needs it. ``CUMAE_COINS=7 make test`` throws other coins, and lets hypothesis look for other
+examples, to see what holds by luck.
 """
 
 from __future__ import annotations

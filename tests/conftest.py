@@ -12,8 +12,8 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# A busy machine is no bug: examples may take their time.
-settings.register_profile("cumae", deadline=None)
+# A busy machine is no bug: examples may take their time. CUMAE_COINS has others (see conftest.py).
+settings.register_profile("cumae", deadline=None, derandomize="CUMAE_COINS" not in os.environ)
 settings.load_profile("cumae")
 
 # Written by tools/debian_packages.py on `make test`. Without it nothing is skipped.

@@ -8,12 +8,20 @@ import numpy as np
 import pytest
 
 from cumae.audit import Attack, audit
-from cumae.audit.everlasting import capped_query, fresh_row, prior_row, user
+from cumae.audit.everlasting import (
+    capped_query,
+    fresh_query,
+    fresh_row,
+    prior_row,
+    query,
+    user,
+)
+from cumae.errors import InvalidParameter
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.priors import Prior
 from cumae.predictors.retained import Admission
 
-PROMISE = {"epsilon": 1.0, "delta": 0.05}
+PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 0.05}
 
 
 def is_found(attack: Attack, runs: int) -> bool:
@@ -30,14 +38,25 @@ def test_a_user_whose_queries_are_all_kept_is_found(monkeypatch: pytest.MonkeyPa
     assert is_found(attack, 60)
 
 
+class Forgets(EverlastingPredictor):
+    """Knows the users of a batch only."""
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        self._admission_ = Admission(one_per_user=True)
+        return super().predict(X, **more)
+
+
+@pytest.mark.parametrize("owns_a_row", [False, True])
+def test_a_user_who_is_forgotten_is_found(owns_a_row: bool) -> None:
+    assert is_found(user(Forgets, **PROMISE, owns_a_row=owns_a_row), 200)
+
+
 class CapsByValue(EverlastingPredictor):
-    """Gives the first places of a client to its largest query."""
+    """Does not count some queries of a client, by what they ask."""
 
     def _answer(self, table: Any, usable: Any, users: Any, clients: Any) -> Any:
-        places = np.flatnonzero(np.equal(clients, clients[0]))
-        kept = table.copy()
-        kept[places[:32]] = table[places].max()
-        return super()._answer(kept, usable, users, clients)
+        counted = np.where(table[:, 0] > 0.5, -1, clients).tolist()
+        return super()._answer(table, usable, users, counted)
 
 
 def test_a_cap_that_looks_at_values_is_found() -> None:
@@ -51,8 +70,21 @@ class Stretches(EverlastingPredictor):
         return super().add_unlabelled(np.repeat(X, 8, axis=0))
 
 
-def test_rows_without_labels_that_are_used_again_are_found() -> None:
+def test_rows_without_labels_that_are_copied_are_found() -> None:
     assert is_found(fresh_row(Stretches, **PROMISE), 200)
+
+
+class Learns(EverlastingPredictor):
+    """Takes queries for fresh rows, too."""
+
+    def _answer(self, table: Any, *rest: Any) -> Any:
+        if table[0, 0] > 0.5:
+            self._fresh_._parts.appendleft(table[:1].repeat(8, axis=0))
+        return super()._answer(table, *rest)
+
+
+def test_queries_that_leave_a_trace_beside_fresh_rows_are_found() -> None:
+    assert is_found(fresh_query(Learns, **PROMISE), 200)
 
 
 def test_a_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +94,36 @@ def test_a_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.MonkeyPat
         self.learner.set_params(epsilon=30.0)
         fit(self, *given)
 
-    attack = prior_row(**PROMISE)
+    attack = prior_row(**PROMISE, against=1)
     monkeypatch.setattr(Prior, "fit", generous)
     assert is_found(attack, 300)
+
+
+# Moves that fail
+
+
+class NothingFresh(EverlastingPredictor):
+    """Has another name for it."""
+
+    def add_unlabelled(self, X: Any) -> Any:
+        raise AttributeError("add_rows is its name now")
+
+
+def test_a_row_that_never_arrives_is_no_attack() -> None:
+    with pytest.raises(InvalidParameter, match=r"move 2 .* failed in every run.*add_rows"):
+        is_found(fresh_row(NothingFresh, **PROMISE), 20)
+
+
+class Forgetful(EverlastingPredictor):
+    """Answers one phase."""
+
+    def predict(self, X: Any, **more: Any) -> Any:
+        answers = super().predict(X, **more)
+        if self.phase_ > 1:
+            raise RuntimeError("phases are over")
+        return answers
+
+
+def test_an_attack_whose_last_question_always_fails_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match=r"move 3 .* failed in every run.*phases are over"):
+        is_found(query(Forgetful, **PROMISE), 20)

@@ -199,7 +199,7 @@ def test_an_attack_that_gets_no_answers_does_not_hold() -> None:
         def predict(self, X: Any, **more: Any) -> Any:
             raise TypeError("predict() has changed")
 
-    with pytest.raises(InvalidParameter, match=r"no question .* has changed"):
+    with pytest.raises(InvalidParameter, match=r"move 2 .* failed in every run.* has changed"):
         audit(training_row(Mute, **PROMISE), runs=20, progress=False)
 
 
@@ -249,4 +249,4 @@ def test_the_repaired_votes_do_not_halt() -> None:
 def test_what_is_not_broken_is_not_flagged(attack: Any) -> None:
     # It promises no rho, and so few runs cannot break an epsilon of 3.
     promise = {**PROMISE, "epsilon": 1.0} if attack is prior_row else PROMISE
-    assert not audited(attack(**promise), runs=200, checks=14).broken
+    assert not audited(attack(**promise), runs=200, checks=16).broken

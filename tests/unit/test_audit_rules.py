@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cumae.audit import Game, InProcess
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter
 from tests.drivers import Recorder
 
 
@@ -51,6 +54,8 @@ def test_two_differences_are_refused() -> None:
         Game(Recorder(), 0).ask([[1.0]], [[1]])
     with pytest.raises(InvalidParameter, match="2 rows differ"):
         Game(Recorder(), 1).ask([[0.0], [0.0]], [[-0.0], [-0.0]])
+    with pytest.raises(InvalidParameter, match="2 rows, but 1 labels"):
+        Game(Recorder(), 0).train(([[1.0], [2.0]], [0]))
     missing = np.array([[np.nan], [1.0]])
     assert Game(Recorder(), 0).ask(missing, missing.copy()).answers[1] == 1.0  # NaN is the same
 
@@ -60,12 +65,39 @@ def test_errors_and_warnings_are_seen() -> None:
         def ask(self, X: Any) -> Any:
             raise KeyError("row 7")
 
+    class Careful(Recorder):
+        def ask(self, X: Any) -> Any:
+            warnings.warn("row 8", stacklevel=2)
+            return super().ask(X)
+
     seen = Game(Broken(), 0).ask([[1.0]])
     assert seen.answers == (None,)
-    assert seen.said == ("KeyError: 'row 7'",)
+    assert seen.said == (seen.error,) == ("KeyError: 'row 7'",)
+    seen = Game(Careful(), 0).ask([[1.0]])
+    assert (seen.answers, seen.said, seen.error) == ((1.0,), ("UserWarning: row 8",), "")
 
 
-@pytest.mark.parametrize("pair", [(0.0, -0.0), (1.0, True), ("a", "b"), (None, 0)])
+@pytest.mark.claim("AUDIT")
+def test_nothing_but_what_differs_comes_from_the_other_world() -> None:
+    """Rows that look alike in both worlds are those of world 0."""
+    twins = [Decimal("1.0"), Decimal("1.0")]
+    both = [np.array([[twin], [place]], dtype=object) for place, twin in enumerate(twins)]
+    driver = Recorder()
+    Game(driver, 1).train((both[0], [0, 1]), (both[1], [0, 1]))
+    assert driver.rows[0, 0] is twins[0]
+    assert driver.rows[1, 0] == 1
+
+
+class Shown:
+    """Looks like another one."""
+
+    def __repr__(self) -> str:
+        return repr(np.str_("a"))
+
+
+@pytest.mark.parametrize(
+    "pair", [(0.0, -0.0), (1.0, True), ("a", "b"), (None, 0), (np.str_("a"), Shown())]
+)
 def test_worlds_differ_in_every_bit(pair: tuple[Any, Any]) -> None:
     zero, one = (np.array([[value]], dtype=object) for value in pair)
     for world in (0, 1):
@@ -143,12 +175,33 @@ def test_two_users_do_not_differ() -> None:
         Game(Ids(), 0).train((rows, [0, 1]), (rows + 1, [0, 1]), users=["a", "b"])
     with pytest.raises(InvalidParameter, match="rows of 2 users differ"):
         Game(Ids(), 0).ask(rows, rows + 1, users=[1, 2])
-    with pytest.raises(InvalidParameter, match="2 rows, but 1 users"):
+    with pytest.raises(InvalidData, match="1 for 2 rows"):
         Game(Ids(), 0).ask(rows, users=["a"])
     game = Game(Ids(), 0)
     game.ask(rows[:1], rows[:1] + 1)  # of nobody
     with pytest.raises(InvalidParameter, match="differ already"):
-        game.ask(rows, rows + 1, users=[None, None])
+        game.ask(rows, rows + 1, users=["a", "a"])
+    with pytest.raises(InvalidData, match="no id"):
+        Game(Ids(), 0).ask(rows, rows + 1, users=[np.nan, np.nan])
+
+
+@pytest.mark.claim("AUDIT", "USER")
+def test_ids_are_read_in_the_order_of_the_rows() -> None:
+    driver = Ids()
+    game = Game(driver, 1)
+    rows = np.array([[1.0], [2.0]])
+    ids = pd.Series(["a", "z"], index=[1, 0])
+    assert game.ask(rows, np.array([[5.0], [2.0]]), users=ids).answers == (None, 2.0)
+    assert driver.ids == [{"users": ["a", "z"]}]
+
+
+@pytest.mark.claim("AUDIT")
+def test_a_game_trains_once() -> None:
+    game = Game(Ids(), 0)
+    rows = np.zeros((2, 1))
+    game.train((rows, [0, 1]), (rows + 1, [0, 1]), users=["a", "a"])
+    with pytest.raises(InvalidParameter, match="trains once"):
+        game.train((rows, [0, 1]), (rows + 1, [0, 1]), users=["a", "a"])
 
 
 @pytest.mark.claim("AUDIT")

@@ -77,40 +77,56 @@ def query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
 
 
 def capped_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a query of a client who asks three in four, and may have half of what is kept."""
-    (rows, labels), growth = alike(4 * FEW), 16
+    """Attack a query of a client who asks three in four, and may have half of what is kept.
+
+    How many were kept shows in the length of the next phase.
+    """
+    (rows, labels), growth = alike(4 * FEW), 4
     asked = alike(growth * len(rows))[0]
     later = alike(growth * (len(asked) // 2 + len(asked) // 4))[0]
 
-    def play(game: Game) -> float:
+    def play(game: Game) -> list[float]:
         game.train((rows, labels))
         game.ask(asked, replaced(asked), clients=np.arange(len(asked)) % 4 // 3)
-        return ones(game.ask(later, clients=np.arange(len(later))))
+        found = ones(game.ask(later, clients=np.arange(len(later))))
+        game.ask(rows[:1], clients=[0])
+        return [found, game.published()["phase_"]]
 
     options = {**options, "client_cap": 0.5}
-    return _attack("a query", predictor, (rows, labels), play, options, growth=growth)
+    look: dict[str, Any] = {"growth": growth, "distinguish": by_training}
+    return _attack("a query", predictor, (rows, labels), play, options, **look)
 
 
-def user(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
-    """Attack a user who asks a quarter of the queries, all of them marked: one is kept."""
+def user(
+    predictor: Any = EverlastingPredictor, *, owns_a_row: bool = False, **options: Any
+) -> Attack:
+    """Attack a user who asks a quarter of the queries, all of them marked: one is kept.
+
+    They come in four batches, so that whoever forgets ids in between keeps more. If the user owns a
+    training row, which is marked as well, no query is kept.
+    """
     (rows, labels), growth = alike(4 * FEW), 16
     asked = alike(growth * len(rows))[0]
-    quarter = len(asked) // 4
-    marked = np.where(np.arange(len(asked)) < quarter, MARKED, UNMARKED)[:, None]
-    # The owners of rows, the user, and then everybody once.
-    owners, the_user = np.arange(len(rows)), len(rows)
-    askers = the_user + np.maximum(0, np.arange(len(asked)) - quarter + 1)
-    later = alike(growth * (len(asked) - quarter + 1))[0]
-    strangers = askers[-1] + 1 + np.arange(len(later))
+    owners = np.arange(len(rows))
+    the_user = 0 if owns_a_row else len(rows)
+    is_user = np.arange(len(asked)) % 4 == 0
+    askers = np.where(is_user, the_user, len(rows) + 1 + np.arange(len(asked)))
+    marked = np.where(is_user, MARKED, UNMARKED)[:, None]
+    kept = int(3 * len(asked) / 4) + (not owns_a_row)
+    later = alike(growth * kept)[0]
+    strangers = askers.max() + 1 + np.arange(len(later))
 
-    def play(game: Game) -> float:
-        game.train((rows, labels), users=owners)
-        game.ask(asked, marked, users=askers)
-        return ones(game.ask(later, users=strangers))
+    def play(game: Game) -> list[float]:
+        other = (replaced(rows), labels) if owns_a_row else None
+        game.train((rows, labels), other, users=owners)
+        batches = np.array_split(np.arange(len(asked)), 4)
+        first = [game.ask(asked[part], marked[part], users=askers[part]) for part in batches]
+        return [sum(map(ones, first)), ones(game.ask(later, users=strangers))]
 
     options = {**options, "user_ids": True}
-    what = "all queries of a user"
-    return _attack(what, predictor, (rows, labels), play, options, growth=growth, users=owners)
+    what = "a row and all queries of a user" if owns_a_row else "all queries of a user"
+    look: dict[str, Any] = {"growth": growth, "distinguish": by_training, "users": owners}
+    return _attack(what, predictor, (rows, labels), play, options, **look)
 
 
 def fresh_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -118,32 +134,47 @@ def fresh_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     (rows, labels), growth = alike(4 * FEW), 64
     asked = alike((growth - 1) * len(rows))[0]  # what labelling leaves of a phase
 
-    def play(game: Game) -> float:
+    def play(game: Game) -> list[float]:
         game.train((rows, labels))
         game.supply(rows, replaced(rows))
+        game.supply(rows)
         game.ask(asked)
+        return [ones(game.ask(asked)), ones(game.ask(asked))]
+
+    options = {**options, "fresh": True}
+    look: dict[str, Any] = {"growth": growth, "distinguish": by_training}
+    return _attack("an unlabelled row", predictor, (rows, labels), play, options, **look)
+
+
+def fresh_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a query where other rows are learnt from, so that it leaves no trace at all."""
+    (rows, labels), growth = alike(4 * FEW), 64
+    asked = alike((growth - 1) * len(rows))[0]
+
+    def play(game: Game) -> float:
+        game.train((rows, labels))
+        game.supply(rows)
+        game.ask(asked, replaced(asked))
         return ones(game.ask(asked))
 
     options = {**options, "fresh": True}
-    return _attack("an unlabelled row", predictor, (rows, labels), play, options, growth=growth)
+    return _attack("a query", predictor, (rows, labels), play, options, growth=growth)
 
 
-def prior_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+def prior_row(predictor: Any = EverlastingPredictor, *, against: int = 2, **options: Any) -> Attack:
     """Attack a training row that the prior most likely gets: it draws one of two rules.
 
-    They differ in that row, in one more that speaks against the second rule, and in no other. The
-    row is marked as well, and the prior, the trust and the answers are looked at together.
+    They differ in that row, in so many others that speak against the second rule, and in no more.
+    Answers are not looked at: with a prior, one vote moves them less than without.
     """
     rows, labels = alike(40)
-    rows[:2], labels[:2] = BETWEEN, 0
+    few = slice(1 + against)
+    rows[few], labels[few] = BETWEEN, 0
     other = np.append(1, labels[1:])
-    asked = alike(8 * FEW)[0]
 
-    def play(game: Game) -> list[float]:
+    def play(game: Game) -> float:
         game.train((rows, labels), (replaced(rows), other))
-        public = game.published()
-        drawn = public["prior_"].predict([[MARKED]])[0]
-        return [float(drawn), public["trust_"], ones(game.ask(asked))]
+        return float(game.published()["prior_"].predict([[MARKED]])[0])
 
     options = {
         **options,
@@ -151,9 +182,8 @@ def prior_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
         "prior_share": 0.85,
         "columns": [(UNMARKED, MARKED)],
     }
-    look: dict[str, Any] = {"releases": 0, "distinguish": by_training}
     what = "a row of the prior"
-    return _attack(what, predictor, (rows, labels), play, options, growth=16, **look)
+    return _attack(what, predictor, (rows, labels), play, options, releases=0)
 
 
 def repeated(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -239,7 +269,9 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
         partial(query, late=0.25),
         capped_query,
         user,
+        partial(user, owns_a_row=True),
         fresh_row,
+        fresh_query,
         prior_row,
     ),
 }

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
+from cumae.predictors.retained import check_ids
 
 NOBODY = object()
 PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_")
@@ -90,10 +91,13 @@ class Seen:
     said
         Warnings and errors, each with its type and text. Whoever asks sees them, so they are part
         of the view like any answer.
+    error
+        The error among them that stopped the move, "" if there was none.
     """
 
     answers: tuple[Any, ...] = ()
     said: tuple[str, ...] = ()
+    error: str = ""
 
 
 @claim("AUDIT")
@@ -126,6 +130,7 @@ class Game:
         self._driver: Any = driver  # which may have more than the least
         self._world = world
         self.differed = False  # whether the worlds differ already
+        self._trained = False
         self._user: Any = NOBODY  # whose rows and queries differ, where they have users
         self.view: list[Seen] = []
 
@@ -135,13 +140,18 @@ class Game:
         """Train on the rows and labels of this world; the two versions differ in one row at most.
 
         With ``users``, whom rows belong to, they may differ in all rows of one user. What the owner
-        sees while fitting is no release, so nothing of it is returned.
+        sees while fitting is no release, so nothing of it is returned. A game trains once: another
+        training is another release.
         """
+        if self._trained:
+            raise InvalidParameter("a game trains once; play another one.")
+        self._trained = True
         other = zero if one is None else one
         rows, labels = _both(zero[0], other[0]), _both(zero[1], other[1])
         if len(rows[0]) != len(labels[0]):
             raise InvalidParameter(f"{len(rows[0])} rows, but {len(labels[0])} labels.")
         different = _different(*rows) | _different(*labels)
+        users = _ids(users, len(different))
         self._differ(different, users)
         chosen = [self._version(pair, different) for pair in (rows, labels)]
         with warnings.catch_warnings(record=True):
@@ -155,9 +165,10 @@ class Game:
         With ``users``, who asks each of them, all of one user's may differ, in any number of moves.
         ``clients`` are passed on, and are the same in both worlds.
         """
+        users = _ids(users, len(zero))
         chosen, different = self._chosen(zero, one, users)
         whose = _given(users=users, clients=clients)
-        answers, said = _heard(lambda: list(self._driver.ask(chosen, **whose)))
+        answers, said, error = _heard(lambda: list(self._driver.ask(chosen, **whose)))
         if answers is None:
             answers = [None] * len(different)
         if len(answers) != len(different):
@@ -166,16 +177,16 @@ class Game:
                 "each."
             )
         hidden = different
-        if users is not None and self.differed:
-            hidden = np.array([user == self._user for user in users])
+        if users is not None:
+            hidden = different | [user == self._user for user in users]
         shown = (None if out else answer for out, answer in zip(hidden, answers, strict=True))
-        return self._saw(Seen(tuple(shown), said))
+        return self._saw(Seen(tuple(shown), said, error))
 
     def supply(self, zero: Any, one: Any = None) -> Seen:
         """Supply rows without labels; the two versions differ in one row at most."""
         chosen, _ = self._chosen(zero, one)
-        _, said = _heard(lambda: self._driver.supply(chosen))
-        return self._saw(Seen((), said))
+        _, said, error = _heard(lambda: self._driver.supply(chosen))
+        return self._saw(Seen((), said, error))
 
     def _chosen(
         self, zero: Any, one: Any, users: Any = None
@@ -201,10 +212,8 @@ class Game:
         self.view.append(seen)
         return seen
 
-    def _differ(self, different: NDArray[np.bool_], users: Any) -> None:
+    def _differ(self, different: NDArray[np.bool_], users: list[Any] | None) -> None:
         """Check that no more differs than may."""
-        if users is not None and len(users) != len(different):
-            raise InvalidParameter(f"{len(different)} rows, but {len(users)} users.")
         if not different.any():
             return
         whose = set() if users is None else {users[place] for place in np.flatnonzero(different)}
@@ -218,11 +227,9 @@ class Game:
         self._user = next(iter(whose), NOBODY)
 
     @property
-    def failure(self) -> str:
-        """Why no question at all was answered; "" if one was, or none was asked."""
-        failed = [seen.said for seen in self.view if seen.answers]
-        answered = any(answer is not None for seen in self.view for answer in seen.answers)
-        return "" if answered or not failed or not failed[0] else failed[0][0]
+    def errors(self) -> tuple[str, ...]:
+        """What stopped each move, "" where nothing did."""
+        return tuple(seen.error for seen in self.view)
 
 
 def _both(zero: Any, one: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -250,16 +257,22 @@ def _given(**whose: Any) -> dict[str, Any]:
     return {name: ids for name, ids in whose.items() if ids is not None}
 
 
-def _heard(move: Callable[[], Any]) -> tuple[Any, tuple[str, ...]]:
-    """Return what a move returns, None if it fails, and what is said: errors can be seen, too."""
-    found, said = None, []
+def _ids(users: Any, count: int) -> list[Any] | None:
+    """Return ids in the order of the rows, as predictors read them."""
+    return None if users is None else check_ids(users, wanted=True, count=count, name="users")
+
+
+def _heard(move: Callable[[], Any]) -> tuple[Any, tuple[str, ...], str]:
+    """Return what a move returns, None if it fails; what is said; and the error."""
+    found, stopped = None, ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             found = move()
-        except Exception as error:  # noqa: BLE001 (whatever it is)
-            said.append(_named(error))
-    return found, (*said, *(_named(warning.message) for warning in caught))
+        except Exception as error:  # noqa: BLE001 (whatever it is, it can be seen)
+            stopped = _named(error)
+    said = [stopped] if stopped else []
+    return found, (*said, *(_named(warning.message) for warning in caught)), stopped
 
 
 def _named(error: Any) -> str:

@@ -19,13 +19,13 @@ HEADER = ("attack", "measure", "claimed", "at least", "share", "runs", "confiden
 NUMBERS = range(2, 7)  # columns that are aligned to the right
 MARKS = {"guessing": ".", "claimed": "#", "measured": "o"}
 MEANING = """\
-Each line is a pair of worlds that differ in one row or one query, and an attacker who tries to
-tell them apart. "claimed" is what the guarantee promises at most, and "at least" is what this
-attacker has shown, whatever else there is. A bound above its claim is BROKEN: the guarantee is
-false. "cannot tell" means that not even a perfect attacker would get above the claim: it would
-take more runs, or the claim is empty. A bound far below its claim does not mean that the claim is
-loose: another attacker may do better, and few runs prove little. "share" is measured / claimed;
-what is missing to 100% is the gap between the two."""
+Each line is a pair of worlds that differ in one row or one query (or in all of one user, where
+users are protected), and an attacker who tries to tell them apart. "claimed" is what the guarantee
+promises at most, and "at least" is what this attacker has shown, whatever else there is. A bound
+above its claim is BROKEN: the guarantee is false. "cannot tell" means that not even a perfect
+attacker would get above the claim: it would take more runs, or the claim is empty. A bound far
+below its claim does not mean that the claim is loose: another attacker may do better, and few runs
+prove little. "share" is measured / claimed; what is missing to 100% is the gap between the two."""
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ def _play_all(
     came out of it, so the clock must not stop them.
     """
     found: list[Any] = []
-    failures: set[str] = set()
+    errors: list[tuple[str, ...]] = []
     with Parallel(n_jobs=n_jobs, return_as="generator") as pool:
         if seconds < math.inf:
             runs = _affordable(attack, pool, effective_n_jobs(n_jobs), runs, seconds)
@@ -179,13 +179,14 @@ def _play_all(
         with Progress(f"attack: {attack.name}", runs, progress) as bar:
             for pairs in pool(delayed(_pairs)(attack, count) for count in sizes):
                 found += [pair.numbers for pair in pairs]
-                failures |= {pair.failure for pair in pairs}
+                errors += [moves for pair in pairs for moves in pair.errors]
                 bar.advance(len(pairs))
-    if len(failures) == 1 and "" not in failures:
-        raise InvalidParameter(
-            f"no question of the attack {attack.name!r} was answered in any run, always because of "
-            f"{failures.pop()!r}; let it ask what can be answered."
-        )
+    for move, told in enumerate(zip(*errors, strict=False), start=1):  # up to the shortest run
+        if told[0] and len(set(told)) == 1:
+            raise InvalidParameter(
+                f"move {move} of the attack {attack.name!r} failed in every run, always because of "
+                f"{told[0]!r}; let it ask what can be answered."
+            )
     lengths = sorted({len(numbers) for pair in found for numbers in pair})
     if len(lengths) > 1:
         raise InvalidParameter(
@@ -226,10 +227,10 @@ def _wake(attack: Attack) -> tuple[int, int]:
 
 
 class Pair(NamedTuple):
-    """What one run in each world returned, and why no question was answered; "" if one was."""
+    """What one run in each world returned, and the errors of its moves."""
 
     numbers: list[Floats]
-    failure: str
+    errors: list[tuple[str, ...]]
 
 
 def _pairs(attack: Attack, count: int) -> list[Pair]:
@@ -243,11 +244,10 @@ def _pair(attack: Attack) -> Pair:
     played = {world: _numbers(attack, game) for world, game in games.items()}
     if not any(game.differed for game in games.values()):
         raise InvalidParameter(
-            f"the two worlds of the attack {attack.name!r} do not differ; give train or ask two "
-            "versions of which one row or query is not the same."
+            f"the two worlds of the attack {attack.name!r} do not differ; give train, ask or "
+            "supply two versions of which one row or query is not the same."
         )
-    failures = {game.failure for game in games.values()}
-    return Pair([played[0], played[1]], failures.pop() if len(failures) == 1 else "")
+    return Pair([played[0], played[1]], [game.errors for game in games.values()])
 
 
 def _numbers(attack: Attack, game: Game) -> Floats:
@@ -262,7 +262,8 @@ def _numbers(attack: Attack, game: Game) -> Floats:
     except (TypeError, ValueError):
         found = np.array([np.nan])
     if found.ndim > 1 or not found.size or np.isnan(found).any():
-        why = f" It was told {game.failure!r} in the place of answers." if game.failure else ""
+        told = next(filter(None, game.errors), "")
+        why = f" It was told {told!r} in the place of answers." if told else ""
         raise InvalidParameter(
             f"the strategy of {attack.name!r} returned {shown(given)}; return a number, or a list "
             f"of them.{why}"

@@ -108,9 +108,9 @@ def audit(
     """Attack the privacy guarantees of this package, and see how much leaks.
 
     An attacker plays against the real code, many times, in two worlds that differ in one row or
-    one query, and tries to tell which world it is in. How well it does proves a lower bound: the
-    true epsilon is at least as large as measured. It is held against the claimed epsilon, which is
-    proven to be at least as large as the true one.
+    one query (or in all of one user, where users are protected), and tries to tell which world it
+    is in. How well it does proves a lower bound: the true epsilon is at least as large as measured.
+    It is held against the claimed epsilon, which is proven to be at least as large as the true one.
 
     A measured value above the claim shows that the guarantee is false, and the exit code is 1 (2
     and 3 mean, as for all commands, that an option is wrong or that what was named could not be
