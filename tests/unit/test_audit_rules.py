@@ -245,4 +245,5 @@ def test_a_learner_is_published_and_a_predictor_is_not() -> None:
         driver = InProcess(kind)
         driver.train([[1.0]], [0])
         assert (driver.published() is driver.estimator) == (kind is Model)
-    assert driver.published()["remaining_"] == 3
+    public = {"phase_": None, "answered_": None, "remaining_": 3, "trust_": None, "prior_": None}
+    assert driver.published() == public
