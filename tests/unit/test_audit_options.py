@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cumae.audit import Attack, audit
+from cumae.audit import Attack, Game, audit
+from cumae.audit.attacks import MARKED, UNMARKED
 from cumae.audit.everlasting import (
     capped_query,
     fresh_query,
@@ -49,6 +50,22 @@ class Forgets(EverlastingPredictor):
 @pytest.mark.parametrize("owns_a_row", [False, True])
 def test_a_user_who_is_forgotten_is_found(owns_a_row: bool) -> None:
     assert is_found(user(Forgets, **PROMISE, owns_a_row=owns_a_row), 200)
+
+
+@pytest.mark.parametrize("owns_a_row", [False, True])
+def test_the_row_of_a_user_is_marked_too(owns_a_row: bool) -> None:
+    fitted = []
+
+    class Watched(EverlastingPredictor):
+        def fit(self, X: Any, y: Any, **more: Any) -> Any:
+            fitted.append(X[0, 0])
+            return super().fit(X, y, **more)
+
+    attack = user(Watched, **PROMISE, owns_a_row=owns_a_row)
+    for world in (0, 1):
+        fitted.clear()
+        attack.play(Game(attack.make(), world))
+        assert fitted == [MARKED if owns_a_row and world else UNMARKED]
 
 
 class CapsByValue(EverlastingPredictor):

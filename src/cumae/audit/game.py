@@ -176,9 +176,7 @@ class Game:
                 f"the driver gave {len(answers)} answers to {len(different)} queries; give one "
                 "each."
             )
-        hidden = different
-        if users is not None:
-            hidden = different | [user == self._user for user in users]
+        hidden = different if users is None else [user == self._user for user in users]
         shown = (None if out else answer for out, answer in zip(hidden, answers, strict=True))
         return self._saw(Seen(tuple(shown), said, error))
 
