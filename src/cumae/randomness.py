@@ -51,6 +51,13 @@ class Source(ABC):
     def words(self, count: int) -> Words:
         """Return so many independent uniform 64-bit words."""
 
+    def child(self) -> Source:
+        """Return a source for one consumer alone.
+
+        What it yields does not depend on how much others draw meanwhile, where that can be told.
+        """
+        return self
+
 
 class SystemSource(Source):
     """The operating system's generator: no seed, no buffer, no state."""
@@ -71,6 +78,9 @@ class SeededSource(Source):
 
     def words(self, count: int) -> Words:
         return np.asarray(self._generator.random_raw(count), dtype=np.uint64)
+
+    def child(self) -> SeededSource:
+        return SeededSource(int(self.words(1)[0]))
 
 
 SYSTEM = SystemSource()

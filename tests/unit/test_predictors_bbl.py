@@ -22,7 +22,7 @@ from cumae.errors import (
     LiveState,
     TooFewRows,
 )
-from cumae.mechanisms import noise
+from cumae.mechanisms import NoisyMajority
 from cumae.predictors import bbl_phases, generic_bbl, shards
 from cumae.predictors.bbl_costs import Drawn, label_draw, scored_epsilon
 from cumae.predictors.bbl_phases import Labelled, Phase
@@ -39,7 +39,6 @@ from cumae.privacy import (
     label_boost,
     subsample,
 )
-from cumae.randomness import discrete_gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -69,18 +68,19 @@ class Watch:
         self.votes: list[Any] = []
         self.phases: list[Labelled] = []
         choose, votes, train = Thresholds.choose, Ensemble.votes, Labelled.train
+        release = NoisyMajority.release
 
         def chosen(concept: Any, points: Any, X: Any, y: Any, epsilon: float, **more: Any) -> Any:
             drawn = choose(concept, points, X, y, epsilon, **more)
             self.draws.append((epsilon, np.array(points), np.array(X), np.array(y), drawn))
             return drawn
 
-        def noisy(scale: float, size: int, source: Any) -> Any:
-            self.scales.append((scale, size))
-            return discrete_gaussian(scale, size, source)
+        def noisy(majority: Any, counts: Any) -> Any:
+            self.scales.append((majority.noise.scale, len(counts)))
+            return release(majority, counts)
 
-        def voted(ensemble: Any, X: Any) -> Any:
-            self.votes.append(votes(ensemble, X))
+        def voted(ensemble: Any, X: Any, numbers: Any) -> Any:
+            self.votes.append(votes(ensemble, X, numbers))
             return self.votes[-1]
 
         def trained(labelled: Labelled, *given: Any, **more: Any) -> Phase:
@@ -88,7 +88,7 @@ class Watch:
             return train(labelled, *given, **more)
 
         monkeypatch.setattr(Thresholds, "choose", chosen)
-        monkeypatch.setattr(noise, "discrete_gaussian", noisy)
+        monkeypatch.setattr(NoisyMajority, "release", noisy)
         monkeypatch.setattr(Ensemble, "votes", voted)
         monkeypatch.setattr(Labelled, "train", trained)
 

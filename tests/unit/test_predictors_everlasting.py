@@ -268,7 +268,7 @@ def test_a_planted_memory_across_phases_is_seen(monkeypatch: pytest.MonkeyPatch)
         phase = finish(self, more)
         votes = phase.ensemble.votes
         kept.append(phase.ensemble)
-        total: Any = lambda table: sum(Ensemble.votes(old, table) for old in kept)  # noqa: E731
+        total: Any = lambda *asked: sum(Ensemble.votes(old, *asked) for old in kept)  # noqa: E731
         del votes
         phase.ensemble.votes = total  # type: ignore[method-assign]
         return phase

@@ -269,12 +269,14 @@ def test_larger_shards_come_from_the_parameter_of_the_class() -> None:
 def test_queries_of_a_wrong_form_say_what_to_do() -> None:
     table = RNG.random((N, 3))
     one = oracle(TREE, prior=False).fit(table, Y)
-    for flat in ([0.1, 0.2, 0.3], np.array([0.1, 0.2, 0.3])):
-        with pytest.raises(InvalidData, match=r"expecting 3 features.*reshape\(1, -1\)"):
-            one.predict(flat)
+    with pytest.raises(InvalidData, match=r"expecting 3 features.*reshape\(1, -1\)"):
+        one.predict(np.array([0.1, 0.2, 0.3]))
     with pytest.raises(InvalidData, match="X is sparse"):
         one.predict(csr_matrix(table))
     assert one.answered_ == 0
+    # A list is a list of queries: each of these three is no row by itself.
+    assert one.predict([0.1, 0.2, 0.3]).tolist() == [-1, -1, -1]
+    assert one.answered_ == 3
 
 
 def test_unusable_queries_get_the_integer_among_names() -> None:

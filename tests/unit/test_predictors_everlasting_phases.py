@@ -70,7 +70,12 @@ class Counting(RuleBasedStateMachine):
     @rule()
     def ask_another_width(self) -> None:
         with pytest.raises(InvalidData, match="features"):
-            self.one.predict([[0.5, 0.5]])
+            self.one.predict(np.array([[0.5, 0.5]]))
+
+    @rule(odd=st.sampled_from([[0.5, 0.5], [], "text", None, [[0.5]]]))
+    def ask_what_is_no_row(self, odd: Any) -> None:
+        assert self.one.predict([odd, [0.5]]).tolist()[0] == -1
+        self.asked += 2
 
     @precondition(lambda self: self.asked > 200)
     @rule()

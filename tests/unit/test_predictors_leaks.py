@@ -117,8 +117,8 @@ def test_a_refit_waits_for_the_answers_under_way(monkeypatch: pytest.MonkeyPatch
     asked, go = threading.Event(), threading.Event()
     votes = type(first).votes
 
-    def slow(self: Any, table: Any) -> Any:
-        found = votes(self, table)
+    def slow(self: Any, table: Any, numbers: Any = None) -> Any:
+        found = votes(self, table, numbers)
         if self is first:
             asked.set()
             go.wait(5)

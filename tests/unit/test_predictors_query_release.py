@@ -17,6 +17,7 @@ from cumae import BudgetExhausted, InvalidData, InvalidParameter, QueryRelease, 
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority, StabilityTest
+from cumae.mechanisms.base import Ahead
 from cumae.predictors import query_release
 from cumae.predictors.answers import Demand, plan_answers, unstable_answers
 from cumae.predictors.paper_sizes import subsamp_sizes
@@ -133,19 +134,25 @@ def test_single_query_prediction_costs_one_release() -> None:
 
 @pytest.mark.claim("QUERY")
 def test_the_noise_drawn_is_that_of_the_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
-    scales: list[tuple[float, int]] = []
-    draw = GaussianNoise.release
+    scales: list[float] = []
+    used: list[int] = []
+    draw, take = GaussianNoise.release, Ahead.take
 
     def spy(self: GaussianNoise, counts: Any) -> Any:
-        scales.append((self.scale, np.size(counts)))
+        scales.append(self.scale)
         return draw(self, counts)
 
+    def taken(self: Ahead, count: int) -> Any:
+        used.append(count)
+        return take(self, count)
+
     monkeypatch.setattr(GaussianNoise, "release", spy)
+    monkeypatch.setattr(Ahead, "take", taken)
     release = QueryRelease(Thresholds(), 1.0, 1e-6, 60, mechanism="gaussian").fit(X[:, :1], Y)
     release.predict(QUERIES[:, :1])
     release.noisy_votes(QUERIES[:10, :1])
-    assert sum(size for _, size in scales) == 60  # one count for each answer
-    (scale,) = {scale for scale, _ in scales}
+    assert sum(used) == 60  # one count for each answer
+    (scale,) = set(scales)
     assert Gaussian(scale, math.sqrt(60)).epsilon(1e-6) == pytest.approx(1.0, abs=2e-3)
 
 

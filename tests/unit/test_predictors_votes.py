@@ -481,6 +481,9 @@ def test_what_is_no_number_is_a_vote_for_the_first_class() -> None:
     ]
 
 
+ZERO = np.zeros((1, 1))
+
+
 class Odd:
     """Labels by the first column in ways that a model should not."""
 
@@ -503,7 +506,7 @@ class Odd:
 
 def test_a_row_for_which_a_model_raises_or_warns_counts_for_class_0() -> None:
     X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [0.0], [1.0]])
-    (voters,) = stack([Odd(spoil=True), Odd()], 2)
+    (voters,) = stack([Odd(spoil=True), Odd()], 2, ZERO)
     assert isinstance(voters, LoopVoters)
     expected = [[0, 2], [2, 0], [2, 0], [0, 2], [2, 0], [0, 2], [2, 0]]
     before = list(warnings.filters)
@@ -534,7 +537,7 @@ def test_a_row_for_which_a_model_raises_or_warns_counts_for_class_0() -> None:
     ],
 )
 def test_an_answer_that_is_no_class_counts_for_class_0(answers: Any, vote: int) -> None:
-    votes = count_votes(stack([Odd(answers)], 3), np.zeros((3, 1)), 3)
+    votes = count_votes(stack([Odd(answers)], 3, ZERO), np.zeros((3, 1)), 3)
     assert votes.tolist() == [np.eye(3, dtype=int)[vote].tolist()] * 3
 
 
@@ -542,7 +545,7 @@ def test_labels_that_are_no_classes_are_read_alike_in_arrays() -> None:
     X, y = table(1, 60)
     named = np.array([7, 1])[y]
     for model in (RidgeClassifier(), DecisionTreeClassifier(max_depth=2), GaussianNB()):
-        votes = count_votes(stack([model.fit(X, named)], 2), X, 2)
+        votes = count_votes(stack([model.fit(X, named)], 2, X[:1]), X, 2)
         np.testing.assert_array_equal(votes[:, 1] == 1, model.predict(X) == 1)
 
 
@@ -559,7 +562,7 @@ def test_only_models_that_arrays_can_hold_are_stacked() -> None:
         GaussianNB().fit(X, y),
         DummyClassifier().fit(X, y),
     ]
-    voters = stack(models, 2)
+    voters = stack(models, 2, X[:1])
     assert kinds(voters) == ["loop"]
     expected = sum(np.eye(2, dtype=np.int64)[model.predict(X)] for model in models)
     np.testing.assert_array_equal(count_votes(voters, X, 2), expected)
@@ -567,8 +570,9 @@ def test_only_models_that_arrays_can_hold_are_stacked() -> None:
         voters[0].to_arrays()
     several = [DecisionTreeClassifier().fit(X, np.column_stack([y, y]))]
     several += [MultiOutputClassifier(RidgeClassifier()).fit(X, np.column_stack([y, y]))]
-    assert kinds(stack([*several, Halfspace((1.0, 2.0), 0.5), Threshold("1")], 2)) == ["loop"]
-    assert kinds(stack([Threshold(10**400), Point(np.datetime64("2020-01-01"))], 2)) == ["loop"]
+    several += [Halfspace((1.0, 2.0), 0.5), Threshold("1")]
+    several += [Threshold(10**400), Point(np.datetime64("2020-01-01"))]
+    assert kinds(stack(several, 2, X[:1])) == ["loop"]
     with pytest.raises(InvalidParameter, match="n_classes"):
         stack(models, 1)
 
@@ -579,14 +583,15 @@ def test_a_loop_passes_a_data_frame_on() -> None:
             return np.where(X["job"] == "baker", 1, 0)
 
     frame = pd.DataFrame({"age": [30, 40, 50], "job": ["baker", "poet", "baker"]})
-    assert count_votes(stack([Named()] * 3, 2), frame, 2).tolist() == [[0, 3], [3, 0], [0, 3]]
+    voters = stack([Named()] * 3, 2, frame[1:2])
+    assert count_votes(voters, frame, 2).tolist() == [[0, 3], [3, 0], [0, 3]]
 
 
 def test_a_loop_gives_large_tables_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cumae.predictors.votes_loop.CELLS", 64)
+    monkeypatch.setattr("cumae.predictors.blocks.BLOCK_CELLS", 64)
     X, y = table(1, 300)
     model = GaussianNB().fit(X, y)
-    votes = count_votes(stack([model], 2), X, 2)
+    votes = count_votes(stack([model], 2, X[:1]), X, 2)
     np.testing.assert_array_equal(votes, np.eye(2, dtype=np.int64)[model.predict(X)])
 
 
@@ -613,16 +618,16 @@ def test_another_backend_of_joblib_gets_all_models(monkeypatch: pytest.MonkeyPat
     X, y = table(1, 100)
     models = [*trees_of(DecisionTreeClassifier, 2), *linear_models("ridge", 2)]
     models += [GaussianNB().fit(X[i:], y[i:]) for i in range(5)]
-    voters = stack(models, 2)
+    voters = stack(models, 2, X[:1])
     expected = count_votes(voters, X, 2)
     joblib.register_parallel_backend("elsewhere", Elsewhere)
     monkeypatch.setattr("cumae.predictors.votes.ROWS", 64)
     counted = []
     plain = StackedVoters.count_here
 
-    def count_here(self: StackedVoters, X: Any) -> Any:
+    def count_here(self: StackedVoters, X: Any, numbers: Any) -> Any:
         counted.append(len(self))
-        return plain(self, X)
+        return plain(self, X, numbers)
 
     with monkeypatch.context() as patch:
         patch.setattr(StackedVoters, "count", lambda self, X: pytest.fail("voted at home"))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import datetime as dt
+import itertools
+import math
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -17,10 +22,12 @@ from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.predictors.rows import row_source
 from cumae.randomness import SeededSource
 
+FEW = 12  # queries that laws about batches ask
 
-def fitted(predictor: Any, pair: Neighbours) -> Any:
+
+def fitted(predictor: Any, pair: Neighbours, **changed: Any) -> Any:
     """Fit a clone with the coins of the pair."""
-    return _fit(predictor, pair, pair.X, pair.y)
+    return _fit(predictor.set_params(**changed) if changed else predictor, pair, pair.X, pair.y)
 
 
 def an_unfitted_one_refuses(predictor: Any, pair: Neighbours) -> None:
@@ -45,17 +52,17 @@ def there_is_only_one(predictor: Any, pair: Neighbours) -> None:
 def refusals_spend_nothing(predictor: Any, pair: Neighbours) -> None:
     """A refused call leaves as many answers as before, and draws nothing."""
     one = fitted(predictor, pair)
-    drawn = _Counting(one)
-    before, queries = one.remaining_, np.asarray(pair.queries, dtype=float)
-    missing = queries.copy()
-    missing[-1, -1] = np.nan
-    _raises(InvalidData, lambda: one.predict(missing))
-    _raises(InvalidData, lambda: one.predict(np.column_stack([queries, queries])))
-    if np.isfinite(before):
-        many = np.resize(queries, (int(before) + 1, queries.shape[1]))
-        _raises(BudgetExhausted, lambda: one.predict(many))
-    demand(one.remaining_ == before, "a refused call was counted")
-    demand(drawn.words_drawn == 0, "a refused call drew random numbers")
+    before, queries = _spent(one), np.asarray(pair.queries)
+    with _coins_counted() as drawn:
+        _raises(InvalidData, lambda: one.predict(np.column_stack([queries, queries])))
+        _raises(InvalidData, lambda: one.predict(np.zeros((2, 2, 2))))
+        if np.isfinite(one.remaining_):
+            many = np.resize(queries, (int(one.remaining_) + 1, queries.shape[1]))
+            names = getattr(pair.queries, "columns", None)
+            asked = many if names is None else pd.DataFrame(many, columns=names)
+            _raises(BudgetExhausted, lambda: one.predict(asked))
+    demand(_spent(one) == before, "a refused call was counted")
+    demand(not drawn, "a refused call drew random numbers")
 
 
 def answers_are_counted(predictor: Any, pair: Neighbours) -> None:
@@ -68,6 +75,8 @@ def answers_are_counted(predictor: Any, pair: Neighbours) -> None:
     demand(all(answer in known for answer in answers.tolist()), "an answer is no declared class")
     if np.isfinite(before):
         demand(one.remaining_ in (before - len(answers), 0), "answers were not counted")
+    if hasattr(one, "answered_") and one.counts_unusable:
+        demand(one.answered_ == len(answers), "answered_ is not the number of answers")
 
 
 def one_row_cannot_be_seen(predictor: Any, pair: Neighbours) -> None:
@@ -78,6 +87,63 @@ def one_row_cannot_be_seen(predictor: Any, pair: Neighbours) -> None:
         demand(here == there, f"{name} depends on a row")
 
 
+def shards_learn(predictor: Any, pair: Neighbours) -> None:
+    """Without noise, answers to the training rows are not all the same: what was tried out runs."""
+    one = fitted(clone(predictor), pair, epsilon=math.inf)
+    rows = row_source(pair.X)
+    most = min(100, rows.n_rows, int(min(one.remaining_, 100)))
+    asked = pair.X[:most] if hasattr(pair.X, "iloc") else np.asarray(pair.X)[:most]
+    demand(len(set(one.predict(asked).tolist())) > 1, "every training row got the same answer")
+
+
+def batches_do_not_matter(predictor: Any, pair: Neighbours) -> None:
+    """Under the same coins a query gets the same answer, whatever batches the queries come in."""
+    queries = _few(pair.queries)
+    whole = answers_to(predictor, pair, [queries])
+    for cuts in (list(range(1, len(queries))), [1, 3, len(queries) - 1]):
+        found = answers_to(predictor, pair, in_batches(queries, cuts))
+        demand(found == whole, "an answer depends on the batch that its query came in")
+
+
+def unusable_queries_are_refused(predictor: Any, pair: Neighbours) -> None:
+    """Where queries are public, an unusable one is refused with its batch, and nothing is spent."""
+    if predictor.counts_unusable:
+        return
+    one = fitted(predictor, pair)
+    before, missing = _spent(one), _with_missing_cell(_few(pair.queries))
+    with _coins_counted() as drawn:
+        _raises(InvalidData, lambda: one.predict(missing))
+    demand(_spent(one) == before and not drawn, "a refused call was counted, or drew coins")
+
+
+def unusable_queries_count(predictor: Any, pair: Neighbours) -> None:
+    """Where queries are protected, an unusable one gets -1 and counts like any other."""
+    if not predictor.counts_unusable:
+        return
+    one = fitted(predictor, pair)
+    answers = one.predict(_with_missing_cell(_few(pair.queries))).tolist()
+    demand(answers[-1] == -1, "a query with a missing cell got an answer")
+    demand(one.answered_ == len(answers), "an unusable query was not counted")
+
+
+def queries_do_not_meet(predictor: Any, pair: Neighbours) -> None:
+    """Where queries are protected, no answer depends on what another query of its batch holds.
+
+    Of a few queries some are replaced: by rows of another width, type or container, by cells that
+    are missing, infinite, huge or of another type, and by rows that equal others but for the sign
+    of a zero. The others get the same answers under the same coins.
+    """
+    if not predictor.counts_unusable:
+        return
+    for batches, kept in _families(_few(pair.queries)):
+        answers = [answers_to(predictor, pair, [batch]) for batch in batches]
+        visible = [[found[place] for place in kept] for found in answers]
+        demand(
+            all(found == visible[0] for found in visible),
+            "an answer depends on what another query holds",
+        )
+
+
 PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     an_unfitted_one_refuses,
     clones_carry_no_budget,
@@ -85,6 +151,11 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     refusals_spend_nothing,
     answers_are_counted,
     one_row_cannot_be_seen,
+    shards_learn,
+    batches_do_not_matter,
+    unusable_queries_are_refused,
+    unusable_queries_count,
+    queries_do_not_meet,
 )
 
 
@@ -106,24 +177,124 @@ def check_predictor(predictor: Any, pair: Neighbours) -> None:
         law(predictor, pair)
 
 
+def answers_to(predictor: Any, pair: Neighbours, batches: Sequence[Any]) -> list[Any]:
+    """Fit with the coins of the pair, and return the answers to all batches, one after another."""
+    one = fitted(predictor, pair)
+    return [answer for batch in batches for answer in one.predict(batch).tolist()]
+
+
+def in_batches(queries: Any, cuts: Sequence[int]) -> list[Any]:
+    """Cut queries into batches before the given places."""
+    edges = [0, *cuts, len(queries)]
+    return [queries[start:stop] for start, stop in itertools.pairwise(edges)]
+
+
+def odd_queries(width: int) -> list[Any]:
+    """Return queries that are no usual row of so many numbers."""
+    usual = [0.5] * width
+    cells: list[Any] = [
+        math.nan, math.inf, -math.inf, 1e300, -1.7e308, 10**400, None, "text", b"bytes", True,
+        1 + 2j, dt.date(2020, 2, 29), np.datetime64("2020-02-29"), np.float32(0.5), [0.5], {},
+        object(),
+    ]  # fmt: skip
+    rows = [[cell, *usual[1:]] for cell in cells]
+    containers = [tuple(usual), np.array(usual), pd.Series(usual), np.array(0.5), 0.5, "text", None]
+    widths = [[], [*usual, 0.5], [usual], np.array([usual]), np.zeros((0,))]
+    return [*rows, *containers, *widths]
+
+
+# Batches that differ in some queries, and the places of the others, whose answers must not.
+Family = tuple[list[Any], list[int]]
+
+
+def _families(queries: Any) -> Iterator[Family]:
+    """Return families of batches in which every second query differs."""
+    if hasattr(queries, "columns"):
+        yield from _frame_families(queries)
+        return
+    table = np.asarray(queries, dtype=np.float64)
+    odd = odd_queries(table.shape[1])
+    shown = np.resize(table, (len(odd), table.shape[1])).tolist()
+    listed = [[*itertools.chain(*zip(shown, hidden, strict=True))] for hidden in (shown, odd)]
+    yield listed, list(range(0, 2 * len(odd), 2))
+    arrays = [table]
+    for cell in (math.nan, math.inf, -1.0, 1.7e308):
+        array = table.copy()
+        array[1::2] = cell
+        arrays.append(array)
+    yield arrays, list(range(0, len(table), 2))
+    first = np.arange(table.shape[1]) == 0
+    plus, minus = (np.where(first, zero, table) for zero in (0.0, -0.0))
+    yield [_joined(hidden, plus) for hidden in (minus, table + 1.0)], _last(plus)
+
+
+def _frame_families(frame: Any) -> Iterator[Family]:
+    """Return the same for data frames: dates and numbers in columns of text, signs of zeros."""
+    numeric = [name for name in frame.columns if frame[name].dtype.kind in "iuf"]
+    for name in [name for name in frame.columns if name not in numeric]:
+        dates = np.array([dt.date(2020, 1, 1)] * len(frame), dtype=object)
+        batches = []
+        for odd in (dates[0], frame[name].iloc[0], 7, None):
+            cells = dates.copy()
+            cells[0] = odd
+            batches.append(frame.assign(**{name: pd.Series(cells, dtype=object)}))
+        yield batches, list(range(1, len(frame)))
+    if numeric:
+        plus, minus = (frame.assign(**{numeric[0]: zero}) for zero in (0.0, -0.0))
+        far = frame.assign(**{numeric[0]: frame[numeric[0]] + 1.0})
+        yield [_joined(hidden, plus) for hidden in (minus, far)], _last(plus)
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if hasattr(first, "columns"):
+        return pd.concat([first, second], ignore_index=True)
+    return np.concatenate([first, second])
+
+
+def _last(table: Any) -> list[int]:
+    return list(range(len(table), 2 * len(table)))
+
+
+def _few(queries: Any) -> Any:
+    if hasattr(queries, "columns"):
+        return queries[:FEW].reset_index(drop=True)
+    return np.asarray(queries)[:FEW]
+
+
+def _with_missing_cell(queries: Any) -> Any:
+    missing = queries.astype(object) if hasattr(queries, "columns") else queries.astype(float)
+    if hasattr(missing, "columns"):
+        missing.iloc[-1, -1] = math.nan
+    else:
+        missing[-1, -1] = math.nan
+    return missing
+
+
 def _fit(predictor: Any, pair: Neighbours, X: Any, y: Any) -> Any:
     one = clone(predictor)
     return one.set_params(random_state=SeededSource(pair.seed), budget=None).fit(X, y)
 
 
-class _Counting:
-    """Counts the random words that a fitted predictor draws from its source."""
+def _spent(one: Any) -> tuple[float, int]:
+    """Return what a call could change: answers left, and answers given."""
+    return one.remaining_, getattr(one, "answered_", 0) if one.counts_unusable else 0
 
-    def __init__(self, predictor: Any) -> None:
-        self.words_drawn = 0
-        source = predictor.random_state
-        draw = source.words
 
-        def words(count: int) -> Any:
-            self.words_drawn += count
-            return draw(count)
+@contextlib.contextmanager
+def _coins_counted() -> Iterator[list[int]]:
+    """Write down how many random words are drawn from seeded sources meanwhile."""
+    drawn: list[int] = []
+    draw = SeededSource.words
 
-        source.words = words
+    def words(self: SeededSource, count: int) -> Any:
+        drawn.append(count)
+        return draw(self, count)
+
+    SeededSource.words = words  # type: ignore[method-assign]
+    try:
+        yield drawn
+    finally:
+        SeededSource.words = draw  # type: ignore[method-assign]
 
 
 def _raises(kind: type[Exception], call: Callable[[], Any]) -> None:

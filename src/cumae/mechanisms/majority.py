@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.mechanisms.base import Interactive, check_integers
+from cumae.mechanisms.base import Ahead, Interactive, check_integers
 from cumae.mechanisms.noise import GaussianNoise, Integers, LaplaceNoise
 from cumae.privacy import Cost, Pure, calibrate
 from cumae.privacy.validation import check_choice, check_count, check_delta, check_epsilon
@@ -63,6 +63,7 @@ class NoisyMajority(Interactive):
         self.n_classes = check_count(n_classes, "n_classes", least=2)
         self.max_queries = self.remaining = check_count(max_queries, "max_queries", least=1)
         self.noise = noise
+        self._ahead = Ahead(lambda count: noise.release(np.zeros(count, dtype=np.int64)))
         if _moves(self.n_classes) > _covered(noise):
             raise InvalidParameter(
                 f"n_classes={n_classes!r}: one vote moves two counts, but the noise covers "
@@ -102,6 +103,11 @@ class NoisyMajority(Interactive):
         """All answers together."""
         return self.noise.cost * self.max_queries
 
+    @property
+    def asked(self) -> int:
+        """Answers given so far."""
+        return self.max_queries - self.remaining
+
     def release(self, votes: ArrayLike) -> Integers:
         """Return the counts with noise: one row per query, one column per class.
 
@@ -122,10 +128,10 @@ class NoisyMajority(Interactive):
                     f"{self.max_queries} answers remain; ask fewer."
                 )
             self.remaining -= len(counts)  # before anything is drawn
-        if self.n_classes == 2:
-            second = self.noise.release(counts[:, 1])
-            return np.column_stack([counts.sum(axis=1) - second, second])
-        return self.noise.release(counts)
+            if self.n_classes == 2:
+                second = counts[:, 1] + self._ahead.take(len(counts))
+                return np.column_stack([counts.sum(axis=1) - second, second])
+            return counts + self._ahead.take(counts.size).reshape(counts.shape)
 
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries: the column of the label; a tie goes to the class declared first."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.errors import InvalidParameter
-from cumae.mechanisms.base import Interactive
+from cumae.mechanisms.base import Ahead, Interactive
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, discrete_laplace
 
@@ -33,6 +33,8 @@ class SparseVector(Interactive):
         self.epsilon = float(epsilon)
         self._threshold_rate = rate_of(epsilon, threshold_share)
         self._query_rate = rate_of(epsilon, query_share)
+        source = self.source.child()  # of their own: threshold noise comes in between
+        self._ahead = Ahead(lambda count: discrete_laplace(self._query_rate, count, source=source))
         self._threshold_noise = self._fresh_threshold_noise()
 
     def _refresh(self) -> None:
@@ -43,7 +45,7 @@ class SparseVector(Interactive):
         return discrete_laplace(self._threshold_rate, source=self.source)
 
     def _query_noise(self, count: int) -> Integers:
-        return discrete_laplace(self._query_rate, count, source=self.source)
+        return self._ahead.take(count)
 
 
 def rate_of(epsilon: float, share: Fraction) -> Fraction | float:

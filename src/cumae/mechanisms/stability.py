@@ -133,6 +133,11 @@ class StabilityTest(SparseVector):
         """Queries left; 0 also when no unstable answer is left."""
         return self._queries_left if self.unstable_remaining > 0 else 0
 
+    @property
+    def asked(self) -> int:
+        """Queries answered so far."""
+        return self.max_queries - self._queries_left
+
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries in order: the label's column, or -1 where it is unstable.
 

@@ -169,10 +169,10 @@ class AgnosticQueryRelease(Release):
         answers = plan_answers(self._mechanism(), demand)
         # Shards are planned for the sample: a table of its size, which takes no memory.
         sized = ArrayRows(np.broadcast_to(0.0, (steps.n_sampled, width)))
-        stand_in = replace(training, rows=sized, columns=None)
-        n_shards = self._shards_planned(stand_in, answers, vc)
+        sampled = replace(training, rows=sized, columns=None)
+        n_shards = self._shards_planned(sampled, answers, vc)
         fixed = self.n_shards != "auto" or self.constants == "paper"
-        n_shards = self._try_out(stand_in, steps.n_sampled, n_shards, fixed)
+        n_shards = self._try_out(sampled.trainer, sampled, steps.n_sampled, n_shards, fixed=fixed)
         source = source_for(self.random_state)
         started = answers.start(n_shards, source)
         costs = agnostic_costs(read_pair(started.cost, demand), steps, concept)

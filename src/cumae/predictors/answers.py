@@ -44,6 +44,10 @@ class Answers(Protocol):
     def remaining(self) -> int:
         """Answers left; 0 also when no unstable one is left."""
 
+    @property
+    def asked(self) -> int:
+        """Answers given so far."""
+
     def ask(self, votes: Integers) -> Integers:
         """Answer in order; -1 where unstable; fewer than asked if the budget ends."""
 
@@ -203,7 +207,7 @@ class BetweenAnswers:
 
     def __init__(self, sides: BetweenThresholds, max_queries: int) -> None:
         self.sides = sides
-        self._left = max_queries
+        self.max_queries, self.asked = max_queries, 0
 
     @property
     def cost(self) -> Cost:
@@ -213,12 +217,12 @@ class BetweenAnswers:
     @property
     def remaining(self) -> int:
         """Answers left; 0 also when no "between" answer is left."""
-        return self._left if self.sides.remaining > 0 else 0
+        return self.max_queries - self.asked if self.sides.remaining > 0 else 0
 
     def ask(self, votes: Integers) -> Integers:
         """Answer in order; fewer than asked if the last "between" is among them."""
         sides = self.sides.ask(votes[:, 1])
-        self._left -= len(sides)
+        self.asked += len(sides)
         return np.where(sides == Side.BETWEEN, UNSTABLE, sides)
 
 

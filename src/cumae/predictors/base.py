@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
@@ -25,14 +24,8 @@ from cumae.learners.columns import FLAT, Columns, Declared, length_of, names_of,
 from cumae.predictors.labels import label_codes
 from cumae.predictors.rows import RowSource, row_source
 from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
-from cumae.predictors.tables import (
-    as_numbers,
-    lenient,
-    read_table,
-    typed_frame,
-    usable_frame,
-)
-from cumae.predictors.trial import check_model, made_up_rows, try_out
+from cumae.predictors.tables import read_one_by_one, read_table, typed_frame, usable_frame
+from cumae.predictors.trial import check_model, stand_in_row, try_out
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 from cumae.randomness import Source
@@ -70,6 +63,8 @@ class Training:
     columns: Columns | None
     model: Any
     n_classes: int
+    as_frames: bool  # whether models get data frames, and not tables of numbers
+    stand_in: Any  # a made-up row in the form in which models get rows
 
     @property
     def trainer(self) -> Trainer:
@@ -98,6 +93,8 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
     guarantee_: Guarantee
     classes_: NDArray[Any]
     n_features_in_: int
+
+    counts_unusable: ClassVar[bool] = False  # whether unusable queries get -1, or are refused
 
     _larger_shards: ClassVar[str] = "a smaller n_shards"  # what messages tell to give
 
@@ -138,6 +135,11 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         if self.columns is not None:
             columns = Columns(self.columns, rows.names, rows.n_features)
         n_classes = len(self.classes)
+        # Frames stay frames for pipelines that name columns; everything else becomes numbers.
+        as_frames = rows.is_frame and columns is None and not isinstance(model, ConceptClass)
+        stand_in = stand_in_row(rows, columns)
+        if not as_frames:
+            stand_in = np.nan_to_num(read_table(stand_in, columns))
         if isinstance(model, ConceptClass):
             if n_classes > 2:
                 raise InvalidParameter(
@@ -146,7 +148,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
                 )
             model.vc_dimension(rows.n_features if columns is None else len(columns))  # fits width?
             check_own(model)
-        return Training(rows, labels, columns, model, n_classes)
+        return Training(rows, labels, columns, model, n_classes, as_frames, stand_in)
 
     def _model(self) -> Any:
         if self.estimator is not None and self.concept_class is not None:
@@ -184,12 +186,10 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         plain = np.array(self.classes)
         if plain.tolist() == list(self.classes):  # of one type
             self.classes_ = plain
-        # Frames stay frames for pipelines that name columns; everything else becomes numbers.
-        concept = isinstance(training.model, ConceptClass)
-        self._frames_ = rows.is_frame and training.columns is None and not concept
+        self._frames_ = training.as_frames
         self._numeric_ = [place for place in range(rows.n_features) if not rows.is_text(place)]
         self._columns_ = training.columns or Columns(None, rows.names, rows.n_features)
-        self._stand_in_ = as_numbers(made_up_rows(rows, training.columns, 1, 0.0), training.columns)
+        self._stand_in_ = training.stand_in
         return guarantee
 
     def _train(self, training: Training, n_shards: int, source: Source) -> Ensemble:
@@ -203,16 +203,19 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        return Ensemble(models, training.n_classes)
+        return Ensemble(models, training.n_classes, training.stand_in)
 
-    def _try_out(self, training: Training, n_rows: int, n_shards: int, fixed: bool) -> int:
-        """Try the estimator on made-up rows; return a number of shards with which it can learn.
+    def _try_out(
+        self, trainer: Trainer, training: Training, n_rows: int, n_shards: int, *, fixed: bool
+    ) -> int:
+        """Try what will train shards on made-up rows; return with how many shards it can learn.
 
         Unless the number is fixed, shards grow until the model tells made-up classes apart: some
         estimators cannot with a few rows, whatever is in them.
         """
         larger = self._larger_shards
-        while not try_out(training.trainer, training.rows, n_rows // n_shards, larger):
+        facts = (training.rows, training.stand_in)
+        while not try_out(trainer, *facts, n_rows // n_shards, larger):
             if fixed or n_shards < 2 * FEW_SHARDS:
                 warnings.warn(
                     f"with {n_rows // n_shards} rows, the size of a shard, the estimator gives "
@@ -249,7 +252,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         for place in self._numeric_:
             numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
             _check_finite(numbers, known[place])
-        return frame
+        return typed_frame(frame, self._numeric_)
 
     def _check_names(self, names: list[str] | None, width: int) -> None:
         """Refuse another number, other names or another order of columns than those of fit."""
@@ -270,13 +273,14 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
     def _readable(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
         """Return protected queries and which of them are usable; stand-ins for those that are not.
 
-        Only their number, width and names can be refused. What is in one query must not be seen in
-        what happens to the others, so nothing else raises.
+        Only what all queries of a call share can be refused: the kind of their container, the width
+        of an array, the columns of a frame. What one query holds must not be seen in what happens
+        to the others, so nothing else raises.
         """
         check_is_fitted(self, "guarantee_")
         if not length_of(X):
             return self._nothing(), np.zeros(0, dtype=bool)
-        rows = row_source(lenient(X, self.n_features_in_))
+        rows = row_source(read_one_by_one(X, self.n_features_in_))
         self._check_names(rows.names, rows.n_features)
         return self._stand_in_for(rows.take(np.arange(rows.n_rows)))
 
@@ -284,9 +288,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         """Put made-up rows in the place of unusable ones, and tell which are usable."""
         if self._frames_:
             usable = usable_frame(table, self._numeric_)
-            table = typed_frame(table, self._numeric_)  # whatever is in them
-            for place, cell in enumerate(self._stand_in_.iloc[0]):
-                table.iloc[~usable, place] = cell
+            table = typed_frame(table, self._numeric_, ~usable, self._stand_in_)
         else:
             table = read_table(table, self._columns_)
             usable = np.asarray(np.isfinite(table).all(axis=1))
@@ -296,7 +298,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
     def _nothing(self) -> Any:
         """Return a table without rows."""
         if self._frames_:
-            return pd.DataFrame({name: [] for name in self._columns_.given or []})
+            return self._stand_in_.iloc[:0]
         return np.zeros((0, len(self._columns_)))
 
     def _named(self, labels: Integers, *, unanswered: bool = True) -> NDArray[Any]:

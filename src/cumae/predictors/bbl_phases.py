@@ -111,7 +111,7 @@ class Phase:
 
     def answer(self, table: Table) -> Integers:
         """Answer queries; fewer than asked if it halts."""
-        counts = self.ensemble.votes(table)
+        counts = self.ensemble.votes(table, self.asked + np.arange(len(table)))
         if isinstance(self.votes, NoisyMajority):
             self.asked += len(table)  # before anything is drawn
             return self.votes.ask(counts)
@@ -159,7 +159,9 @@ class Labelled:
         kept = Kept.draw(self.sizes, self.table.shape[1], source)
         votes = start_votes(rules, self.sizes, source)
         scored = (self.table[self.places], self.labels[self.places])
-        return Phase(self.sizes, Ensemble(models, 2), votes, scored, kept)
+        # A hypothesis labels any finite row.
+        ensemble = Ensemble(models, 2, np.zeros((1, self.table.shape[1])))
+        return Phase(self.sizes, ensemble, votes, scored, kept)
 
 
 @claim("BBL")

@@ -38,6 +38,8 @@ class BBLPlan(Predictor):
 
     estimator = None
 
+    counts_unusable = True
+
     def __init__(
         self,
         concept_class: ConceptClass,

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter
-from cumae.mechanisms import GaussianNoise
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training, one_at_a_time
 from cumae.predictors.everlasting_plan import EverlastingPlan
-from cumae.predictors.margins import weights_of_labels, weights_of_votes
-from cumae.predictors.phases import NextPhase
+from cumae.predictors.margins import choose_weighted, weights_of_labels, weights_of_votes
+from cumae.predictors.phases import NextPhase, rho_of
 from cumae.predictors.priors import (
     UNIT,
     combined,
@@ -158,17 +157,16 @@ class EverlastingPredictor(EverlastingPlan):
         n_rows = len(kept) - block - tried
         settings = self._settings(training, n_rows)
         fixed = self.shard_size != "auto"
-        n_shards = self._try_out(training, n_rows, settings.shards(n_rows), fixed)
+        trainer = choose_weighted(settings.trainer, training.rows, settings.size)
+        settings = replace(settings, trainer=trainer)
+        n_shards = self._try_out(trainer, training, n_rows, settings.shards(n_rows), fixed=fixed)
         if n_shards < settings.shards(n_rows):
             settings = replace(settings, size=n_rows // n_shards)
         source = source_for(self.random_state)
         self._warn_of_drift(training, prior)
         self._warn_of_noise(settings, n_rows, prior)
         majority = settings.majority(n_rows, source, tried)
-        if isinstance(majority.noise, GaussianNoise):
-            unit = majority.noise.scale / math.sqrt(majority.max_queries)
-            settings = replace(settings, unit_scale=unit)
-        cost = settings.majority(n_rows, source, tried).cost
+        settings, cost = replace(settings, rho=rho_of(majority)), majority.cost
         guarantee = self._start(training, self._plan(cost, prior, block), source)
         order = kept[permutation(len(kept), source)]  # the split of blocks, from counts alone
         if prior is not None:
@@ -202,9 +200,10 @@ class EverlastingPredictor(EverlastingPlan):
         table, usable = self._stand_in_for(training.rows.take(places))
         labels = np.where(usable, training.labels[places], -1)
         phase = self._phase_
-        noisy = phase.majority.release(phase.ensemble.votes(table))
+        shares = self._prior_.shares(table, phase.numbers(len(table)))
+        noisy = phase.release(table)
         return self._prior_.choose_trust(
-            noisy, phase.ensemble.n_shards, table, labels, self.epsilon, self._source_
+            noisy, phase.ensemble.n_shards, shares, labels, self.epsilon, self._source_
         )
 
     def _new_keeper(self) -> RowKeeper:
@@ -345,13 +344,12 @@ class EverlastingPredictor(EverlastingPlan):
     def _release(self, table: Any) -> tuple[Integers, Integers]:
         """Return labels and whole weights from fresh noise; both are functions of it."""
         phase = self._phase_
-        noisy = phase.majority.release(phase.ensemble.votes(table))
-        if self._options_.memoize:
-            noisy = _remembered(phase.memo, table, noisy)
+        numbers = phase.numbers(len(table))
+        noisy = phase.release_once(table) if self._options_.memoize else phase.release(table)
         if self._prior_ is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
-        shares = self._prior_.shares(table)
+        shares = self._prior_.shares(table, numbers)
         trust = trust_in(phase.number, self.trust_ or 0.0)
         weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
         return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
@@ -426,12 +424,3 @@ class EverlastingPredictor(EverlastingPlan):
         self._fresh_.append(table)
         self._prepare()
         return self
-
-
-def _remembered(memo: dict[Any, Integers], table: Any, noisy: Integers) -> Integers:
-    """Give equal queries of a phase the noisy votes of the first; hit or miss, the same work."""
-    rows = table.to_numpy(dtype=object) if hasattr(table, "iloc") else table
-    # Equal keys must mean equal votes, and so equal types: True is not 1 for every model.
-    typed = rows.dtype.kind == "O"
-    keys = [tuple((type(c), c) for c in row) if typed else row.tobytes() for row in rows]
-    return np.array([memo.setdefault(key, own) for key, own in zip(keys, noisy, strict=True)])

@@ -27,6 +27,10 @@ EITHER = (
     "one training row or one query is replaced by any other, and the number of rows and the number "
     "and order of queries are public"
 )
+ANY = (
+    "one training row, one query or one row of add_unlabelled is replaced by any other, and the "
+    "numbers of rows and the number and order of queries are public"
+)
 USERS = (
     "all rows and queries of one user are replaced, and ids, the number of rows and the number and "
     "order of queries are public"
@@ -39,6 +43,8 @@ SMALLEST = 6  # rows of a shard
 @claim("EVER")
 class EverlastingPlan(Predictor):
     """Parameters of an everlasting predictor, and what follows from them before a row is read."""
+
+    counts_unusable = True
 
     def __init__(
         self,
@@ -155,7 +161,14 @@ class EverlastingPlan(Predictor):
                     f"need, to {n_rows}, the number of rows that vote; give 'auto' or 20, say."
                 )
         return Settings(
-            trainer, self.epsilon, self.delta, size, self.growth, self.n_jobs, self.progress
+            trainer,
+            training.stand_in,
+            self.epsilon,
+            self.delta,
+            size,
+            self.growth,
+            self.n_jobs,
+            self.progress,
         )
 
     def _rule(self, n_rows: int, n_classes: int) -> int:
@@ -180,6 +193,8 @@ class EverlastingPlan(Predictor):
             cost = parallel(cost, Approximate(self.epsilon, self.delta))
         what = "one user" if self.user_ids else "one training row or one query"
         relation = USERS if self.user_ids else EITHER
+        if self.fresh:
+            what, relation = "one training row, one query or one row of add_unlabelled", ANY
         names = tuple(name for name in dict.fromkeys(claims) if name != "RAND")
         return Plan(cost, names, what, relation, assumptions, void=void)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from cumae.concepts import ConceptClass, Thresholds
 from cumae.predictors.quiet import strictly
 from cumae.predictors.representatives import Limits, many_thresholds, represent
 from cumae.predictors.ridges import can_solve, many_ridges
+from cumae.predictors.rows import RowSource
 from cumae.predictors.shards import (
     Integers,
     Trainer,
@@ -24,6 +25,7 @@ from cumae.predictors.shards import (
     train_one_by_one,
 )
 from cumae.predictors.tables import as_numbers, read_table
+from cumae.predictors.trial import made_up_labels, made_up_rows
 from cumae.randomness import SeededSource, integers
 
 Floats = NDArray[np.float64]
@@ -71,6 +73,10 @@ class MarginTrainer(Trainer):
 
     unit: int = 1  # votes that there were
     balanced: bool = True  # whether all classes of a shard weigh the same
+    weighted: bool = True  # whether an estimator gets weights, and not drawn labels
+
+    def given(self, labels: Integers) -> Integers:
+        return weights_of_labels(labels, self.n_classes) * self.unit
 
     def train_or_raise(self, rows: Any, labels: Integers, seed: int) -> Any:
         weights = labels
@@ -83,7 +89,7 @@ class MarginTrainer(Trainer):
                 found = self.model.erm(table, ones, sample_weight=signed)
                 limits, coin = self._limits(), _coin(seed)
                 return represent(self.model, found, table, signed, limits, coin=coin)
-            name = weight_parameter(self.model)
+            name = weight_parameter(self.model) if self.weighted else None
             if name is None:
                 places, classes = drawn_labels(weights, self.unit, seed)
                 given = {}
@@ -116,7 +122,12 @@ class MarginTrainer(Trainer):
                     coins = [_coin(seed) for seed in seeds.tolist()]
                     limits = self._limits()
                     return list(many_thresholds(self.model, column, signed, starts, limits, coins))
-        if self.columns is None and self.n_classes == 2 and can_solve(self.model, rows):
+        if (
+            self.weighted
+            and self.columns is None
+            and self.n_classes == 2
+            and can_solve(self.model, rows)
+        ):
             signed, table = labels[:, 1] - labels[:, 0], read_table(rows, None)
             models, failed = many_ridges(self.model, table, signed, starts, balanced=self.balanced)
         elif self._grows(rows):
@@ -162,6 +173,25 @@ def weight_parameter(estimator: Any) -> str | None:
         name, last = estimator.steps[-1]
         return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> MarginTrainer:
+    """Decide once whether shards get weights or drawn labels, by what made-up rows show.
+
+    Some estimators have a parameter for weights and refuse it all the same, because a part of them
+    takes none. Then all shards of all phases get drawn labels.
+    """
+    if isinstance(trainer.model, ConceptClass) or weight_parameter(trainer.model) is None:
+        return trainer
+    table = made_up_rows(rows, trainer.columns, size, 0.0)
+    # Weights of many sizes, as in later phases.
+    weights = trainer.given(made_up_labels(size, trainer.n_classes))
+    weights *= 1 + np.arange(size)[:, None] % 7
+    try:
+        trainer.train_or_raise(table, weights, 1)
+    except Exception:  # noqa: BLE001 - if it fails for another reason, the trial tells
+        return replace(trainer, weighted=False)
+    return trainer
 
 
 def drawn_labels(weights: Integers, unit: int, seed: int) -> tuple[Integers, Integers]:

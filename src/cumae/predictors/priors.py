@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from cumae.learners import Adapter, Learner, PrivateBooster
 from cumae.learners.columns import Columns
 from cumae.mechanisms import ExponentialMechanism
 from cumae.predictors.base import Training
+from cumae.predictors.blocks import blocks
+from cumae.predictors.quiet import one_thread, warnings_raise
 from cumae.predictors.retained import SomeRows
 from cumae.predictors.shards import Integers
 from cumae.predictors.tables import clean_table, read_table
@@ -88,7 +91,7 @@ class Prior:
         self,
         noisy: Integers,
         n_shards: int,
-        queries: Any,
+        shares: Floats,
         labels: Integers,
         epsilon: float,
         source: Source,
@@ -96,8 +99,8 @@ class Prior:
         """Draw how much the votes count, by how many rows of a third block come out right.
 
         One of these rows moves each score by one at most. A label of -1 counts for nothing.
+        ``shares`` are the prior's for these rows.
         """
-        shares = self.shares(queries)
         scores = [
             int(np.count_nonzero(np.argmax(combined(noisy, n_shards, t, shares), axis=1) == labels))
             for t in TRUSTS
@@ -105,21 +108,37 @@ class Prior:
         mechanism = ExponentialMechanism(epsilon, random_state=source)
         return TRUSTS[int(mechanism.choose(np.array(scores)))]
 
-    def shares(self, queries: Any) -> Floats:
-        """Return what the prior thinks of each class, as shares that add up to 1."""
+    @claim("PRIOR", "EVER")
+    def shares(self, queries: Any, numbers: Integers) -> Floats:
+        """Return what the prior thinks of each class, as shares that add up to 1.
+
+        Like votes, they are computed in blocks of one shape, in which the running number of a query
+        decides its place; and a query on which the prior fails gets equal shares.
+        """
         table = queries if self._encoded else read_table(queries, self._columns)
-        usable = np.isfinite(table).all(axis=1)
-        shares = np.full((len(table), len(self.learner.classes_)), 1 / len(self.learner.classes_))
-        shares[usable] = self._shares(table[usable])  # whatever a cell holds, it raises nothing
+        n_classes = len(self.learner.classes_)
+        equal = np.full(n_classes, 1 / n_classes)
+        shares = np.empty((len(table), n_classes))
+        with one_thread():
+            for block in blocks(table, numbers, self._stand_in()):
+                shares[block.rows] = block.answers(self._shares, equal)
+        shares[~np.isfinite(shares).all(axis=1)] = equal
         return shares
 
-    def _shares(self, table: Floats) -> Floats:
-        if hasattr(self.learner, "predict_proba"):
-            return np.asarray(self.learner.predict_proba(table), dtype=np.float64)
-        labels = np.asarray(self.learner.predict(table))
-        classes = self.learner.classes_
-        known = labels[:, None] == classes
-        return np.where(known, 0.75, 0.25 / (len(classes) - 1))
+    def _stand_in(self) -> Floats:
+        """Return a row within the bounds of all columns."""
+        return np.array([[0.0 if bound is None else bound[0] for bound in self._columns.bounds]])
+
+    def _shares(self, table: Floats) -> Floats | None:
+        """Return shares for each row of a table; None if the prior raises or warns."""
+        with contextlib.suppress(Exception), warnings_raise():
+            if hasattr(self.learner, "predict_proba"):
+                return np.asarray(self.learner.predict_proba(table), dtype=np.float64)
+            labels = np.asarray(self.learner.predict(table))
+            classes = self.learner.classes_
+            known = labels[:, None] == classes
+            return np.where(known, 0.75, 0.25 / (len(classes) - 1))
+        return None
 
 
 def find_prior(

@@ -170,7 +170,9 @@ class QueryRelease(Release):
             answers = plan_answers(self.mechanism, demand)
             n_shards = self._count_shards(training, answers)
         fixed = self.n_shards != "auto" or self.constants == "paper"
-        n_shards = self._try_out(training, training.rows.n_rows, n_shards, fixed)
+        n_shards = self._try_out(
+            training.trainer, training, training.rows.n_rows, n_shards, fixed=fixed
+        )
         source = source_for(self.random_state)
         started = answers.start(n_shards, source)
         claims = ("QUERY", "SHARDS", *answers.claims, "COMP")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import threading
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 # Python has one list of warning filters and one set of global generators for all threads, so only
 # one of them may change these at a time.
@@ -27,6 +30,55 @@ def warnings_raise() -> Iterator[None]:
             warnings.simplefilter("ignore", kind)
         with np.errstate(all="warn", under="ignore"):
             yield
+
+
+class _OneThread:
+    """Holds the libraries of linear algebra to one thread while anybody is inside.
+
+    How many threads they use is a setting of the whole process, and it decides in which order they
+    add. So the first one inside sets it to one, and the last one out puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _libraries("blas").limit(limits=1)
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+@functools.lru_cache(maxsize=2)
+def _libraries(kind: str) -> ThreadpoolController:
+    """Find the libraries that use threads; it takes longer than training a few shards."""
+    return ThreadpoolController().select(user_api=kind)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let libraries use one thread.
+
+    For few rows, threads wait more than they work. And rounding must not depend on whether another
+    thread of this process trains at the same time.
+    """
+    _ONE_THREAD.enter()
+    try:
+        with _libraries("openmp").limit(limits=1):  # a setting of each thread
+            yield
+    finally:
+        _ONE_THREAD.leave()
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.mechanisms import NoisyMajority
+from cumae.mechanisms.base import Ahead
 from cumae.mechanisms.stability import UNSTABLE
 from cumae.predictors.answers import AnswerPlan, Answers, Demand, unstable_answers
 from cumae.predictors.base import SMALL_SHARD, Predictor, Training, one_at_a_time
@@ -31,6 +32,12 @@ GOOD_NOISE = 0.15
 def check_queries(max_queries: object) -> int:
     """Return how many queries are to be answered."""
     return check_count(max_queries, "max_queries", least=1)
+
+
+def random_labels(n_classes: int, source: Source) -> Ahead:
+    """Return labels for unclear queries; how many are taken changes no other coin."""
+    own = source.child()
+    return Ahead(lambda count: integers(n_classes, count, own))
 
 
 class Release(Predictor):
@@ -88,7 +95,8 @@ class Release(Predictor):
             )
 
     def _open(self, answers: AnswerPlan, started: Answers, n_shards: int, source: Source) -> None:
-        self._answers_, self._source_ = started, source
+        self._answers_ = started
+        self._labels_ahead_ = random_labels(len(self.classes_), source)
         self.mechanism_, self.why_, self.n_shards_ = answers.mechanism, answers.why, n_shards
         self.noise_per_vote_ = answers.lead / 1.645 / n_shards
 
@@ -111,7 +119,7 @@ class Release(Predictor):
     def _answer(self, table: Any) -> Integers:
         """Answer queries that were checked: places in the classes, or -1 for no answer."""
         self._check_left(len(table))
-        votes = self._ensemble_.votes(table)
+        votes = self._votes(table)
         self._check_left(len(table))
         labels = self._answers_.ask(votes) if len(table) else np.zeros(0, dtype=np.int64)
         if len(labels) < len(table):
@@ -139,7 +147,11 @@ class Release(Predictor):
                 f"mechanism {self.mechanism_!r} releases no counts; use 'gaussian' or 'laplace'."
             )
         self._check_left(len(table))
-        return self._answers_.release(self._ensemble_.votes(table))
+        return self._answers_.release(self._votes(table))
+
+    def _votes(self, table: Any) -> Integers:
+        """Count votes; the running number of a query decides where it stands in what models get."""
+        return self._ensemble_.votes(table, self._answers_.asked + np.arange(len(table)))
 
     def _check_left(self, asked: int) -> None:
         left = self.remaining_
@@ -159,7 +171,8 @@ class Release(Predictor):
         if self.abstain or not len(unclear):
             return labels
         labels = labels.copy()
-        labels[unclear] = integers(len(self.classes_), len(unclear), self._source_)
+        labels[unclear] = self._labels_ahead_.take(len(unclear))
         return labels
 
     _ensemble_: Ensemble
+    _labels_ahead_: Ahead

@@ -108,7 +108,7 @@ class FrameRows(RowSource):
 
     def take(self, places: Integers) -> pd.DataFrame:
         places = _within(places, self.n_rows)
-        return _frame(self.names, [cells_at(column, places) for column in self._columns])
+        return frame_of(self.names, [cells_at(column, places) for column in self._columns])
 
     def is_text(self, place: int) -> bool:
         # Before pandas 3, objects are how it stores text.
@@ -197,7 +197,7 @@ class ParquetRows(RowSource):
         groups, begins = np.unique(group_of[order], return_index=True)
         for group, where in zip(groups, np.split(order, begins[1:]), strict=False):
             self._copy(int(group), places[where] - self._starts[group], columns, where)
-        return _frame(self.names, columns)
+        return frame_of(self.names, columns)
 
     def _copy(
         self, group: int, inside: Integers, columns: list[NDArray[Any]], where: Integers
@@ -295,8 +295,11 @@ def _within(given: Any, n_rows: int) -> Integers:
     return places
 
 
-def _frame(names: list[str], columns: list[NDArray[Any]]) -> pd.DataFrame:
-    # With the type written out: pandas would look at all cells of an object column to choose one.
+def frame_of(names: list[str], columns: list[NDArray[Any]]) -> pd.DataFrame:
+    """Return a frame of columns that keep the types of their arrays.
+
+    The type is written out: pandas would look at all cells of an object column to choose one.
+    """
     series = [pd.Series(column, dtype=column.dtype, copy=False) for column in columns]
     return pd.DataFrame(dict(zip(names, series, strict=True)), copy=False)
 

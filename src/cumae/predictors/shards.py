@@ -6,21 +6,19 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from threadpoolctl import ThreadpoolController
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
 from cumae.learners.columns import Columns
 from cumae.predictors.progress import Progress
-from cumae.predictors.quiet import strictly
+from cumae.predictors.quiet import one_thread, strictly
 from cumae.predictors.rows import RowSource
 from cumae.predictors.tables import as_numbers, read_table, usable_rows
 from cumae.predictors.trees import can_grow, many_trees
@@ -92,6 +90,10 @@ class Trainer:
     model: Any
     n_classes: int
     columns: Columns | None = None
+
+    def given(self, labels: Integers) -> Any:
+        """Return labels in the form in which ``train`` takes them."""
+        return labels
 
     def train(self, rows: Any, labels: Integers, seed: int) -> Any:
         """Return a model; or None, which votes for the first class, if anything goes wrong.
@@ -184,19 +186,25 @@ class Ensemble:
         One for each shard; a number always votes for that class, and None for the first one.
     n_classes
         Number of declared classes.
+    stand_in
+        A table of one made-up row, in the form in which queries come; only models that cannot be
+        stacked need it.
     """
 
-    def __init__(self, models: Sequence[Any], n_classes: int) -> None:
+    def __init__(self, models: Sequence[Any], n_classes: int, stand_in: Any = None) -> None:
         self.n_classes = n_classes
         self.n_shards = len(models)
         fixed = [model or 0 for model in models if model is None or isinstance(model, int)]
         self.constant = np.bincount(fixed, minlength=n_classes)
         trained = [model for model in models if model is not None and not isinstance(model, int)]
-        self.voters: list[Voters] = stack(trained, n_classes)
+        self.voters: list[Voters] = stack(trained, n_classes, stand_in)
 
-    def votes(self, X: Any) -> Integers:
-        """Return one row of vote counts for each query; each row adds up to the shards."""
-        counts = count_votes(self.voters, X, self.n_classes)
+    def votes(self, X: Any, numbers: Integers | None = None) -> Integers:
+        """Return one row of vote counts for each query; each row adds up to the shards.
+
+        ``numbers`` are the running numbers of the queries, as for ``count_votes``.
+        """
+        counts = count_votes(self.voters, X, self.n_classes, numbers)
         return counts + self.constant
 
 
@@ -248,17 +256,11 @@ def train_one_by_one(
 ) -> list[Any]:
     """Train each shard on its own slice of the rows."""
     parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-    with _libraries().limit(limits=1):  # for few rows, threads wait more than they work
+    with one_thread():
         return [
             trainer.train(rows[part], labels[part], int(seed))
             for part, seed in zip(parts, seeds, strict=True)
         ]
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    """Find the libraries that use threads; it takes longer than training a few shards."""
-    return ThreadpoolController()
 
 
 def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:

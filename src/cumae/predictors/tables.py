@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cumae.learners.columns import Columns
 from cumae.predictors.cells import plain_cells
 from cumae.predictors.quiet import warnings_raise
-from cumae.predictors.rows import Integers, RowSource
+from cumae.predictors.rows import Integers, RowSource, frame_of
 from cumae.predictors.votes_base import floats
 
 Table = NDArray[np.float64]
@@ -34,43 +34,59 @@ def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(read_table(rows, columns)).all(axis=1))
 
 
-def typed_frame(frame: Any, numeric: Sequence[int]) -> Any:
-    """Return a frame with floats in its numeric columns and plain cells in all others.
+def typed_frame(
+    frame: Any,
+    numeric: Sequence[int],
+    replaced: NDArray[np.bool_] | None = None,
+    stand_in: Any = None,
+) -> Any:
+    """Return a frame with floats in its numeric columns and objects in all others.
 
-    A frame takes the type of a column from all of its cells, so that one of them could change what
-    a pipeline makes of the others.
+    The types are those of fit, and never inferred from cells: one cell could change what a pipeline
+    makes of all others. Where ``replaced`` is true, the row of ``stand_in`` takes the place.
     """
-    columns = {}
-    for place, name in enumerate(frame.columns):
+    columns = []
+    for place in range(frame.shape[1]):
         if place in numeric:
-            columns[name] = floats(frame.iloc[:, [place]], 0, len(frame))[:, 0]
+            cells: NDArray[Any] = floats(frame.iloc[:, [place]], 0, len(frame))[:, 0]
         else:
-            columns[name] = plain_cells(frame.iloc[:, place].to_numpy(dtype=object))
-    return pd.DataFrame(columns)
+            cells = plain_cells(frame.iloc[:, place].to_numpy(dtype=object))
+        if replaced is not None and replaced.any():
+            cells = cells.copy()
+            cells[replaced] = stand_in.iloc[0, place]
+        columns.append(cells)
+    return frame_of([str(name) for name in frame.columns], columns)
 
 
-def lenient(X: Any, width: int) -> Any:
-    """Return queries of which each can be read or not, without a say of one in the others.
+def read_one_by_one(X: Any, width: int) -> Any:
+    """Return queries of which each is read for itself, whatever the others are.
 
-    Rows of a list that are no rows of this width become missing cells, unless all of them are of
-    another width; and so do cells of arrays whose type has no place here.
+    A list is a list of queries. One of them that is no row of this width becomes a row of missing
+    cells. So do masked cells, and cells of arrays of complex or structured type.
     """
     if isinstance(X, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(X), np.nan, X.data)
     if isinstance(X, np.ndarray) and X.dtype.kind in "cV":
         return X.astype(object)
-    if not isinstance(X, list | tuple):
+    listed = isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 1
+    if not listed and not isinstance(X, list | tuple):
         return X
-    flat = width == 1 and not any(isinstance(row, list | tuple | np.ndarray) for row in X)
-    rows = [[row] for row in X] if flat else list(X)
-    fits = [isinstance(row, list | tuple | np.ndarray) and len(row) == width for row in rows]
-    if not any(fits):
-        return X
-    table = np.full((len(rows), width), np.nan, dtype=object)
-    for place, row in enumerate(rows):
-        for column, cell in enumerate(row if fits[place] else ()):
+    table = np.full((len(X), width), np.nan, dtype=object)
+    for place, query in enumerate(X):
+        for column, cell in enumerate(_cells_of(query, width)):
             table[place, column] = cell
     return table
+
+
+def _cells_of(query: Any, width: int) -> Sequence[Any]:
+    """Return the cells of one query; none if it is no row of this width."""
+    with contextlib.suppress(Exception):  # a query may be anything, and raise anything
+        if isinstance(query, list | tuple | pd.Series) or np.ndim(query) == 1:
+            cells = list(query)
+            return cells if len(cells) == width else ()
+        if width == 1:
+            return (query[()] if isinstance(query, np.ndarray) else query,)
+    return ()
 
 
 def usable_frame(frame: Any, numeric: Sequence[int]) -> NDArray[np.bool_]:

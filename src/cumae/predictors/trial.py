@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from cumae.concepts import ConceptClass
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.learners.columns import Columns
-from cumae.predictors.rows import RowSource
-from cumae.predictors.shards import Trainer
+from cumae.predictors.quiet import warnings_raise
+from cumae.predictors.rows import RowSource, frame_of
+from cumae.predictors.shards import Ensemble, Trainer
 from cumae.predictors.tables import as_numbers
-from cumae.predictors.votes import count_votes, stack
 
 QUERIES = 16
 
@@ -66,24 +65,41 @@ def _state(part: Any) -> list[str]:
 
 
 def try_out(
-    trainer: Trainer, rows: RowSource, size: int, larger: str = "a smaller n_shards"
+    trainer: Trainer,
+    rows: RowSource,
+    stand_in: Any,
+    size: int,
+    larger: str = "a smaller n_shards",
 ) -> bool:
     """Train on made-up rows of the declared width and the shards' size; let errors through.
 
     It looks at the declared facts of the source only: width, names and types of the columns.
-    Return whether the model tells classes apart that the first column alone decides. ``larger`` is
-    what makes shards larger.
+    Return whether the model tells classes apart that the first column alone decides.
+
+    Parameters
+    ----------
+    trainer
+        What will train the shards.
+    rows
+        Where the private rows are.
+    stand_in
+        What ``stand_in_row`` made up, in the form in which models get rows.
+    size
+        Rows of a shard.
+    larger
+        What makes shards larger.
     """
     what = "concept_class" if isinstance(trainer.model, ConceptClass) else "estimator"
     tables = [made_up_rows(rows, trainer.columns, size, shift) for shift in (0.0, 0.5)]
-    labels = (_fractions(size, 0, 0.0) * trainer.n_classes).astype(np.int64)
-    labels[: trainer.n_classes] = np.arange(trainer.n_classes)  # none is lacking
+    labels = made_up_labels(size, trainer.n_classes)
     try:
-        first = trainer.train_or_raise(tables[0], labels, 1)
-        trainer.train_or_raise(tables[1], labels[::-1].copy(), 2)
-        again = trainer.train_or_raise(tables[0], labels, 1)
+        first = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
+        trainer.train_or_raise(tables[1], trainer.given(labels[::-1].copy()), 2)
+        again = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
         queries = as_numbers(tables[1][: min(size, QUERIES)], trainer.columns)
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
+        with warnings_raise():  # which would be a failure of every shard
+            first.predict(stand_in)
         alone = [
             np.asarray(first.predict(queries[place : place + 1])).ravel()
             for place in range(len(queries))
@@ -107,8 +123,11 @@ def try_out(
             f"{what} labels a row otherwise when it is asked alone than among others; votes must "
             "not depend on the other queries."
         )
-    voters = stack([first], trainer.n_classes)
-    count_votes(voters, queries, trainer.n_classes)  # compiles what voting needs
+    # What a shard really gets, which may be another way to the same model; and compiles it all.
+    (model,) = trainer.train_many(
+        tables[0], trainer.given(labels), np.array([0, size]), np.array([1])
+    )
+    Ensemble([model], trainer.n_classes, stand_in).votes(queries)
     learnt = np.asarray(first.predict(as_numbers(tables[0], trainer.columns))).ravel()
     return bool(np.any(learnt != learnt[0]))
 
@@ -116,11 +135,28 @@ def try_out(
 def _text_hint(rows: RowSource, columns: Columns | None) -> str:
     text = columns is None and any(map(rows.is_text, range(rows.n_features)))
     return (
-        " Columns of text were filled with 'a', 'b' and 'c', and categories become plain text: "
-        "give encoders handle_unknown='ignore', or declare categories with columns=."
+        " Columns of text were filled with 'a', 'b' and 'c', and a query with 'other': any text "
+        "must be answered, without a warning. Give encoders handle_unknown='ignore', or declare "
+        "categories with columns=."
         if text
         else ""
     )
+
+
+def made_up_labels(size: int, n_classes: int) -> NDArray[np.int64]:
+    """Return labels that the first made-up column decides; no class is lacking."""
+    labels = (_fractions(size, 0, 0.0) * n_classes).astype(np.int64)
+    labels[:n_classes] = np.arange(n_classes)[:size]
+    return labels
+
+
+def stand_in_row(rows: RowSource, columns: Columns | None) -> Any:
+    """Return one made-up row; where a column of text is not declared, a text that is in no row."""
+    row = made_up_rows(rows, columns, 1, 0.0)
+    if columns is None and rows.is_frame:
+        for place in filter(rows.is_text, range(rows.n_features)):
+            row.iloc[0, place] = "other"
+    return row
 
 
 def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:
@@ -133,7 +169,7 @@ def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: flo
         if any(part.dtype.kind not in "if" for part in parts):
             return np.column_stack([part.astype(object) for part in parts])
         return np.column_stack(parts).astype(np.float64)
-    return pd.DataFrame(dict(zip(rows.names or [], parts, strict=True)))
+    return frame_of(rows.names or [], parts)
 
 
 def _fractions(size: int, place: int, shift: float) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from cumae.predictors.offline import Offline
 from cumae.predictors.paper_sizes import first_queries, need_rows, subsamp_sizes
 from cumae.predictors.query_release import QueryRelease
 from cumae.predictors.relabelling import check_draw, encoded_width, need_numbers
-from cumae.predictors.release import Release
+from cumae.predictors.release import Release, random_labels
 from cumae.predictors.shards import Integers
 from cumae.predictors.stages import split_epsilon, universal_cost
 from cumae.predictors.students import Lesson, check_student, train_student, try_student
@@ -300,6 +300,7 @@ class UniversalQueryRelease(Predictor):
         plan = Plan(pair_cost(total), claims, assumptions=inner.assumptions)
         guarantee = self._start(training, plan, source)
         self._source_, self.n_first_ = source, count
+        self._labels_ahead_ = random_labels(len(self.classes_), source)
         self._first_ = first
         self._waiting_ = None
         self._lessons_, self._asked_ = [], 0
@@ -394,7 +395,7 @@ class UniversalQueryRelease(Predictor):
             self._lessons_.append(Lesson.of_labels(unseen, labels[left:], n_classes))
         unclear = np.flatnonzero(labels == UNSTABLE)
         if not self.abstain and len(unclear):
-            labels[unclear] = integers(n_classes, len(unclear), self._source_)
+            labels[unclear] = self._labels_ahead_.take(len(unclear))
         return labels
 
     @claim("UNV")

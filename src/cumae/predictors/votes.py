@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from cumae.concepts import Rectangle, Tree
 from cumae.concepts.validation import Integers
 from cumae.errors import InvalidParameter, shown
-from cumae.predictors.votes_base import StackedVoters, Voters
+from cumae.predictors.votes_base import StackedVoters, Voters, running
 from cumae.predictors.votes_columns import (
     BoxVoters,
     CutVoters,
@@ -48,7 +48,7 @@ KINDS: dict[str, type[StackedVoters]] = {
 ROWS = 2**17  # queries that are sent to other machines in one go
 
 
-def stack(models: Sequence[Any], n_classes: int) -> list[Voters]:
+def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[Voters]:
     """Turn models into voters: those of the same kind into arrays, all others into a loop.
 
     Arrays are made of thresholds, intervals, points, stumps, boxes and trees of
@@ -62,6 +62,9 @@ def stack(models: Sequence[Any], n_classes: int) -> list[Voters]:
         Fitted classifiers, pipelines or hypotheses, trained on the labels 0 to n_classes - 1.
     n_classes
         Number of classes.
+    stand_in
+        A table of one made-up row, in the form in which queries will come. Models that are asked in
+        a loop need it: it fills the places of a fixed shape that no query takes.
 
     Examples
     --------
@@ -92,11 +95,13 @@ def stack(models: Sequence[Any], n_classes: int) -> list[Voters]:
         elif kind == "trees":
             found += stack_trees(members, n_classes)
         else:
-            found.append(LoopVoters(tuple(members), n_classes))
+            found.append(LoopVoters.of(members, n_classes, stand_in))
     return found
 
 
-def count_votes(voters: Sequence[Voters], X: Any, n_classes: int) -> Integers:
+def count_votes(
+    voters: Sequence[Voters], X: Any, n_classes: int, numbers: Integers | None = None
+) -> Integers:
     """Return how many models vote for each class, with a row for each query.
 
     Arrays vote in threads of this process, and other models in joblib's workers. Under another
@@ -110,17 +115,22 @@ def count_votes(voters: Sequence[Voters], X: Any, n_classes: int) -> Integers:
         Queries: a table of floats, or a data frame.
     n_classes
         Number of classes.
+    numbers
+        The running number of each query, from 0; it decides where the query stands in the tables
+        that models get. It must not depend on the other queries.
     """
+    numbers = running(numbers, len(X))
     votes = np.zeros((len(X), n_classes), dtype=np.int64)
     if not _elsewhere():
         for group in voters:
-            votes += group.count(X)
+            votes += group.count(X, numbers)
         return votes
     workers = effective_n_jobs(None)
     parts = [part for group in voters for part in group.parts(workers)]
     for start in range(0, len(X), ROWS):
         rows = X.iloc[start : start + ROWS] if hasattr(X, "iloc") else X[start : start + ROWS]
-        for counted in Parallel()(delayed(count_part)(part, rows) for part in parts):
+        some = numbers[start : start + ROWS]
+        for counted in Parallel()(delayed(count_part)(part, rows, some) for part in parts):
             votes[start : start + ROWS] += counted
     return votes
 

@@ -31,11 +31,15 @@ class Voters(ABC):
         """Return the number of models."""
 
     @abstractmethod
-    def count(self, X: Any) -> Integers:
-        """Return how many models vote for each class: a row for each row of ``X``."""
+    def count(self, X: Any, numbers: Integers | None = None) -> Integers:
+        """Return how many models vote for each class: a row for each row of ``X``.
+
+        ``numbers`` are the running numbers of the rows, from which follows where a row stands in
+        the table that a model gets; None counts from 0.
+        """
 
     @abstractmethod
-    def count_here(self, X: Any) -> Integers:
+    def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
         """As ``count``, without any help from other threads or processes."""
 
     @abstractmethod
@@ -57,10 +61,12 @@ class StackedVoters(Voters):
     kind: ClassVar[str]
     width: int  # number of columns; 0 for any
 
-    def count(self, X: Any) -> Integers:
+    def count(self, X: Any, numbers: Integers | None = None) -> Integers:
+        del numbers  # compiled code computes every row in the same way, wherever it stands
         return self._count(X, _cores())
 
-    def count_here(self, X: Any) -> Integers:
+    def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
+        del numbers
         return self._count(X, 1)
 
     def _count(self, X: Any, threads: int) -> Integers:
@@ -164,6 +170,11 @@ def for_each(work: Callable[[int], None], places: range, threads: int) -> None:
         return
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, places))  # waits for all, and lets their errors through
+
+
+def running(numbers: Integers | None, count: int) -> Integers:
+    """Return the running numbers of rows; from 0 where none are given."""
+    return np.arange(count) if numbers is None else numbers
 
 
 def shares(total: int, n: int) -> Iterator[slice]:

@@ -3,100 +3,111 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
+from cumae.claims import claim
 from cumae.concepts.validation import Integers
 from cumae.errors import InvalidParameter
-from cumae.predictors.quiet import warnings_raise
-from cumae.predictors.votes_base import Voters, class_of, shares
+from cumae.predictors.blocks import blank_block, blocks
+from cumae.predictors.quiet import one_thread, warnings_raise
+from cumae.predictors.votes_base import Voters, class_of, running, shares
 
-CELLS = 2**20  # of a table that a model is given in one go: 8 MB
 
-
+@claim("SHARDS", "EVER")
 @dataclass(frozen=True, eq=False)
 class LoopVoters(Voters):
-    """Any fitted models, asked one by one through joblib.
+    """Any fitted models, asked one by one through joblib, in blocks of one fixed shape.
 
     A row for which a model raises or warns is a vote for class 0, and so is an answer that is no
-    class. Where a model raises or warns in a batch, the batch is halved until the row is found.
-    Each model gets a copy of the rows, so that none can change what the next one sees.
+    class. Each model gets a copy of the block, so that none can change what the next one sees.
 
     Parameters
     ----------
     models
-        Anything with a ``predict`` that treats each row by itself.
+        Anything with a ``predict`` that treats each row of a table by itself.
     n_classes
         Number of classes.
+    stand_in
+        A table of one made-up row, which fills the empty places of a block.
+    silent
+        How many further models there are that fail on the stand-in; they always vote for class 0.
     """
 
     models: Sequence[Any]
     n_classes: int
+    stand_in: Any
+    silent: int = 0
+
+    @classmethod
+    def of(cls, models: Sequence[Any], n_classes: int, stand_in: Any) -> Self:
+        """Ask each model about stand-ins alone; one that fails on them votes for class 0 always.
+
+        If it could vote, a query would be answered in a full block only, where there are none.
+        """
+        if stand_in is None:
+            raise InvalidParameter(
+                f"models of type {_kinds(models)} are asked in blocks of one shape; give a "
+                "stand_in, one made-up row, for the empty places."
+            )
+        blank = blank_block(stand_in)
+        with one_thread():
+            able = [model for model in models if _ask(model, blank, n_classes) is not None]
+        return cls(tuple(able), n_classes, stand_in, len(models) - len(able))
 
     def __len__(self) -> int:
-        return len(self.models)
+        return len(self.models) + self.silent
 
-    def count(self, X: Any) -> Integers:
+    def count(self, X: Any, numbers: Integers | None = None) -> Integers:
         parts = self.parts(effective_n_jobs(None))
         votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
-        for counted in Parallel()(delayed(count_part)(part, X) for part in parts):
+        for counted in Parallel()(delayed(count_part)(part, X, numbers) for part in parts):
             votes += counted
         return votes
 
-    def count_here(self, X: Any) -> Integers:
+    def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
         votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
-        step = max(1, CELLS // max(1, X.shape[1]))
-        for start in range(0, len(X), step):
-            rows = _some(X, start, start + step)
-            places = np.arange(start, start + len(rows))
-            for model in self.models:
-                votes[places, _votes_of(model, rows, self.n_classes)] += 1
+        votes[:, 0] = self.silent
+        with one_thread():
+            for block in blocks(X, running(numbers, len(X)), self.stand_in):
+                for model in self.models:
+                    found = block.answers(lambda table: _ask(model, table, self.n_classes), 0)  # noqa: B023  asked at once
+                    votes[block.rows, found] += 1
         return votes
 
     def parts(self, n: int) -> list[Voters]:
-        runs = shares(len(self.models), n)
-        return [LoopVoters(self.models[part], self.n_classes) for part in runs]
+        runs = list(shares(len(self.models), n))
+        first = replace(self, models=self.models[runs[0]])
+        others = [replace(self, models=self.models[part], silent=0) for part in runs[1:]]
+        return [first, *others]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Refuse: there are no arrays for models of any kind."""
-        kinds = sorted({type(model).__name__ for model in self.models})
         raise InvalidParameter(
-            f"models of type {', '.join(kinds)} have no array form, so they cannot be stored; use "
-            "decision trees, linear models (scaled columns included) or a concept class."
+            f"models of type {_kinds(self.models)} have no array form, so they cannot be stored; "
+            "use decision trees, linear models (scaled columns included) or a concept class."
         )
 
 
-def count_part(part: Voters, X: Any) -> Integers:
+def _kinds(models: Sequence[Any]) -> str:
+    return ", ".join(sorted({type(model).__name__ for model in models}))
+
+
+def count_part(part: Voters, X: Any, numbers: Integers | None) -> Integers:
     """Count votes in a worker."""
-    return part.count_here(X)
+    return part.count_here(X, numbers)
 
 
-def _some(X: Any, start: int, stop: int) -> Any:
-    return X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
-
-
-def _votes_of(model: Any, rows: Any, n_classes: int) -> Integers:
-    """Return the vote of one model for each row."""
-    found = _ask(model, rows, n_classes)
-    if found is not None:
-        return found
-    if len(rows) == 1:
-        return np.zeros(1, dtype=np.int64)
-    middle = len(rows) // 2
-    halves = (_some(rows, 0, middle), _some(rows, middle, len(rows)))
-    return np.concatenate([_votes_of(model, half, n_classes) for half in halves])
-
-
-def _ask(model: Any, rows: Any, n_classes: int) -> Integers | None:
-    """Return the votes for a batch; None if the model raises or warns."""
+def _ask(model: Any, table: Any, n_classes: int) -> Integers | None:
+    """Return the vote for each row of a table; None if the model raises or warns."""
     try:
         with warnings_raise():
-            answer = np.asarray(model.predict(rows.copy()))
-            return _classes(answer, n_classes) if answer.shape == (len(rows),) else None
+            answer = np.asarray(model.predict(table.copy()))
+            return _classes(answer, n_classes) if answer.shape == (len(table),) else None
     except Exception:  # noqa: BLE001 - whatever a model raises may depend on a private row
         return None
 
