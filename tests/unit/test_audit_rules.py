@@ -51,7 +51,7 @@ def test_two_differences_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="2 rows differ"):
         Game(Recorder(), 0).ask([[1.0], [2.0]], [[3.0], [4.0]])
     with pytest.raises(InvalidParameter, match="types"):
-        Game(Recorder(), 0).ask([[1.0]], [[1]])
+        Game(Recorder(), 0).ask(np.array([[1.0]]), np.array([[1]]))
     with pytest.raises(InvalidParameter, match="2 rows differ"):
         Game(Recorder(), 1).ask([[0.0], [0.0]], [[-0.0], [-0.0]])
     with pytest.raises(InvalidParameter, match="2 rows, but 1 labels"):
@@ -219,7 +219,7 @@ def test_clients_are_passed_on_and_allow_no_second_difference() -> None:
 def test_a_row_without_a_label_may_differ(world: int) -> None:
     driver = Ids()
     game = Game(driver, world)
-    seen = game.supply([[1.0], [2.0]], [[1.0], [4.0]])
+    seen = game.supply(np.array([[1.0], [2.0]]), np.array([[1.0], [4.0]]))
     assert (seen.answers, seen.said) == ((), ())
     assert driver.supplied[0].ravel().tolist() == [[1, 2], [1, 4]][world]
     with pytest.raises(InvalidParameter, match="differ already"):
