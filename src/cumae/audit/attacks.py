@@ -174,7 +174,7 @@ def attack_on_release(
 
 
 def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
-    """Attack a training row of a predictor with a limit of queries: ask the same for all of them."""
+    """Attack a training row of a predictor with a limit of queries: ask the same all the time."""
     rows, asked = release_rows(predictor, options), alike(2_000)[0]
     play = mark_a_row(rows, asked)
     return attack_on_release("a training row", predictor, rows, play, options, asked=len(asked))

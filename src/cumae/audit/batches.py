@@ -119,7 +119,7 @@ class Typed(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped ba
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        return np.full(len(X), int(X.dtypes.iloc[0] == object))
+        return np.full(len(X), int(X.dtypes.iloc[0] == np.dtype(object)))
 
 
 def rounded_off() -> Table:
@@ -134,7 +134,9 @@ def rounded_off() -> Table:
     rule, found = Rounded(), []
     for place, size in ((1, 1), (2, 2), (3, 2)):  # in a table of four; and in its part
         inside = place % size
-        labels = [(rule.predict([row] * 4)[place], rule.predict([row] * size)[inside]) for row in rows]
+        labels = [
+            (rule.predict([row] * 4)[place], rule.predict([row] * size)[inside]) for row in rows
+        ]
         found.append(rows[[*labels, (1, 0)].index((1, 0)) % CANDIDATES])
     return np.array(found)
 
@@ -164,7 +166,7 @@ def always(rule: Predicts) -> Spotter:
 def attack_on_batch(
     what: str,
     predictor: Any,
-    rows: Rows,
+    rows: tuple[Any, NDArray[np.int64]],
     play: Callable[[Game], list[float]],
     options: dict[str, Any],
     **others: Any,
@@ -290,7 +292,7 @@ def fresh_in_company(predictor: Any = EverlastingPredictor, **options: Any) -> A
 
 
 def row_in_batches(predictor: Any = QueryRelease, **options: Any) -> Attack:
-    """Attack a training row whose model fails on some queries, which come in batches of all kinds."""
+    """Attack a training row whose model fails on a query, by asking arrays and lists of queries."""
     limited = not issubclass(predictor, EverlastingPredictor | GenericBBL)
     rows = release_rows(predictor, options) if limited else some_rows(predictor)
     asked = np.full((500 if limited else len(rows[0]), 1), EDGE)
@@ -309,7 +311,7 @@ def row_in_batches(predictor: Any = QueryRelease, **options: Any) -> Attack:
     return attack_on_release(what, predictor, rows, play, options, **look)
 
 
-QUERIES = (
+QUERIES: tuple[Callable[..., Attack], ...] = (
     query_in_company,
     rounded_query,
     *(partial(listed_query, odd=odd) for odd in LISTS),

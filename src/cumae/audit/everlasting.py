@@ -213,7 +213,9 @@ def next_answer(predictor: Any = EverlastingPredictor, **options: Any) -> Attack
         game.ask([[UNMARKED]], [[MARKED]])
         return ones(game.ask([[UNMARKED]]))
 
-    return attack_on_phases("the answer after another one's", predictor, (rows, labels), play, options)
+    return attack_on_phases(
+        "the answer after another one's", predictor, (rows, labels), play, options
+    )
 
 
 def end_of_phase(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -236,7 +238,9 @@ def outlier(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     rows, growth = alike(8 * SEVERAL), 16
     rows[0][::2] = MARKED
     play = mark_a_row(rows, alike(growth * len(rows[0]))[0], OUTLIER, sign=-1)
-    return attack_on_phases("an outlier", predictor, rows, play, options, size=SEVERAL, growth=growth)
+    return attack_on_phases(
+        "an outlier", predictor, rows, play, options, size=SEVERAL, growth=growth
+    )
 
 
 def words(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:

@@ -82,7 +82,7 @@ def _different(zero: Any, one: Any) -> Mask:
             _different(_cells(zero.iloc[:, place]), _cells(one.iloc[:, place]))
             for place in range(zero.shape[1])
         ]
-        return np.any([np.zeros(len(zero), dtype=bool), *columns], axis=0)
+        return np.asarray(np.any([np.zeros(len(zero), dtype=bool), *columns], axis=0))
     if isinstance(zero, list) or zero.dtype == object:
         return np.array([not _same(*rows) for rows in zip(zero, one, strict=True)], dtype=bool)
     first, second = (np.frombuffer(array.tobytes(), np.uint8) for array in (zero, one))
