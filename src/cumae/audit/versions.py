@@ -95,6 +95,7 @@ def _cells(column: Any) -> Any:
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.tolist()
 
 
+@claim("AUDIT")
 def _same(zero: Any, one: Any) -> bool:
     """Tell whether two cells, rows or other things are the same, and of the same types."""
     if type(zero) is not type(one):
