@@ -131,14 +131,14 @@ def rounded_off() -> Table:
     steps = np.sqrt(np.arange(2.0, WIDTH + 1))  # multiples of irrational numbers, modulo 1
     logs = np.modf(steps * np.arange(1.0, CANDIDATES + 1)[:, None])[0]
     rows = np.expm1(np.column_stack([logs, -logs.sum(axis=1)]))
-    rule, found = Rounded(), []
-    for place, size in ((1, 1), (2, 2), (3, 2)):  # in a table of four; and in its part
-        inside = place % size
-        labels = [
-            (rule.predict([row] * 4)[place], rule.predict([row] * size)[inside]) for row in rows
-        ]
-        found.append(rows[[*labels, (1, 0)].index((1, 0)) % CANDIDATES])
-    return np.array(found)
+    rule = Rounded()
+
+    def flips(row: Table, place: int, size: int) -> bool:
+        """Tell whether a row in a table of four is labelled 1, and 0 in its part of this size."""
+        return bool(rule.predict([row] * 4)[place] > rule.predict([row] * size)[place % size])
+
+    parts = ((1, 1), (2, 2), (3, 2))  # place and size
+    return np.array([next((row for row in rows if flips(row, *part)), rows[0]) for part in parts])
 
 
 def everything(game: Game, seen: Sequence[Seen]) -> list[float]:
