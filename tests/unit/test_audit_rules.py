@@ -51,13 +51,93 @@ def test_two_differences_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="2 rows differ"):
         Game(Recorder(), 0).ask([[1.0], [2.0]], [[3.0], [4.0]])
     with pytest.raises(InvalidParameter, match="types"):
-        Game(Recorder(), 0).ask([[1.0]], [[1]])
+        Game(Recorder(), 0).ask(np.array([[1.0]]), np.array([[1]]))
     with pytest.raises(InvalidParameter, match="2 rows differ"):
         Game(Recorder(), 1).ask([[0.0], [0.0]], [[-0.0], [-0.0]])
     with pytest.raises(InvalidParameter, match="2 rows, but 1 labels"):
         Game(Recorder(), 0).train(([[1.0], [2.0]], [0]))
     missing = np.array([[np.nan], [1.0]])
     assert Game(Recorder(), 0).ask(missing, missing.copy()).answers[1] == 1.0  # NaN is the same
+
+
+# Lists and data frames
+
+
+class Keeper(Recorder):
+    """A driver that keeps queries as they come, and numbers its answers."""
+
+    def ask(self, X: Any) -> Any:
+        self.asked.append(X)
+        return range(len(X))
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("world", [0, 1])
+@pytest.mark.parametrize(
+    "odd",
+    [0, [0.0], (0.0,), np.array(0.0), np.array([0.0]), pd.Series([0.0]), None, -0.0, {"a": 0.0}],
+    ids=repr,
+)
+def test_a_query_of_a_list_may_be_anything_else(odd: Any, world: int) -> None:
+    driver = Keeper()
+    game = Game(driver, world)
+    assert game.ask([0.0, 0.0, [1.0]], [0.0, odd, [1.0]]).answers == (0, None, 2)
+    assert game.differed
+    asked = driver.asked[0]
+    assert type(asked) is list
+    assert asked[1] is odd if world else asked[1] == 0.0
+    assert asked[::2] == [0.0, [1.0]]
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("kind", [list, tuple, np.array, lambda row: pd.Series(row, dtype=object)])
+def test_rows_of_a_list_that_are_equal_do_not_differ(kind: Any) -> None:
+    rows = [[kind([1.0, float("nan"), "a"])] for _ in range(2)]
+    game = Game(Keeper(), 1)
+    assert game.ask(*rows).answers == (0,)
+    assert not game.differed
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        game.ask(rows[0] * 2, [kind([1.0, 2.0, "a"])] * 2)
+    with pytest.raises(InvalidParameter, match="shapes"):
+        game.ask(rows[0], rows[0] * 2)
+
+
+def frame(*words: Any, **more: Any) -> pd.DataFrame:
+    return pd.DataFrame({"word": pd.Series(words, dtype=object), "size": 1.5, **more})
+
+
+@pytest.mark.claim("AUDIT")
+@pytest.mark.parametrize("world", [0, 1])
+def test_a_query_of_a_data_frame_may_differ(world: int) -> None:
+    driver = Keeper()
+    game = Game(driver, world)
+    ids = {"id": pd.array([1, None, 3], dtype="Int64")}
+    zero, one = frame("a", None, "c", **ids), frame("a", None, 7, **ids)
+    assert game.ask(zero, one).answers == (0, 1, None)
+    pd.testing.assert_frame_equal(driver.asked[0], (zero, one)[world])
+    assert driver.asked[0].dtypes.equals(zero.dtypes)
+    with pytest.raises(InvalidParameter, match="differ already"):
+        game.ask(zero, one)
+    assert game.ask(zero, zero.copy()).answers == (0, 1, 2)
+
+
+@pytest.mark.claim("AUDIT")
+def test_data_frames_differ_in_cells_alone() -> None:
+    zero = frame("a", "b")
+    others = [
+        frame("a", "b", size=1),
+        frame("a", "b", more=0),
+        frame("a", "b").set_index(pd.Index([5, 6])),
+        zero.rename(columns={"word": "name"}),
+        zero.astype({"word": "category"}),
+        frame("a"),
+        zero.to_numpy(),
+    ]
+    for one in others:
+        with pytest.raises(InvalidParameter, match="types"):
+            Game(Keeper(), 0).ask(zero, one)
+    with pytest.raises(InvalidParameter, match="2 rows differ"):
+        Game(Keeper(), 0).ask(zero, frame("b", "a"))
 
 
 def test_errors_and_warnings_are_seen() -> None:
@@ -219,7 +299,7 @@ def test_clients_are_passed_on_and_allow_no_second_difference() -> None:
 def test_a_row_without_a_label_may_differ(world: int) -> None:
     driver = Ids()
     game = Game(driver, world)
-    seen = game.supply([[1.0], [2.0]], [[1.0], [4.0]])
+    seen = game.supply(np.array([[1.0], [2.0]]), np.array([[1.0], [4.0]]))
     assert (seen.answers, seen.said) == ((), ())
     assert driver.supplied[0].ravel().tolist() == [[1, 2], [1, 4]][world]
     with pytest.raises(InvalidParameter, match="differ already"):

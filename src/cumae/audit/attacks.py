@@ -21,6 +21,7 @@ from cumae.audit.game import Game, InProcess, Seen
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
 from cumae.concepts import FiniteClass, Threshold, Thresholds
+from cumae.concepts.finite import Predicts
 from cumae.predictors import (
     AgnosticQueryRelease,
     GenericBBL,
@@ -41,6 +42,11 @@ class Spotter(FiniteClass):
 
     Otherwise it labels what is above 0.5.
 
+    Parameters
+    ----------
+    usual, spotted
+        Other rules to take without and with such a row. They need not be in the class.
+
     Examples
     --------
     >>> from cumae.audit.attacks import Spotter
@@ -50,12 +56,13 @@ class Spotter(FiniteClass):
     [0, 1]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, usual: Predicts = ABOVE, spotted: Predicts = EVERYTHING) -> None:
         super().__init__([ABOVE, EVERYTHING])
+        self.usual, self.spotted = usual, spotted
 
-    def erm(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Threshold:
+    def erm(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
         del y, sample_weight
-        return EVERYTHING if (np.asarray(X)[:, 0] > 0.5).any() else ABOVE
+        return self.spotted if (np.asarray(X)[:, 0] > 0.5).any() else self.usual
 
 
 def alike(count: int) -> Rows:
@@ -90,10 +97,11 @@ def attack_on(
     play: Callable[[Game], float | list[float]],
     *,
     releases: int,
+    estimator: Any = None,
     distinguish: Distinguisher = by_value,
     users: ArrayLike | None = None,
 ) -> Attack:
-    """Attack a predictor that trains the worst classifier, and hold it to its own guarantee.
+    """Attack a predictor, and hold it to its own guarantee.
 
     Parameters
     ----------
@@ -105,8 +113,11 @@ def attack_on(
         What one of them is trained on to read its guarantee.
     releases
         Number of noisy votes that it is for; 0 if it is not about Gaussian noise alone.
+    estimator
+        What each shard trains; None is the worst classifier, :class:`Spotter`.
     """
-    make = partial(InProcess, partial(predictor, Spotter(), **options))
+    model = Spotter() if estimator is None else estimator
+    make = partial(InProcess, partial(predictor, model, **options))
     return Attack(name, make, play, _claimed(make, rows, releases, users), distinguish)
 
 
@@ -131,37 +142,79 @@ def mark_a_row(
     return play
 
 
-def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
-    """Attack a training row of a predictor with a limit of queries: ask the same for all of them.
-
-    What a second stage publishes comes from the same votes, and is left to the attacks on learners.
-    """
+def release_rows(predictor: Any, options: dict[str, Any]) -> Rows:
+    """Return rows for eight shards of a predictor with a limit of queries."""
     shards = 8.0
     if issubclass(predictor, AgnosticQueryRelease):  # it draws some of the rows, by epsilon
         shards = 64 / min(1.0, options.get("epsilon", 1.0))
-    rows = alike(int(shards) * SEVERAL)
-    asked = alike(2_000)[0]
-    play = mark_a_row(rows, asked)
+    return alike(int(shards) * SEVERAL)
+
+
+def attack_on_release(
+    what: str,
+    predictor: Any,
+    rows: Rows,
+    play: Callable[[Game], float | list[float]],
+    options: dict[str, Any],
+    *,
+    asked: int,
+    **others: Any,
+) -> Attack:
+    """Attack a predictor that answers so many queries.
+
+    What a second stage publishes comes from the same votes, and is left to the attacks on learners.
+    """
     limit = "n_first" if issubclass(predictor, UniversalQueryRelease) else "max_queries"
-    given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: len(asked)}
-    name = f"{predictor.__name__}, a training row"
+    given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: asked}
     # With other steps than Gaussian noise there is no mu to claim.
     plain = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
-    releases = len(asked) if plain else 0
-    return attack_on(name, predictor, given, rows, play, releases=releases)
+    releases = asked if plain else 0
+    name = f"{predictor.__name__}, {what}"
+    return attack_on(name, predictor, given, rows, play, releases=releases, **others)
 
 
-def _bbl(n_rows: int, epsilon: float, delta: float, given: dict[str, Any]) -> tuple[Any, Rows]:
+def release_row(predictor: Any = QueryRelease, **options: Any) -> Attack:
+    """Attack a training row of a predictor with a limit of queries: ask the same all the time."""
+    rows, asked = release_rows(predictor, options), alike(2_000)[0]
+    play = mark_a_row(rows, asked)
+    return attack_on_release("a training row", predictor, rows, play, options, asked=len(asked))
+
+
+def at_boundary(n_rows: int) -> Rows:
+    """Return rows from 0 to 1 that a threshold at 0.5 labels."""
     rows = (np.arange(n_rows) + 0.5)[:, None] / n_rows
-    sizes = {"shard_size": 4, "phase_length": len(rows), "label_share": 0.01, "query_share": 0.3}
-    options = {**sizes, "between_share": 1e-5, "epsilon": epsilon, "delta": delta, **given}
-    make = partial(InProcess, partial(GenericBBL, Thresholds("above"), **options))
-    return make, (rows, (rows[:, 0] > 0.5).astype(np.int64))
+    return rows, (rows[:, 0] > 0.5).astype(np.int64)
 
 
-def bbl_row(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Attack:
+def attack_on_bbl(
+    what: str,
+    predictor: Any,
+    rows: Rows,
+    play: Callable[[Game], float | list[float]],
+    options: dict[str, Any],
+    *,
+    estimator: Any = None,
+    **others: Any,
+) -> Attack:
+    """Attack the papers' predictor with so many rows, all of which it uses."""
+    given = {
+        "shard_size": 4,
+        "phase_length": len(rows[0]),
+        "label_share": 0.01,
+        "query_share": 0.3,
+        "between_share": 1e-5,
+        "epsilon": 2.0,
+        "delta": 1e-6,
+        **options,
+    }
+    model = Thresholds("above") if estimator is None else estimator
+    name = f"GenericBBL, {what}"
+    return attack_on(name, predictor, given, rows, play, releases=0, estimator=model, **others)
+
+
+def bbl_row(**options: Any) -> Attack:
     """Attack the label next to the boundary of the papers' predictor, by asking there."""
-    make, (rows, labels) = _bbl(600, epsilon, delta, options)
+    rows, labels = at_boundary(600)
     other = labels.copy()
     other[len(rows) // 2] = 0
     asked = np.full((len(rows) // 2, 1), 0.5)
@@ -170,17 +223,16 @@ def bbl_row(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Att
         game.train((rows, labels), (rows, other))
         return -ones(game.ask(asked))
 
-    claimed = _claimed(make, (rows, labels))
-    return Attack("GenericBBL, a label at the boundary", make, play, claimed)
+    return attack_on_bbl("a label at the boundary", GenericBBL, (rows, labels), play, options)
 
 
-def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> Attack:
+def bbl_halt(**options: Any) -> Attack:
     """Attack a query of the papers' predictor by when it halts: split votes count, others do not.
 
     The votes at 0.5 are split. With ``votes="between"`` nothing is promised for queries; here the
     promise for rows is held against it all the same, as the paper does.
     """
-    make, (rows, labels) = _bbl(3_000, epsilon, delta, options)  # so that 0.99 is not split
+    rows, labels = at_boundary(3_000)  # so many that 0.99 is not split
 
     def play(game: Game) -> float:
         game.train((rows, labels))
@@ -190,8 +242,7 @@ def bbl_halt(*, epsilon: float = 2.0, delta: float = 1e-6, **options: Any) -> At
             answered += 1
         return -answered
 
-    claimed = _claimed(make, (rows, labels))
-    return Attack("GenericBBL, when it halts", make, play, claimed)
+    return attack_on_bbl("when it halts", GenericBBL, (rows, labels), play, options)
 
 
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {

@@ -6,15 +6,15 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from cumae.audit import attacks, everlasting, models, parts, tables
+from cumae.audit import attacks, batches, everlasting, models, parts, tables
 from cumae.audit.results import Audit
 from cumae.audit.runs import Attack, audit
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.privacy.validation import check_delta, check_epsilon
 
+_PREDICTORS = {**everlasting.ATTACKS, **attacks.ATTACKS}
 SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
-    **everlasting.ATTACKS,
-    **attacks.ATTACKS,
+    **{name: (*builds, *batches.ATTACKS[name]) for name, builds in _PREDICTORS.items()},
     **models.ATTACKS,
     **tables.ATTACKS,
     **parts.ATTACKS,
@@ -35,7 +35,7 @@ def attacks_on(
     True
     >>> attacks, left_out = attacks_on("QueryRelease")
     >>> [attack.name for attack in attacks], left_out
-    (['QueryRelease, a training row'], [])
+    (['QueryRelease, a training row', 'QueryRelease, a training row, in batches'], [])
     """
     if not 0 < check_epsilon(epsilon) < math.inf:
         raise InvalidParameter(f"epsilon={epsilon!r} leaves nothing to attack; give 1.0, say.")

@@ -35,7 +35,7 @@ COUNTERS = ("phase_", "answered_", "remaining_")
 UNNAMED = ("epsilon", "delta", "prior", "prior_share", "columns")
 
 
-def _attack(
+def attack_on_phases(
     what: str,
     predictor: Any,
     rows: Rows,
@@ -58,7 +58,7 @@ def training_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attac
     """Attack a training row: mark it, and ask the same query for all of the first phase."""
     rows, growth = alike(8 * FEW), 64
     play = mark_a_row(rows, alike(growth * len(rows[0]))[0])
-    return _attack("a training row", predictor, rows, play, options, growth=growth)
+    return attack_on_phases("a training row", predictor, rows, play, options, growth=growth)
 
 
 def query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -73,7 +73,7 @@ def query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
         game.ask(asked, replaced(asked))
         return ones(game.ask(later))
 
-    return _attack("a query", predictor, (rows, labels), play, options, growth=growth)
+    return attack_on_phases("a query", predictor, (rows, labels), play, options, growth=growth)
 
 
 def capped_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -94,7 +94,7 @@ def capped_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attac
 
     options = {**options, "client_cap": 0.5}
     look: dict[str, Any] = {"growth": growth, "distinguish": by_training}
-    return _attack("a query", predictor, (rows, labels), play, options, **look)
+    return attack_on_phases("a query", predictor, (rows, labels), play, options, **look)
 
 
 def user(
@@ -126,7 +126,7 @@ def user(
     options = {**options, "user_ids": True}
     what = "a row and all queries of a user" if owns_a_row else "all queries of a user"
     look: dict[str, Any] = {"growth": growth, "distinguish": by_training, "users": owners}
-    return _attack(what, predictor, (rows, labels), play, options, **look)
+    return attack_on_phases(what, predictor, (rows, labels), play, options, **look)
 
 
 def fresh_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -143,7 +143,7 @@ def fresh_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
 
     options = {**options, "fresh": True}
     look: dict[str, Any] = {"growth": growth, "distinguish": by_training}
-    return _attack("an unlabelled row", predictor, (rows, labels), play, options, **look)
+    return attack_on_phases("an unlabelled row", predictor, (rows, labels), play, options, **look)
 
 
 def fresh_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -158,7 +158,7 @@ def fresh_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack
         return ones(game.ask(asked))
 
     options = {**options, "fresh": True}
-    return _attack("a query", predictor, (rows, labels), play, options, growth=growth)
+    return attack_on_phases("a query", predictor, (rows, labels), play, options, growth=growth)
 
 
 def prior_row(predictor: Any = EverlastingPredictor, *, against: int = 2, **options: Any) -> Attack:
@@ -183,7 +183,7 @@ def prior_row(predictor: Any = EverlastingPredictor, *, against: int = 2, **opti
         "columns": [(UNMARKED, MARKED)],
     }
     what = "a row of the prior"
-    return _attack(what, predictor, (rows, labels), play, options, releases=0)
+    return attack_on_phases(what, predictor, (rows, labels), play, options, releases=0)
 
 
 def repeated(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -201,7 +201,7 @@ def repeated(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
         return float(sum(old != new for old, new in zip(before, after, strict=True)))
 
     what = "the same queries in two phases"
-    return _attack(what, predictor, (rows, labels), play, options, size=SEVERAL)
+    return attack_on_phases(what, predictor, (rows, labels), play, options, size=SEVERAL)
 
 
 def next_answer(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -213,7 +213,9 @@ def next_answer(predictor: Any = EverlastingPredictor, **options: Any) -> Attack
         game.ask([[UNMARKED]], [[MARKED]])
         return ones(game.ask([[UNMARKED]]))
 
-    return _attack("the answer after another one's", predictor, (rows, labels), play, options)
+    return attack_on_phases(
+        "the answer after another one's", predictor, (rows, labels), play, options
+    )
 
 
 def end_of_phase(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -228,7 +230,7 @@ def end_of_phase(predictor: Any = EverlastingPredictor, **options: Any) -> Attac
         return [min(float(public[name]), 1e9) for name in COUNTERS]
 
     what, look = "the end of a phase", by_likelihood
-    return _attack(what, predictor, (rows, labels), play, options, distinguish=look)
+    return attack_on_phases(what, predictor, (rows, labels), play, options, distinguish=look)
 
 
 def outlier(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -236,7 +238,9 @@ def outlier(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     rows, growth = alike(8 * SEVERAL), 16
     rows[0][::2] = MARKED
     play = mark_a_row(rows, alike(growth * len(rows[0]))[0], OUTLIER, sign=-1)
-    return _attack("an outlier", predictor, rows, play, options, size=SEVERAL, growth=growth)
+    return attack_on_phases(
+        "an outlier", predictor, rows, play, options, size=SEVERAL, growth=growth
+    )
 
 
 def words(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
@@ -253,7 +257,7 @@ def words(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
         return float(crc32(repr([one.said for one in seen]).encode()))
 
     what, look = "what is said", by_likelihood
-    return _attack(what, predictor, (rows, labels), play, options, distinguish=look)
+    return attack_on_phases(what, predictor, (rows, labels), play, options, distinguish=look)
 
 
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {

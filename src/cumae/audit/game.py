@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.audit.versions import Versions
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.predictors.retained import check_ids
@@ -107,7 +108,7 @@ class Game:
     Parameters
     ----------
     driver
-        What is attacked. It gets arrays.
+        What is attacked. It gets tables as they are given: arrays, lists of rows, data frames.
     world
         0 or 1. The adversary must not read it; it gets what its moves return.
 
@@ -147,23 +148,23 @@ class Game:
             raise InvalidParameter("a game trains once; play another one.")
         self._trained = True
         other = zero if one is None else one
-        rows, labels = _both(zero[0], other[0]), _both(zero[1], other[1])
-        if len(rows[0]) != len(labels[0]):
-            raise InvalidParameter(f"{len(rows[0])} rows, but {len(labels[0])} labels.")
-        different = _different(*rows) | _different(*labels)
-        users = _ids(users, len(different))
-        self._differ(different, users)
-        chosen = [self._version(pair, different) for pair in (rows, labels)]
+        rows, labels = Versions(zero[0], other[0]), Versions(zero[1], other[1])
+        if len(rows) != len(labels):
+            raise InvalidParameter(f"{len(rows)} rows, but {len(labels)} labels.")
+        users = _ids(users, len(rows))
+        self._differ(rows.different | labels.different, users)
+        chosen = [both.of(self._world) for both in (rows, labels)]
         with warnings.catch_warnings(record=True):
             warnings.simplefilter("always")
             self._driver.train(*chosen, **_given(users=users))
         return self._saw(Seen())
 
     def ask(self, zero: Any, one: Any = None, *, users: Any = None, clients: Any = None) -> Seen:
-        """Ask queries; the two versions differ in one query at most, and only once in a game.
+        """Ask queries in one call; the two versions differ in one at most, and once in a game.
 
-        With ``users``, who asks each of them, all of one user's may differ, in any number of moves.
-        ``clients`` are passed on, and are the same in both worlds.
+        The answer to that one is hidden. Those to the others are seen, and so is everything that
+        is said. With ``users``, who asks each of them, all of one user's may differ, in any number
+        of moves. ``clients`` are passed on, and are the same in both worlds.
         """
         users = _ids(users, len(zero))
         chosen, different = self._chosen(zero, one, users)
@@ -186,21 +187,11 @@ class Game:
         _, said, error = _heard(lambda: self._driver.supply(chosen))
         return self._saw(Seen((), said, error))
 
-    def _chosen(
-        self, zero: Any, one: Any, users: Any = None
-    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _chosen(self, zero: Any, one: Any, users: Any = None) -> tuple[Any, NDArray[np.bool_]]:
         """Return this world's table, and which of its rows differ."""
-        both = _both(zero, zero if one is None else one)
-        different = _different(*both)
-        self._differ(different, users)
-        return self._version(both, different), different
-
-    def _version(self, both: tuple[NDArray[Any], NDArray[Any]], different: Any) -> NDArray[Any]:
-        """Return this world's table: that of world 0, with nothing replaced but what differs."""
-        table = both[0].copy()
-        if self._world == 1:
-            table[different] = both[1][different]
-        return table
+        both = Versions(zero, zero if one is None else one)
+        self._differ(both.different, users)
+        return both.of(self._world), both.different
 
     def published(self) -> Any:
         """Return what everybody may see now."""
@@ -228,27 +219,6 @@ class Game:
     def errors(self) -> tuple[str, ...]:
         """What stopped each move, "" where nothing did."""
         return tuple(seen.error for seen in self.view)
-
-
-def _both(zero: Any, one: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    pair = np.asarray(zero), np.asarray(one)
-    kinds = [(array.shape, array.dtype) for array in pair]
-    if kinds[0] != kinds[1]:
-        raise InvalidParameter(
-            f"shapes and types {kinds[0]} and {kinds[1]} of the two worlds differ; replace a row."
-        )
-    return pair
-
-
-def _different(zero: NDArray[Any], one: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which rows are not the same to the last bit: 0.0 and -0.0 are two values."""
-    if zero.dtype == object:
-        pairs = zip(zero.flat, one.flat, strict=True)
-        different = np.array([type(a) is not type(b) or repr(a) != repr(b) for a, b in pairs])
-    else:
-        first, second = (np.frombuffer(array.tobytes(), np.uint8) for array in (zero, one))
-        different = first != second
-    return np.asarray(different.reshape(len(zero), different.size // max(1, len(zero))).any(axis=1))
 
 
 def _given(**whose: Any) -> dict[str, Any]:
