@@ -151,12 +151,20 @@ def made_up_labels(size: int, n_classes: int) -> NDArray[np.int64]:
 
 
 def stand_in_row(rows: RowSource, columns: Columns | None) -> Any:
-    """Return one made-up row; where a column of text is not declared, a text that is in no row."""
-    row = made_up_rows(rows, columns, 1, 0.0)
-    if columns is None and rows.is_frame:
-        for place in filter(rows.is_text, range(rows.n_features)):
-            row.iloc[0, place] = "other"
-    return row
+    """Return one made-up row, within what is declared.
+
+    Undeclared numbers are 0.5, of which logarithms, roots and quotients can be taken; undeclared
+    texts are such as no row has.
+    """
+    parts = []
+    for place in range(rows.n_features):
+        declared = _declared(columns, place)
+        if declared is None or declared.bounds is declared.categories is None:
+            text = rows.is_text(place)
+            parts.append(np.array(["other"], dtype=object) if text else np.array([0.5]))
+        else:
+            parts.append(_made_up_column(_fractions(1, place, 0.0), declared, rows, place))
+    return _table(parts, rows)
 
 
 def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:
@@ -165,11 +173,16 @@ def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: flo
         _made_up_column(_fractions(size, place, shift), _declared(columns, place), rows, place)
         for place in range(rows.n_features)
     ]
-    if not rows.is_frame:
-        if any(part.dtype.kind not in "if" for part in parts):
-            return np.column_stack([part.astype(object) for part in parts])
-        return np.column_stack(parts).astype(np.float64)
-    return frame_of(rows.names or [], parts)
+    return _table(parts, rows)
+
+
+def _table(parts: list[NDArray[Any]], rows: RowSource) -> Any:
+    """Return columns as one table, in the form in which the source gives rows."""
+    if rows.is_frame:
+        return frame_of(rows.names or [], parts)
+    if any(part.dtype.kind not in "if" for part in parts):
+        return np.column_stack([part.astype(object) for part in parts])
+    return np.column_stack(parts).astype(np.float64)
 
 
 def _fractions(size: int, place: int, shift: float) -> NDArray[np.float64]:
