@@ -1,0 +1,478 @@
+"""One query never changes what another one gets: how queries are read, computed and remembered."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import threading
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from cumae import (
+    AgnosticQueryRelease,
+    EverlastingPredictor,
+    GenericBBL,
+    InvalidParameter,
+    QueryRelease,
+    UniversalQueryRelease,
+)
+from cumae.checks import PREDICTOR_LAWS, Neighbours
+from cumae.checks.predictors import (
+    answers_to,
+    batches_do_not_matter,
+    in_batches,
+    odd_queries,
+    queries_do_not_meet,
+    shards_learn,
+)
+from cumae.concepts import Thresholds
+from cumae.learners import PrivateBooster
+from cumae.predictors import base, everlasting, margins, phases, tables
+from cumae.predictors.blocks import BLOCK_ROWS, block_rows, blocks
+from cumae.predictors.phases import row_keys
+from cumae.predictors.priors import Prior
+from cumae.predictors.quiet import one_thread
+from cumae.predictors.votes import stack
+from tests.plants import halve_failing_batches
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
+    pytest.mark.filterwarnings("ignore::cumae.errors.AnswersDrift"),
+]
+
+RNG = np.random.default_rng(11)
+X = RNG.random((240, 3))
+Y = (X[:, 0] > 0.4).astype(int)
+COLUMN = X[:, :1]
+FRAME = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 1] > 0.5, "u", "v")})
+LOGS = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression())
+WORDS = make_pipeline(
+    make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["word"]), remainder="drop"),
+    DecisionTreeClassifier(max_depth=2),
+)
+NO_WEIGHTS = BaggingClassifier(KNeighborsClassifier(1), 2, random_state=0)
+
+
+def pair_of(table: Any, row: Any, **more: Any) -> Neighbours:
+    return Neighbours.replacing(table, Y, 7, row, 1, queries=table[:12], **more)
+
+
+ONE, THREE = pair_of(COLUMN, [np.nan]), pair_of(X, [np.nan, 1.0, 1e300])
+OTHER_FRAME = FRAME.copy()
+OTHER_FRAME.loc[7, "a"] = np.nan
+NAMED = Neighbours(FRAME, Y, OTHER_FRAME, Y, FRAME[:12])
+
+
+def oracle(estimator: Any, **more: Any) -> EverlastingPredictor:
+    given: dict[str, Any] = {"epsilon": 2.0, "shard_size": 24, "prior": False, **more}
+    return EverlastingPredictor(estimator, **given)
+
+
+# All laws, for all predictors
+
+PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
+    "everlasting, thresholds": (oracle(Thresholds(), shard_size=8), ONE),
+    "everlasting, logarithms": (oracle(LOGS, columns=[(0, 1)] * 3), THREE),
+    "everlasting, words and memo": (oracle(WORDS, memoize=True, epsilon=0.3), NAMED),
+    "everlasting, no weights": (oracle(NO_WEIGHTS), THREE),
+    "everlasting, prior": (oracle(None, prior=None, columns=[(0, 1)] * 3, shard_size=8), THREE),
+    "everlasting, late": (oracle(Thresholds(), late=0.25, shard_size=8, growth=1.3), ONE),
+    "bbl": (GenericBBL(Thresholds(), 20.0, shard_size=12), ONE),
+    "bbl, agnostic": (GenericBBL(Thresholds(), 20.0, agnostic=True, shard_size=12), ONE),
+    "query": (QueryRelease(LOGS, 5.0, max_queries=100, columns=[(0, 1)] * 3), THREE),
+    "query, words": (QueryRelease(WORDS, 5.0, max_queries=100), NAMED),
+    "query, stability": (QueryRelease(Thresholds(), 9.0, 1e-3, 100, "stability"), ONE),
+    "query, laplace": (QueryRelease(Thresholds(), 9.0, 0.0, 100, "laplace"), ONE),
+    "agnostic": (AgnosticQueryRelease(Thresholds(), 20.0, max_queries=100), ONE),
+    "universal": (UniversalQueryRelease(Thresholds(), 9.0, n_first=6), ONE),
+}
+
+
+@pytest.mark.claim("EVER", "BBL", "QUERY", "AGPRIV", "UNV", "SHARDS")
+@pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_laws_of_predictors(name: str, law: Any) -> None:
+    law(*PREDICTORS[name])
+
+
+@pytest.mark.claim("EVER")
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_no_query_meets_another(data: st.DataObject) -> None:
+    predictor, pair = PREDICTORS["everlasting, thresholds"]
+    listed = [[cell] for cell in data.draw(st.lists(st.floats(-2, 2), min_size=2, max_size=12))]
+    place = data.draw(st.integers(0, len(listed) - 1))
+    odd = data.draw(st.sampled_from(odd_queries(1)) | st.floats() | st.text(max_size=3))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(listed) - 1))))
+    asked = [*listed[:place], odd, *listed[place + 1 :]]
+    found = answers_to(predictor, pair, in_batches(asked, cuts))
+    wanted = answers_to(predictor, pair, [listed])
+    del found[place], wanted[place]
+    assert found == wanted
+
+
+# Computed: blocks of one shape
+
+
+class Recorder(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """Learns a threshold, and writes down the tables that it is asked about. Fails on 77."""
+
+    asked: ClassVar[list[Any]] = []
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Recorder:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        Recorder.asked.append(np.array(X))
+        if np.any(X == 77.0):
+            raise ValueError("77")
+        return (X[:, 0] > 0.4).astype(int)
+
+
+@pytest.mark.claim("EVER", "SHARDS")
+def test_models_see_tables_of_one_shape_in_which_counts_decide_places() -> None:
+    one = oracle(Recorder()).fit(X, Y)
+    queries = RNG.random((40, 3))
+    queries[5] = 77.0
+    Recorder.asked.clear()
+    for batch in (queries[:1], queries[1:4], queries[4:30], queries[30:]):
+        one.predict(batch)
+    assert {table.shape for table in Recorder.asked} == {(BLOCK_ROWS, 3)}
+    stand_in = one._stand_in_[0]
+    for table in Recorder.asked:
+        for place, row in enumerate(table[:40]):
+            assert (row == queries[place]).all() or (row == stand_in).all()
+        assert (table[40:] == stand_in).all()
+
+
+@pytest.mark.claim("EVER", "SHARDS")
+def test_a_row_that_fails_is_found_at_its_place() -> None:
+    asked: list[int] = []
+
+    class Picky:
+        def predict(self, table: Any) -> Any:
+            asked.append(int((table[:, 0] != 0.5).sum()))
+            if np.any(table[:, 0] == 77.0):
+                raise ValueError("77")
+            return (table[:, 0] > 0.4) & (np.arange(len(table)) % 2 == 0)  # by its place, too
+
+    (voters,) = stack([Picky()], 2, np.full((1, 1), 0.5))
+    table = np.full((600, 1), 0.9)
+    numbers = 1000 + np.arange(600)
+    expected = (numbers % BLOCK_ROWS) % 2 == 0
+    assert (voters.count(table, numbers)[:, 1] == expected).all()
+    table[[3, 599]] = 77.0
+    expected[[3, 599]] = False
+    asked.clear()
+    assert (voters.count(table, numbers)[:, 1] == expected).all()
+    assert len(asked) <= 1 + 4 * math.ceil(math.log2(600))  # halves, each at the same places
+    for place in (2, 4, 598):
+        alone = voters.count(table[[place]], numbers[[place]])
+        assert alone[0, 1] == expected[place]
+
+
+@pytest.mark.claim("SHARDS")
+def test_a_model_that_fails_on_stand_ins_is_silent_in_full_blocks_too() -> None:
+    class Hates:
+        def predict(self, table: Any) -> Any:
+            if np.any(table[:, 0] == 0.5):
+                raise ValueError("the stand-in")
+            return np.ones(len(table))
+
+    (voters,) = stack([Hates()], 2, np.full((1, 1), 0.5))
+    assert len(voters) == 1
+    for size in (1, BLOCK_ROWS, 2 * BLOCK_ROWS):  # else a full block would be answered
+        assert (voters.count(np.full((size, 1), 0.9)) == [1, 0]).all()
+
+
+def test_rows_that_share_a_place_go_to_different_blocks() -> None:
+    table = np.arange(5.0).reshape(-1, 1)
+    numbers = np.array([7, 7 + BLOCK_ROWS, 3, 7, 2**40])
+    found = list(blocks(table, numbers, np.zeros((1, 1))))
+    assert [block.rows.tolist() for block in found] == [[0, 2, 4], [1], [3]]
+    assert [block.places.tolist() for block in found] == [[7, 3, 0], [7], [7]]
+    assert found[1].table[7] == 1.0
+    assert list(blocks(table[:0], numbers[:0], np.zeros((1, 1)))) == []
+    assert block_rows(2**30) == 1
+
+
+@pytest.mark.claim("EVER")
+def test_libraries_use_one_thread_while_anybody_trains_or_votes() -> None:
+    def threads() -> set[int]:
+        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        inside, leave = threading.Event(), threading.Event()
+
+        def train() -> None:
+            with one_thread():
+                inside.set()
+                leave.wait(10)
+
+        other = threading.Thread(target=train)
+        other.start()
+        inside.wait(10)
+        with one_thread():
+            assert threads() == {1}
+            leave.set()
+            other.join(10)
+            assert threads() == {1}  # though the other one is gone
+        assert threads() == {2}
+
+
+class Watched(PrivateBooster):
+    """A prior that writes down the tables that it is asked about, and stumbles over 77."""
+
+    asked: ClassVar[list[Any]] = []
+
+    def predict_proba(self, X: Any) -> Any:
+        Watched.asked.append(np.array(X))
+        if np.any(X == 77.0):
+            raise ValueError("77")
+        return super().predict_proba(X)
+
+
+@pytest.mark.claim("PRIOR", "EVER")
+def test_a_prior_sees_blocks_of_one_shape_and_stumbles_over_its_own_row_only() -> None:
+    one = oracle(None, prior=Watched(), columns=[(0, 1)] * 3, shard_size=8).fit(X, Y)
+    Watched.asked.clear()
+    asked = RNG.random((6, 3))
+    prior: Prior = one._prior_  # type: ignore[assignment]
+    whole = prior.shares(asked, np.arange(6))
+    asked[2] = 77.0
+    found = prior.shares(asked, np.arange(6))
+    assert (found[2] == 0.5).all()
+    others = [0, 1, 3, 4, 5]
+    assert (found[others] == whole[others]).all()
+    assert (prior.shares(asked[3:], np.arange(3, 6)) == whole[3:]).all()
+    assert {table.shape for table in Watched.asked} == {(BLOCK_ROWS, 3)}
+
+
+# Read: one by one, into the types of fit
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize(
+    "same", [[0.5], (0.5,), np.array([0.5]), pd.Series([0.5]), np.array(0.5), np.float64(0.5)]
+)
+def test_a_row_of_a_list_is_read_by_itself(same: Any) -> None:
+    one = oracle(Thresholds("above"), epsilon=math.inf, shard_size=8).fit(COLUMN, Y)
+    assert one.predict([0.05, 0.9, 0.95, same]).tolist() == [0, 1, 1, 1]
+    assert one.predict([[0.05], [0.9], [0.95], same]).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("odd", [[], [0.5, 0.5], [[0.5]], "text", None, {}, object(), {0.5}])
+def test_what_is_no_row_gets_no_answer_and_counts(odd: Any) -> None:
+    one = oracle(Thresholds("above"), epsilon=math.inf, shard_size=8).fit(COLUMN, Y)
+    assert one.predict([0.05, odd, [0.95]]).tolist() == [0, -1, 1]
+    assert one.predict([odd]).tolist() == [-1]
+    assert one.predict(np.array([odd, None], dtype=object)[:1]).tolist() == [-1]
+    assert one.answered_ == 5
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("memoize", [False, True])
+def test_a_column_of_text_keeps_its_type_whatever_is_in_it(memoize: bool) -> None:
+    seen: list[Any] = []
+
+    class Typed(DecisionTreeClassifier):  # type: ignore[misc]  # untyped base
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            return super().fit(X[["a"]], y, sample_weight)
+
+        def predict(self, X: Any) -> Any:
+            seen.append(X.dtypes.tolist())
+            return super().predict(X[["a"]])
+
+    one = oracle(Typed(), memoize=memoize).fit(FRAME, Y)
+    words: list[list[Any]] = [["u", "v"], [dt.date(2020, 1, 1)] * 2, [1, 2], [1.5, 2.5], [True, 1]]
+    for cells in words:
+        batch = FRAME[:2].reset_index(drop=True)
+        one.predict(batch.assign(word=pd.Series(cells)))
+        one.predict(batch.assign(word=pd.Series(cells, dtype=object)))
+    assert {tuple(types) for types in seen} == {(np.dtype(np.float64), np.dtype(object))}
+
+
+# Remembered: identical rows only
+
+
+@pytest.mark.claim("MEMO")
+def test_keys_are_the_same_for_identical_rows_only() -> None:
+    frame = pd.DataFrame({"a": [0.0, -0.0, 0.0], "b": pd.Series(["x", "x", "x"], dtype=object)})
+    first, second, third = row_keys(frame)
+    assert first == third != second
+    first, second, third = row_keys(frame[["a"]].to_numpy())
+    assert first == third != second
+
+
+@pytest.mark.claim("MEMO")
+def test_a_remembered_query_has_the_same_votes_wherever_it_comes() -> None:
+    places: list[int] = []
+
+    class Placed(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X: Any) -> Any:
+            places.extend(np.flatnonzero(X[:, 0] == 0.123).tolist())
+            return (X[:, 0] > 0.4).astype(int)
+
+    one = oracle(Placed(), memoize=True).fit(X, Y)
+    places.clear()
+    asked = RNG.random((7, 3))
+    asked[4] = 0.123
+    one.predict(asked)
+    one.predict(asked[4:])
+    assert len(set(places)) == 1
+
+
+# Tried: what will run
+
+
+@pytest.mark.claim("EVER")
+def test_an_estimator_that_refuses_weights_gets_drawn_labels() -> None:
+    one = oracle(NO_WEIGHTS, epsilon=math.inf).fit(X, Y)
+    assert not one._settings_.trainer.weighted
+    assert one._phase_.ensemble.constant.sum() == 0
+    assert np.mean(one.predict(X) == Y) > 0.9
+    one.predict(X)  # and so do later phases
+    assert one.phase_ == 2
+    assert one._phase_.ensemble.constant.sum() < one.n_shards_ / 2
+    assert oracle(DecisionTreeClassifier()).fit(X, Y)._settings_.trainer.weighted
+
+
+@pytest.mark.claim("SHARDS")
+def test_a_pipeline_that_stumbles_over_unknown_text_is_refused_before_the_payment() -> None:
+    strict = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["word"]), remainder="drop"),
+        DecisionTreeClassifier(max_depth=2),
+    )
+    for predictor in (oracle(strict), QueryRelease(strict)):
+        with pytest.raises(InvalidParameter, match=r"unknown categories.*handle_unknown='ignore'"):
+            predictor.fit(FRAME, Y)
+
+
+# The laws have teeth: each fault, planted again, is caught by one of them
+
+
+def caught(law: Any, name: str, **changes: Any) -> bool:
+    predictor, pair = PREDICTORS[name]
+    try:
+        law(predictor.set_params(**changes), pair)
+    except Exception:  # noqa: BLE001 - an error that reaches the caller is a fault, too
+        return True
+    return False
+
+
+class Fragile(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """Its last bit depends on the shape of the table, as that of matrix products does."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Fragile:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        if np.any(np.abs(X) > 1e9):
+            raise ValueError("too large")
+        return ((X[:, 0] > 0.4) ^ (len(X) % 2 == 0)).astype(int)
+
+
+def test_halving_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    predictor = oracle(Fragile(), epsilon=math.inf)
+    queries_do_not_meet(predictor, THREE)
+    batches_do_not_matter(predictor, THREE)
+    halve_failing_batches(monkeypatch)
+    with pytest.raises(AssertionError, match="what another query holds"):
+        queries_do_not_meet(predictor, THREE)
+    with pytest.raises(AssertionError, match="the batch that its query came in"):
+        batches_do_not_matter(predictor, THREE)
+
+
+def test_lists_that_are_read_as_a_whole_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def whole(X: Any, width: int) -> Any:
+        flat = width == 1 and not any(isinstance(row, list | tuple | np.ndarray) for row in X)
+        rows = [[row] for row in X] if flat else list(X)
+        fits = [isinstance(row, list | tuple) and len(row) == width for row in rows]
+        if not any(fits):
+            return X
+        nothing = [math.nan] * width
+        return np.array([row if fit else nothing for row, fit in zip(rows, fits, strict=True)])
+
+    monkeypatch.setattr(base, "read_one_by_one", whole)
+    assert caught(queries_do_not_meet, "everlasting, thresholds")
+
+
+def test_inferred_types_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inferred(names: Any, columns: Any) -> Any:
+        return pd.DataFrame(dict(zip(names, map(list, columns), strict=True)))
+
+    monkeypatch.setattr(tables, "frame_of", inferred)
+    monkeypatch.setattr("cumae.predictors.blocks.frame_of", inferred)
+    halve_failing_batches(monkeypatch)
+    assert caught(queries_do_not_meet, "everlasting, words and memo", memoize=False)
+
+
+def test_keys_of_equal_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def equal(table: Any) -> list[bytes]:
+        rows = table.to_numpy(dtype=object)
+        return [repr([0 if cell == 0 else cell for cell in row]).encode() for row in rows]
+
+    monkeypatch.setattr(phases, "row_keys", equal)
+    assert caught(queries_do_not_meet, "everlasting, words and memo")
+
+
+def test_a_trial_of_another_trainer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(everlasting, "choose_weighted", lambda trainer, *_: trainer)
+    predictor, pair = PREDICTORS["everlasting, no weights"]
+    with pytest.raises(InvalidParameter, match="sample_weight|sample weight"):
+        shards_learn(predictor, pair)  # the trial tries what will run
+    monkeypatch.setattr(base, "try_out", lambda *_: True)  # the fault: it tried something else
+    with pytest.raises(AssertionError, match="every training row got the same answer"):
+        shards_learn(predictor, pair)
+
+
+# Guarantees of later phases, and of fresh rows
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("growth", [1.0, 1.1, 1.7])
+def test_no_phase_costs_more_rho_than_is_published(growth: float, n_classes: int) -> None:
+    labels = (X[:, 0] * n_classes).astype(int)
+    one = oracle(None, growth=growth, classes=tuple(range(n_classes))).fit(X, labels)
+    assert one.guarantee_.rho is not None
+    for n_rows in range(100, 1500, 7):
+        majority = one._settings_.majority(n_rows, one._source_)
+        assert phases.rho_of(majority) <= one.guarantee_.rho
+
+
+@pytest.mark.claim("FRESH")
+def test_the_guarantee_names_fresh_rows() -> None:
+    one = oracle(Thresholds(), shard_size=8, fresh=True, growth=2.0).fit(COLUMN, Y)
+    assert one.guarantee_.protects == "one training row, one query or one row of add_unlabelled"
+    assert "add_unlabelled" in one.guarantee_.relation
+    assert (
+        "add_unlabelled"
+        not in oracle(Thresholds(), shard_size=8).fit(COLUMN, Y).guarantee_.protects
+    )
+
+
+def test_margins_are_given_as_they_are_tried() -> None:
+    trainer = margins.MarginTrainer(DecisionTreeClassifier(), 3, unit=10)
+    assert trainer.given(np.array([2, 0])).tolist() == [[0, 0, 10], [10, 0, 0]]
