@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from cumae.claims import claim
 from cumae.errors import LiveState
 
 Result = TypeVar("Result")
@@ -15,6 +16,7 @@ Result = TypeVar("Result")
 NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
 
 
+@claim("ACTIVE")
 def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     """Let one thread at a time run the marked methods of an object, in one process only."""
 

@@ -99,6 +99,7 @@ class _Boosting(Published):
             return check_column(cells_of_columns(X)[0])
         return columns.encode(X)
 
+    @claim("ITER")
     def _check_all(self, X: Any, X_public: Any) -> None:
         super()._check_all(X, X_public)
         columns = Columns.of(X, self._declared())

@@ -76,6 +76,7 @@ class Wrapper(Learner):
         return X
 
 
+@claim("REDUCE", "ITER", "ACTIVE")
 def check_readable(reader: Any, X: Any, X_public: Any) -> None:
     """Refuse what a learner of ours would refuse in any row; of others, what is no finite number.
 
