@@ -5,32 +5,40 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import math
+import os
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cumae.concepts import Halfspaces, Thresholds
-from cumae.errors import InvalidData, InvalidParameter, LiveState
+from cumae.concepts import FiniteClass, Halfspaces, Rectangles, Threshold, Thresholds
+from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows
 from cumae.learners import (
     AccuracyBoost,
     ActiveLearner,
     Adapter,
     Columns,
     GenericLearner,
+    IterLabelBoost,
     LabelBoost,
+    OneVsRest,
     PrivateBooster,
     PrivateLearner,
     PrivateLogisticRegression,
+    PublicDataReduction,
     SemiPrivateLearner,
 )
+from cumae.learners.adapters import uses_unlabelled
 from cumae.learners.columns import cells_of_columns
-from cumae.privacy import Guarantee
+from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 
 BIG = 2**53
 
@@ -120,13 +128,140 @@ def test_a_seeded_sample_voids_the_guarantee() -> None:
 def test_a_sample_is_learnt_from_once() -> None:
     learner, X = active()
     asked = learner.select(X)
-    for duplicate in (copy.deepcopy, pickle.dumps):
-        with pytest.raises(LiveState):
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(LiveState, match="between select and fit"):
             duplicate(learner)
+    assert vars(clone(learner)).keys() == learner.get_params(deep=False).keys()
     learner.fit(X, (X[asked, 0] > 0.5).astype(int))
-    copy.deepcopy(learner)
+    for again in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):  # noqa: S301
+        assert len(again.select(X)) == 50  # a copy of what is fitted may go on by itself
     with pytest.raises(InvalidData, match="select"):
         learner.fit(X, (X[asked, 0] > 0.5).astype(int))
+
+
+@pytest.mark.claim("ACTIVE")
+def test_what_was_fitted_is_stored_while_the_next_rows_are_labelled() -> None:
+    learner, X = active()
+    learner.fit(X, (X[learner.select(X), 0] > 0.5).astype(int))
+    before = learner.to_dict()
+    learner.select(X)
+    assert learner.to_dict() == before
+
+
+@pytest.mark.claim("ACTIVE")
+def test_a_sample_is_learnt_from_in_one_process() -> None:
+    learner, X = active()
+    y = (X[learner.select(X), 0] > 0.5).astype(int)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        try:
+            learner.fit(X, y)
+            os.write(writing, b"fitted")
+        except LiveState:
+            os.write(writing, b"refused")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 20) == b"refused"
+    learner.fit(X, y)
+
+
+HALF = PrivateLearner(Halfspaces(), epsilon=0.5, columns=[(0, 1), (0, 1)], n_points=3)
+SOME: Any = {"n_labelled": 30, "n_unlabelled": 30}
+WRAPPERS: dict[str, Any] = {
+    "label boost": LabelBoost(HALF, Rectangles(), epsilon=3.0, **SOME),
+    "label boost, foreign": LabelBoost(
+        Adapter(LogisticRegression(), 0.5), Rectangles(), epsilon=3.0, **SOME
+    ),
+    "rounds": IterLabelBoost(HALF, Rectangles(), epsilon=3.0),
+    "blocks": AccuracyBoost(HALF, blocks=3),
+    "blocks of label boosts": AccuracyBoost(LabelBoost(HALF, Rectangles(), epsilon=3.0), blocks=3),
+    "dummies": PublicDataReduction(
+        SemiPrivateLearner(Halfspaces()), [[0.1, 0.1], [0.9, 0.9]], 5, n_private=300, one_in=2
+    ),
+    "classes": OneVsRest(HALF, [0, 1], 1.0),
+    "active": ActiveLearner(HALF, epsilon=0.5, n_labels=30),
+}
+
+
+@pytest.mark.claim("ITER")
+@pytest.mark.claim("REDUCE")
+@pytest.mark.claim("OVR")
+@pytest.mark.claim("ACTIVE")
+@pytest.mark.parametrize("kind", WRAPPERS)
+def test_a_row_is_refused_by_its_place_whoever_is_drawn(kind: str) -> None:
+    X = np.random.default_rng(0).random((300, 2))
+    y = np.where(np.arange(300) < 150, X[:, 0] > 0.5, -1).astype(int)
+    if not uses_unlabelled(WRAPPERS[kind]):
+        y = np.abs(y)
+    X[251, 1] = math.inf
+    for seed in range(5):
+        budget = Budget(100.0)
+        learner = clone(WRAPPERS[kind]).set_params(budget=budget, random_state=seed)
+        labels = np.abs(y[learner.select(X)]) if kind == "active" else y
+        with pytest.raises(InvalidData, match="row 251, column 1"):
+            learner.fit(X, labels)
+        assert budget.spent == (0.0, 0.0)
+
+
+@pytest.mark.claim("ITER")
+@pytest.mark.parametrize("bad", [math.nan, None, "text"])
+def test_cells_of_an_undeclared_column_are_read_before_any_is_drawn(bad: Any) -> None:
+    X = np.random.default_rng(0).random((300, 1)).astype(object)
+    y = np.where(np.arange(300) < 150, X[:, 0] > 0.5, -1).astype(int)
+    X[251] = bad
+    base = SemiPrivateLearner(Thresholds(), epsilon=0.5)
+    for seed in range(5):
+        budget = Budget(100.0)
+        learner = LabelBoost(base, Thresholds(), 3.0, **SOME, budget=budget, random_state=seed)
+        with pytest.raises(InvalidData, match=r"row 251|mixes"):
+            learner.fit(X, y, X[:50])
+        assert budget.spent == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("learner", "X", "public"),
+    [
+        (PrivateLearner(Thresholds()), [["a"], ["b"]], [[1.0], [2.0]]),
+        (SemiPrivateLearner(Thresholds()), [["a"], ["b"]], [[1.0], [2.0]]),
+        (GenericLearner(Thresholds()), [["a"], ["b"]], None),
+        (PrivateLearner(Thresholds(), columns=[(0, 1)] * 2), [[0.0, 1.0], [1.0, 0.0]], None),
+        (PrivateLearner(Rectangles(), columns=[(0, 1)] * 4), [[0.0] * 4, [1.0] * 4], None),
+        (PrivateBooster(concept_class=Thresholds()), [[0.0, 1.0], [1.0, 0.0]], None),
+        (PrivateLearner(FiniteClass([Threshold(1)])), [["a"], ["b"]], None),
+        (
+            AccuracyBoost(PrivateLearner(Thresholds(), columns=[(0, 1)]), blocks=1),
+            np.zeros((0, 1)),
+            None,
+        ),
+    ],
+    ids=["text", "text again", "text for a sanitizer", "width", "boxes", "rounds", "list", "none"],
+)
+def test_what_cannot_be_learnt_is_refused_before_it_is_paid(
+    learner: Any, X: Any, public: Any
+) -> None:
+    budget = Budget(10.0)
+    learner.set_params(budget=budget)
+    y = [0, -1] if isinstance(learner, GenericLearner) else [0, 1]
+    with pytest.raises((InvalidData, InvalidParameter)):
+        learner.fit(X, y[: len(X)], public)
+    assert budget.spent == (0.0, 0.0)
+
+
+@pytest.mark.claim("REDUCE")
+def test_warnings_of_a_foreign_base_are_dropped_but_not_ours() -> None:
+    class Loud(DummyClassifier):  # type: ignore[misc]  # untyped base
+        epsilon, delta = 1.0, 0.0
+
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Loud:
+            warnings.warn("bad cell 42.5", stacklevel=2)
+            warnings.warn("few rows", TooFewRows, stacklevel=2)
+            self.guarantee_ = Guarantee(1.0, 0.0, "a row", claims=(), relation=REPLACE_ONE)
+            return self
+
+    with pytest.warns(TooFewRows, match="few rows") as heard:
+        AccuracyBoost(Loud(), 1.0, 0.0, blocks=1).fit([[1.0], [2.0]], [0, 1])
+    assert len(heard) == 1
 
 
 @pytest.mark.claim("BOOST")

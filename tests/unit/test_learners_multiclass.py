@@ -9,11 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import ArrayLike
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 
 from cumae.concepts import Intervals
 from cumae.concepts.validation import Floats
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.learners import GenericLearner, Learner, PrivateLearner
+from cumae.learners import (
+    Adapter,
+    GenericLearner,
+    Learner,
+    PrivateLearner,
+    PrivateLogisticRegression,
+)
 from cumae.learners.multiclass import OneVsRest, _even, _short
 from cumae.learners.reductions import AccuracyBoost
 from cumae.privacy import BoundedRange, Budget, compose
@@ -88,6 +96,27 @@ def test_bases_with_a_delta_of_their_own(epsilon: float) -> None:
     assert {member.delta for member in learner.members_} == {1e-6 / 6}
     assert sum(member.guarantee_.delta for member in learner.members_) < 1e-6
     assert "labelled is public" in learner.guarantee_.relation
+
+
+@pytest.mark.claim("OVR")
+def test_the_delta_of_a_base_is_used_or_refused() -> None:
+    labels = np.where(np.arange(3000) < 1500, AGE[:, 0] // 30, -1)
+    budget = Budget(10.0)
+    for base in (GenericLearner(Intervals(), delta=1e-3), PrivateLogisticRegression()):
+        with pytest.raises(InvalidParameter, match="base needs delta"):
+            OneVsRest(base, [0, 1, 2], 1.0, budget=budget).fit(AGE, np.abs(labels))
+    # What an Adapter states would be overwritten, and not what its estimator does.
+    adapter = Adapter(DummyClassifier(strategy="prior"), 1.0, 1e-3)
+    with pytest.raises(InvalidParameter, match="cannot be set from here"):
+        OneVsRest(adapter, [0, 1, 2], 1.0, budget=budget).fit(AGE, np.abs(labels))
+    assert budget.spent == (0.0, 0.0)
+
+
+def test_before_fit_there_are_no_labels() -> None:
+    with pytest.raises(NotFittedError):
+        OneVsRest(BASE, NAMES, 1.0).predict(AGE)
+    with pytest.raises(NotFittedError):
+        OneVsRest(BASE, NAMES, 1.0).to_dict()
 
 
 @pytest.mark.parametrize("epsilon", [0.0, math.inf])

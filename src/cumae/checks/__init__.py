@@ -1,16 +1,20 @@
-"""Laws that predictors and the estimators inside of them must keep; anyone may run them.
+"""Laws that learners, predictors and the estimators inside must keep; anyone may run them.
 
 Each law is a function that raises ``AssertionError`` where it is broken; its docstring says it in
-one sentence. ``check_estimator`` and ``check_predictor`` run all of them.
+one sentence. ``check_learner``, ``check_predictor`` and ``check_estimator`` run all of them.
 """
 
+from cumae.checks.learners import LEARNER_LAWS, PublicNeighbours, check_learner
 from cumae.checks.predictors import PREDICTOR_LAWS, check_predictor
 from cumae.checks.shards import SHARD_LAWS, Neighbours, check_estimator
 
 __all__ = [
+    "LEARNER_LAWS",
     "PREDICTOR_LAWS",
     "SHARD_LAWS",
     "Neighbours",
+    "PublicNeighbours",
     "check_estimator",
+    "check_learner",
     "check_predictor",
 ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from dataclasses import replace
-from typing import Any, NoReturn, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +28,7 @@ from cumae.learners.adapters import (
 from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Declared, length_of
 from cumae.learners.wrapping import take_rows
+from cumae.live import NOT_KEPT, one_at_a_time
 from cumae.privacy import Approximate, Budget, Cost, subsample
 from cumae.privacy.validation import (
     check_choice,
@@ -73,21 +73,14 @@ def smallest_labelled(pair: Approximate, rate: float) -> Approximate:
     return Approximate(min(pair.eps, math.log1p(excess) * UP), min(failure, ALMOST_ONE))
 
 
+@dataclass(frozen=True)
 class Drawn:
-    """Rows that were selected and not learnt from yet; a copy could be learnt from twice."""
+    """Rows that were selected and not learnt from yet."""
 
-    def __init__(
-        self, rows: int, places: Integers, source: Source, settings: tuple[Any, ...]
-    ) -> None:
-        self.rows, self.places, self.source, self.settings = rows, places, source, settings
-
-    def _refuse(self, *_: Any) -> NoReturn:
-        raise LiveState(
-            "an ActiveLearner cannot be copied or pickled between select and fit: each copy would "
-            "learn from the same sample, at the price of one; fit it first."
-        )
-
-    __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
+    rows: int  # of the table that they were selected from
+    places: Integers
+    source: Source
+    settings: tuple[Any, ...]
 
 
 @claim("ACTIVE")
@@ -142,6 +135,8 @@ class ActiveLearner(Published):
 
     learner_: Learner
 
+    _drawn: Drawn | None = None
+
     def __init__(
         self,
         base: Any,
@@ -179,6 +174,23 @@ class ActiveLearner(Published):
     def _hands_on_unlabelled(self) -> bool:
         return True
 
+    def _reader(self) -> Learner:
+        return copy_base(check_base(self.base), None)
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        return {name: state[name] for name in state if name not in NOT_KEPT}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._drawn is not None:
+            raise LiveState(
+                "an ActiveLearner cannot be copied or pickled between select and fit: each copy "
+                "would learn from the same sample, at the price of one; fit it first, or take "
+                "sklearn.base.clone for a copy that has selected nothing."
+            )
+        return super().__reduce_ex__(protocol)
+
+    @one_at_a_time
     def select(self, X: ArrayLike) -> Integers:
         """Return the indices of the rows to label; they depend on the number of rows only.
 
@@ -192,9 +204,10 @@ class ActiveLearner(Published):
             ordered = np.sort(drawn)
             rest = ordered[self.n_labels :]
             drawn = np.concatenate([ordered[: self.n_labels], rest[permutation(len(rest), source)]])
-        self._drawn: Drawn | None = Drawn(rows, drawn, source, self._settings(rows))
+        self._drawn = Drawn(rows, drawn, source, self._settings(rows))
         return np.array(drawn[: self.n_labels])
 
+    @one_at_a_time
     def fit(self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None = None) -> Self:
         """Learn from the rows that were given to ``select``.
 
@@ -207,7 +220,7 @@ class ActiveLearner(Published):
         X_public
             Public rows, for a base that uses them.
         """
-        drawn = getattr(self, "_drawn", None)
+        drawn = self._drawn
         if drawn is None:
             raise InvalidData("no rows were selected; call select(X) first, and label those rows.")
         rows, places = drawn.rows, drawn.places
@@ -338,8 +351,5 @@ class ActiveLearner(Published):
     def _labels(self, table: Any) -> Integers:
         return np.asarray(self.learner_.predict(table), dtype=np.int64)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold; of the base what was fitted."""
-        stored = copy.copy(self)
-        stored.base = None
-        return super(ActiveLearner, stored).to_dict()
+    def _stored_params(self) -> dict[str, Any]:
+        return super()._stored_params() | {"base": None}  # learner_ is what was fitted of it

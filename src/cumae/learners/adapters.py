@@ -17,6 +17,7 @@ from cumae.concepts.validation import Floats, Integers
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared, length_of
+from cumae.learners.cuts import refuse_infinite
 from cumae.learners.wrapping import Wrapper
 from cumae.privacy import REPLACE_ONE, Approximate, Budget, Cost, Guarantee, Pure
 from cumae.privacy.validation import check_delta, check_epsilon
@@ -29,7 +30,8 @@ class Adapter(Learner):
     """Take a private classifier of another library at its word.
 
     The guarantee is the one that the classifier states; that it is true is listed under its
-    assumptions. Labels reach it as 0 and 1.
+    assumptions. It has to cover whether the classifier fails, as well. Labels reach it as 0 and 1,
+    and cells as finite numbers.
 
     Parameters
     ----------
@@ -76,6 +78,11 @@ class Adapter(Learner):
         self.classes = classes
         self.budget = budget
         self.random_state = random_state
+
+    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
+        table = columns.encode(X)
+        refuse_infinite(table, "classifiers of other libraries")  # whichever rows they will get
+        return table
 
     def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
         del sizes, rows

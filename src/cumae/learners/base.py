@@ -21,6 +21,7 @@ from cumae.learners.columns import Columns, Declared, length_of, names_of, width
 from cumae.learners.storage import from_plain, to_plain
 from cumae.mechanisms import LaplaceNoise
 from cumae.privacy import REPLACE_ONE, Budget, Cost, Guarantee
+from cumae.privacy.formulas import FAR
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source, source_for
 
@@ -93,8 +94,19 @@ def promise(plan: Plan, epsilon: float, delta: float, source: Source) -> Guarant
     )
     # Reading an epsilon off a curve rounds up by a hair; reading delta there is exact.
     if guarantee.epsilon > epsilon and plan.cost.delta(epsilon) > delta:
+        if epsilon > FAR:
+            raise InvalidParameter(
+                f"epsilon={epsilon!r} with delta={delta!r}: costs with a delta are known up to "
+                f"epsilon={FAR:g}, which is no privacy at all; give that, or less."
+            )
         raise AssertionError("a plan costs more than was asked")
     return replace(guarantee, epsilon=min(guarantee.epsilon, epsilon))
+
+
+def check_some(labels: Integers) -> None:
+    """Refuse a table without rows."""
+    if not len(labels):
+        raise InvalidData("X has no rows; give at least one.")
 
 
 def forget(estimator: Any) -> None:
@@ -143,6 +155,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """
         return self._fit(X, y, X_public, None)
 
+    @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
@@ -150,8 +163,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         check_delta(self.delta)
         columns = Columns.of(X, self._declared())
         rows = self._rows(columns, X, y, X_public, y_public)
-        if not len(rows.y):
-            raise InvalidData("X has no rows; give at least one.")
+        check_some(rows.y)
         labelled = int(np.count_nonzero(rows.y != UNLABELLED))
         public = 0 if rows.public is None else len(rows.public)
         sizes = Sizes(labelled, len(rows.y) - labelled, public, columns)
@@ -220,8 +232,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """
         labels = self._check_y(y, unlabelled=False)
         check_rows(length_of(X), labels)
-        if not len(labels):
-            raise InvalidData("X has no rows; give at least one.")
+        check_some(labels)
         right = np.count_nonzero(self.predict(X) == self.classes_[labels])
         noise = LaplaceNoise(epsilon, random_state=random_state)
         if budget is not None:
@@ -231,12 +242,15 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: all that ``predict`` needs, and the guarantee."""
         check_is_fitted(self, "classes_")  # a part of another learner has no guarantee of its own
-        parameters = self.get_params(deep=False)
-        for name in ("budget", "random_state"):  # an account or a generator is not a model
-            parameters.pop(name, None)
+        parameters = self._stored_params()
         fitted = {name: to_plain(value) for name, value in vars(self).items() if name[-1:] == "_"}
         plain = {name: to_plain(value) for name, value in parameters.items()}
         return {"format": FORMAT, "kind": type(self).__name__, "params": plain, "fitted": fitted}
+
+    def _stored_params(self) -> dict[str, Any]:
+        """Return the parameters that are stored: an account or a generator is not a model."""
+        given = self.get_params(deep=False)
+        return {name: given[name] for name in given if name not in ("budget", "random_state")}
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:

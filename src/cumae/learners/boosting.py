@@ -18,7 +18,13 @@ from cumae.concepts.validation import Floats, Integers
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared
-from cumae.learners.cuts import check_finite, grid_points, quantile_cuts, with_ends
+from cumae.learners.cuts import (
+    check_finite,
+    check_labelled,
+    grid_points,
+    quantile_cuts,
+    with_ends,
+)
 from cumae.learners.exponential import PUBLIC_ROWS, check_concept
 from cumae.learners.logistic import LEAST_PUBLIC, PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
@@ -143,6 +149,18 @@ class PrivateBooster(ScoredLearner):
         table = columns.encode(X)
         check_finite(self._concept(0, len(columns)), table)
         return table
+
+    def _rows(
+        self,
+        columns: Columns,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_public: ArrayLike | None,
+        y_public: ArrayLike | None,
+    ) -> Rows:
+        rows = super()._rows(columns, X, y, X_public, y_public)
+        check_labelled(self._concept(0, len(columns)), len(columns), rows.X)
+        return rows
 
     def _concept(self, rows: int, features: int) -> ConceptClass:
         if self.concept_class is not None:

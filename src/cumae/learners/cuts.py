@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cumae.concepts import (
     ConceptClass,
+    FiniteClass,
     Halfspaces,
     Points,
     Projections,
@@ -98,13 +99,26 @@ def check_finite(concept_class: ConceptClass, table: NDArray[Any]) -> None:
     Later, in a draw from some of the rows, a refusal would tell whether a row is among them.
     """
     if isinstance(concept_class, Halfspaces) and table.dtype.kind == "f":
-        wrong = np.argwhere(~np.isfinite(table))
-        if len(wrong):
-            row, column = wrong[0][0], wrong[0][-1]
-            raise InvalidData(
-                f"X is infinite in row {row}, column {column}, which halfspaces cannot take; "
-                "replace it by a bound."
-            )
+        refuse_infinite(table, "halfspaces")
+
+
+def refuse_infinite(table: NDArray[Any], who: str) -> None:
+    """Refuse infinite cells of a table of numbers, on behalf of who cannot take them."""
+    wrong = np.argwhere(~np.isfinite(table))
+    if len(wrong):
+        row, column = wrong[0][0], wrong[0][-1]
+        raise InvalidData(
+            f"X is infinite in row {row}, column {column}, which {who} cannot take; replace it by "
+            "a bound."
+        )
+
+
+def check_labelled(concept_class: ConceptClass, width: int, table: NDArray[Any]) -> None:
+    """Refuse tables and rows on which some hypothesis of the class would fail."""
+    concept_class.vc_dimension(width)
+    check_finite(concept_class, table)
+    if isinstance(concept_class, FiniteClass):
+        concept_class.n_dichotomies(table)  # asks every hypothesis about every row
 
 
 def public_points(concept_class: ConceptClass, public: NDArray[Any], count: int) -> Any:

@@ -11,11 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Trees
-from cumae.concepts.validation import Integers
+from cumae.concepts.columns import alike, check_alike
+from cumae.concepts.validation import Integers, check_column
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared, cells_of_columns, width_of
-from cumae.learners.cuts import ONE_COLUMN, check_finite, grid_points, joined, public_points
+from cumae.learners.cuts import (
+    ONE_COLUMN,
+    check_finite,
+    check_labelled,
+    grid_points,
+    joined,
+    public_points,
+)
 from cumae.privacy import Budget
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source
@@ -56,10 +64,25 @@ class ConceptLearner(Learner):
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
         # A class that only compares takes one column of anything: text, dates, long integers.
         if self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1:
-            return cells_of_columns(X)[0]
+            return check_column(cells_of_columns(X)[0])
         table = columns.encode(X)
         check_finite(self._concept, table)
         return table
+
+    def _rows(
+        self,
+        columns: Columns,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_public: ArrayLike | None,
+        y_public: ArrayLike | None,
+    ) -> Rows:
+        rows = super()._rows(columns, X, y, X_public, y_public)
+        check_labelled(self._concept, len(columns), rows.X)
+        if rows.public is not None and rows.X.ndim == 1:  # of any type, but of the same
+            check_alike(rows.public, rows.X, "X_public")
+            alike(rows.public, rows.X)
+        return rows
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)

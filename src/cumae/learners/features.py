@@ -37,10 +37,9 @@ class Feature:
     def of(self, column: Floats) -> NDArray[np.float32]:
         """Return the features of a column's values."""
         inside = np.clip(column, -LARGEST, LARGEST)
-        with np.errstate(over="ignore"):  # a quotient beyond floats is pulled in, too
-            line = np.clip((inside - self.centre) / self.scale, -WIDEST, WIDEST)
         parts = np.empty((len(column), self.width), dtype=np.float32)
-        parts[:, 0] = line
+        with np.errstate(over="ignore", under="ignore"):  # beyond floats it is pulled in, too
+            parts[:, 0] = np.clip((inside - self.centre) / self.scale, -WIDEST, WIDEST)
         if self.shares:
             code = np.searchsorted(self.cuts, column, side="right")
             steps = np.eye(len(self.shares))[code] - np.array(self.shares)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.validation import check_table
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared
@@ -80,6 +83,19 @@ class GenericLearner(ConceptLearner):
         self.classes = classes
         self.budget = budget
         self.random_state = random_state
+
+    def _rows(
+        self,
+        columns: Columns,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_public: ArrayLike | None,
+        y_public: ArrayLike | None,
+    ) -> Rows:
+        rows = super()._rows(columns, X, y, X_public, y_public)
+        if rows.public is None:
+            check_table(rows.X)  # sanitizers take numbers
+        return rows
 
     def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
         cost = self._concept.choose_cost(self.epsilon)

@@ -7,7 +7,6 @@ learns from all of them. What is published is the base's output.
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.concepts.validation import Integers
+from cumae.concepts.validation import Integers, check_column
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.adapters import (
     Published,
@@ -35,7 +34,8 @@ from cumae.learners.adapters import (
 )
 from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.columns import Columns, Declared, cells_of_columns, length_of, width_of
-from cumae.learners.cuts import ONE_COLUMN, check_finite
+from cumae.learners.cuts import ONE_COLUMN, check_labelled
+from cumae.learners.exponential import check_concept
 from cumae.learners.label_schedules import (
     Round,
     Schedule,
@@ -96,16 +96,21 @@ class _Boosting(Published):
         # As learners do: a class that only compares takes one column of anything.
         plain = self._declared() is None and isinstance(self.concept_class, ONE_COLUMN)
         if plain and width_of(X) == 1:
-            return cells_of_columns(X)[0]
+            return check_column(cells_of_columns(X)[0])
         return columns.encode(X)
+
+    @claim("ITER")
+    def _check_all(self, X: Any, X_public: Any) -> None:
+        super()._check_all(X, X_public)
+        columns = Columns.of(X, self._declared())
+        check_labelled(check_concept(self.concept_class), len(columns), self._table(columns, X))
+
+    def _reader(self) -> Learner:
+        return copy_base(check_base(self.base), self.columns)
 
     def _fit(
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
-        # All rows are read once before anything is spent: a refusal later would tell who was drawn.
-        table = self._table(Columns.of(X, self._declared()), X)
-        if isinstance(self.concept_class, ConceptClass):
-            check_finite(self.concept_class, table)
         super()._fit(X, y, X_public, y_public)
         # Alone, the base would promise what holds for relabelled rows only.
         restate(self.learner_, self.guarantee_)
@@ -114,12 +119,7 @@ class _Boosting(Published):
     @claim("ITER")
     def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
         base = check_base(self.base)
-        concept = self.concept_class
-        if not isinstance(concept, ConceptClass):
-            raise InvalidParameter(
-                f"concept_class is a {type(concept).__name__}; give one of cumae.concepts, such as "
-                "Thresholds()."
-            )
+        concept = check_concept(self.concept_class)
         check_outer_delta(base, self.delta)
         check_choice(self.constants, ("practical", "paper"), "constants")
         _check_chances(self.alpha, self.beta)
@@ -195,13 +195,10 @@ class _Boosting(Published):
     def _labels(self, table: Any) -> Integers:
         return np.asarray(self.learner_.predict(table), dtype=np.int64)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold; of the base what was fitted, and no rounds."""
-        stored = copy.copy(self)
-        stored.base = None
-        if hasattr(stored, "rounds"):
-            stored.rounds = "auto"
-        return super(_Boosting, stored).to_dict()
+    def _stored_params(self) -> dict[str, Any]:
+        given = super()._stored_params()
+        kept = {"base": None, "rounds": "auto"}  # learner_ is what was fitted of the base
+        return given | {name: kept[name] for name in kept if name in given}
 
     def _reserved(self, unlabelled: int) -> int:
         """Return how many unlabelled rows go to the base as they are."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.claims import claim
 from cumae.concepts.validation import Floats, Integers
 from cumae.errors import InvalidData, InvalidParameter
+from cumae.learners.adapters import Adapter, check_outer_delta
 from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
 from cumae.learners.wrapping import Wrapper, prepare
 from cumae.privacy import Budget, Cost, calibrate, compose
@@ -38,8 +38,9 @@ class OneVsRest(Wrapper):
     Parameters
     ----------
     base
-        A learner of ``cumae`` for two classes. Its epsilon, delta and classes are replaced; if
-        its delta is above 0, the copies get half of ``delta`` between them.
+        A learner of ``cumae`` for two classes, no wrapper and no ``Adapter``. Its epsilon, delta
+        and classes are replaced; if its delta is above 0, the copies get half of ``delta``
+        between them, which must then be above 0, too.
     classes
         All labels that may occur, most common first where that is known without the rows.
     epsilon, delta
@@ -85,7 +86,8 @@ class OneVsRest(Wrapper):
     @property
     def _checked_base(self) -> Learner:
         base: Any = self.base
-        if not isinstance(base, Learner) or isinstance(base, Wrapper):
+        # An Adapter only states what its estimator costs: another number would not make it true.
+        if not isinstance(base, Learner) or isinstance(base, Wrapper | Adapter):
             raise InvalidParameter(
                 f"base is a {type(base).__name__}, whose epsilon cannot be set from here; give a "
                 "learner of cumae for two classes, such as PrivateLearner(...)."
@@ -96,6 +98,7 @@ class OneVsRest(Wrapper):
                     f"base has a {name} of its own, which all copies would share; leave it out "
                     "there and give it to OneVsRest."
                 )
+        check_outer_delta(base, self.delta)
         return base
 
     @property
@@ -110,6 +113,9 @@ class OneVsRest(Wrapper):
         known = member.get_params(deep=False)
         member.set_params(**{name: value for name, value in wanted.items() if name in known})
         return member
+
+    def _reader(self) -> Learner:
+        return self._member(self.epsilon, self.delta, SYSTEM)
 
     def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
         del sizes
@@ -166,7 +172,8 @@ class OneVsRest(Wrapper):
         return np.stack([_scores(member, X) for member in self.members_], axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        return np.asarray(self.classes_[self._labels(self.decision_function(X))])
+        places = self._labels(self.decision_function(X))
+        return np.asarray(self.classes_[places])
 
     def __str__(self) -> str:
         if not hasattr(self, "members_"):
@@ -203,12 +210,9 @@ class OneVsRest(Wrapper):
             )
         return labels
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold; the first copy stands for the base."""
-        check_is_fitted(self, "guarantee_")
-        stored = copy.copy(self)
-        stored.base = self.members_[0]
-        return super(OneVsRest, stored).to_dict()
+    def _stored_params(self) -> dict[str, Any]:
+        check_is_fitted(self, "members_")
+        return super()._stored_params() | {"base": self.members_[0]}  # a copy stands for the base
 
 
 def _check_classes(classes: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from cumae.concepts.validation import Integers, check_labels, check_rows
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Rows
 from cumae.learners.columns import cells_of_columns, length_of, stacked, width_of
-from cumae.learners.wrapping import Reduction, take_rows
+from cumae.learners.wrapping import Reduction, check_readable, take_rows
 from cumae.privacy import Budget
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source, integers, permutation, source_for
@@ -186,11 +186,16 @@ class PublicDataReduction(Reduction):
         one_in = 100 * public if self.one_in is None else self.one_in
         return public, check_count(private, "n_private"), check_count(one_in, "one_in", least=1)
 
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
-        if rows.public is not None:
+    def _check_all(self, X: Any, X_public: Any) -> None:
+        if X_public is not None:
             raise InvalidParameter("X_public was given, but this learner does without; leave it.")
         if not length_of(self.dummies):
             raise InvalidParameter("dummies are none; give at least one public point.")
+        # As the base gets them, any row may stand next to any dummy.
+        dummies = _table(cells_of_columns(self.dummies), X)
+        check_readable(self._reader(), _stacked(X, self.dummies), dummies)
+
+    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         public, private, one_in = self._sizes(len(rows.y))
         X, y = priv_samp(rows.X, rows.y, self.dummies, private, one_in, random_state=source)
         dummies = _table(cells_of_columns(self.dummies), rows.X)

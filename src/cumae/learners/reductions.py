@@ -136,10 +136,9 @@ class HypothesisLearner(Reduction):
     def _labels(self, table: NDArray[Any]) -> Integers:
         return np.asarray(self.table_[table])
 
-    def _stored(self) -> Reduction:
-        stored: Any = super()._stored()
-        stored.domain = [list(key) for key in _keys(self.domain)]
-        return stored  # type: ignore[no-any-return]
+    def _stored_params(self) -> dict[str, Any]:
+        points = [list(key) for key in _keys(self.domain)]
+        return super()._stored_params() | {"domain": points}
 
 
 def _keys(X: ArrayLike) -> list[tuple[Any, ...]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +15,16 @@ from sklearn.base import clone
 
 from cumae.claims import claim
 from cumae.concepts.validation import Integers, check_rows
-from cumae.errors import CumaeError, InvalidData, InvalidParameter, UnknownCost
-from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes, forget
-from cumae.learners.columns import Columns, length_of, names_of, width_of
+from cumae.errors import (
+    AnswersDrift,
+    CumaeError,
+    InvalidData,
+    InvalidParameter,
+    TooFewRows,
+    UnknownCost,
+)
+from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes, check_some, forget
+from cumae.learners.columns import Columns, cells_of_columns, length_of, names_of, width_of
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import SYSTEM, Source, source_for
@@ -43,9 +50,21 @@ class Wrapper(Learner):
             raise InvalidParameter(f"{type(self).__name__} takes no y_public; leave it out.")
         labels = self._check_y(y, unlabelled=self._hands_on_unlabelled)
         check_rows(length_of(X), labels)
+        self._check_all(X, X_public)
         public: Any = X_public
         rows: Any = X
         return Rows(rows, labels, public)
+
+    def _check_all(self, X: Any, X_public: Any) -> None:
+        """Refuse every row that what is wrapped would refuse, before any of them is drawn.
+
+        A refusal of the rows that were drawn would tell which ones they are.
+        """
+        check_readable(self._reader(), X, X_public)
+
+    @abstractmethod
+    def _reader(self) -> Any:
+        """Return a copy of what is wrapped, which takes labels 0 and 1; None: it may read any."""
 
     @property
     @abstractmethod
@@ -55,6 +74,26 @@ class Wrapper(Learner):
     def _encode(self, columns: Columns, X: ArrayLike) -> Any:
         del columns
         return X
+
+
+@claim("REDUCE", "ITER", "ACTIVE")
+def check_readable(reader: Any, X: Any, X_public: Any) -> None:
+    """Refuse what a learner of ours would refuse in any row; of others, what is no finite number.
+
+    Text is left to them.
+    """
+    if isinstance(reader, Learner):
+        labels = np.zeros(length_of(X), dtype=np.int64)
+        reader._rows(Columns.of(X, reader._declared()), X, labels, X_public, None)
+    elif reader is not None:
+        names = names_of(X) or range(width_of(X))
+        for name, cells in zip(names, cells_of_columns(X), strict=True):
+            for row, cell in enumerate(cells.tolist()):
+                if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
+                    raise InvalidData(
+                        f"X is missing or infinite in row {row}, column {name}; replace it, or "
+                        "drop the row."
+                    )
 
 
 @claim("REDUCE", "OVR")
@@ -144,6 +183,10 @@ class Reduction(Wrapper):
             base.set_params(**wanted)
         return base
 
+    def _reader(self) -> Any:
+        base = self._copy(SYSTEM)
+        return base if self.splits or isinstance(base, Learner) else None
+
     @abstractmethod
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         """Return the rows for each fit of a copy, placed by coins, index and role only."""
@@ -152,11 +195,13 @@ class Reduction(Wrapper):
     def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
         """Return what the fitted learner consists of."""
 
+    @np.errstate(all="ignore")  # as other learners do
     def _fit(
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
         columns = Columns.of(X)
         rows = self._rows(columns, X, y, X_public, y_public)
+        check_some(rows.y)
         plan = self._plan(_sizes(rows, columns), rows)
         source = source_for(self.random_state)
         if self.budget is not None:
@@ -229,25 +274,24 @@ class Reduction(Wrapper):
         trust = f"the guarantee that {type(base).__name__} states is true"
         return replace(found, assumptions=(*found.assumptions, trust))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold; what was wrapped is not among them."""
-        return super(Reduction, self._stored()).to_dict()
-
-    def _stored(self) -> Reduction:
-        stored = copy.copy(self)
-        setattr(stored, self.wraps, None)
-        return stored
+    def _stored_params(self) -> dict[str, Any]:
+        return super()._stored_params() | {self.wraps: None}  # what was wrapped is not stored
 
 
 def _fit_quietly(base: Any, *rows: Any) -> None:
-    """Fit; what another library says when it fails may hold values of the rows, and is dropped."""
+    """Fit; what another library says may hold values of the rows, and is dropped."""
     failed = False
-    try:
-        base.fit(*rows)
-    except CumaeError:
-        raise
-    except Exception:  # noqa: BLE001 - whatever another library raises
-        failed = True
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            base.fit(*rows)
+        except CumaeError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever another library raises
+            failed = True
+    for warning in heard:
+        if issubclass(warning.category, TooFewRows | AnswersDrift):  # of ours, about public facts
+            warnings.warn(warning.message, stacklevel=2)
     if failed:
         raise InvalidData(
             f"{_kind(base)} could not be fitted to these rows; try it by itself on rows that are "

@@ -1,0 +1,310 @@
+"""Laws of the learners: what a fit may spend, and what may be seen of it."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from cumae.checks.shards import Neighbours, demand
+from cumae.errors import BudgetExhausted, CumaeError, LiveState
+from cumae.privacy import Budget
+from cumae.randomness import SeededSource, Words
+
+RUNS = 6  # so many coins are compared
+THREADS = 8
+SPOILT = (np.nan, np.inf, -np.inf, 1e308, -1e308)
+
+
+@dataclass(frozen=True)
+class PublicNeighbours(Neighbours):
+    """Neighbours with public rows next to them, for learners that want some.
+
+    Parameters
+    ----------
+    X_public
+        Rows that both get.
+    """
+
+    X_public: Any = None
+
+
+class CountedSource(SeededSource):
+    """Coins of a seed, and how many of them were thrown."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.drawn = 0
+
+    def words(self, count: int) -> Words:
+        self.drawn += count
+        return super().words(count)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What can be seen of a fit from outside."""
+
+    refusal: str | None
+    warned: tuple[str, ...]
+    facts: tuple[Any, ...]  # none if it was refused
+    spent: tuple[float, float]
+    drawn: int  # coins, but for those of ``select``
+
+
+class Started:
+    """A clone of a learner with coins and an account, which has selected rows if it does that."""
+
+    def __init__(
+        self, learner: Any, pair: Neighbours, X: Any, budget: Budget | None = None
+    ) -> None:
+        self.pair, self.source = pair, CountedSource(pair.seed)
+        self.learner = clone(learner).set_params(random_state=self.source, budget=budget)
+        self.asked = self.learner.select(X) if self.half_done else None
+        self.source.drawn = 0
+
+    @property
+    def half_done(self) -> bool:
+        """Whether there is something between the beginning of a fit and its end."""
+        return hasattr(self.learner, "select")
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit to the rows; one that has selected some gets the labels of these."""
+        labels = np.asarray(y, dtype=object)
+        if self.asked is not None:
+            labels = labels[self.asked[self.asked < len(labels)]]
+        public = getattr(self.pair, "X_public", None)
+        return self.learner.fit(X, labels.tolist(), *([] if public is None else [public]))
+
+
+def outcome_of(learner: Any, pair: Neighbours, X: Any, y: Any) -> Outcome:
+    """Fit, with the coins of the pair and all warnings of numpy, and tell what was seen."""
+    budget, drawn, refusal = Budget(1e9, 0.5), 0, None
+    facts: tuple[Any, ...] = ()
+    with warnings.catch_warnings(record=True) as heard, np.errstate(all="warn"):
+        warnings.simplefilter("always")
+        try:
+            started = Started(learner, pair, X, budget)
+            try:
+                facts = facts_of(started.fit(X, y))
+            finally:
+                drawn = started.source.drawn
+        except CumaeError as error:
+            refusal = f"{type(error).__name__}: {error}"
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__} instead of a CumaeError") from error
+    said = tuple(f"{warning.category.__name__}: {warning.message}" for warning in heard)
+    return Outcome(refusal, said, facts, budget.spent, drawn)
+
+
+def facts_of(fitted: Any) -> tuple[Any, ...]:
+    """Return what is public about a fit, whatever its rows were."""
+    names = tuple(map(str, getattr(fitted, "feature_names_in_", ())))
+    share = getattr(fitted, "share_", None)  # of OneVsRest
+    return fitted.guarantee_, fitted.n_features_in_, names, fitted.classes_.tolist(), share
+
+
+def before_fit_there_are_no_labels(learner: Any, pair: Neighbours) -> None:
+    """What was not fitted labels nothing."""
+    _raises(NotFittedError, lambda: clone(learner).predict(pair.queries))
+
+
+def clones_carry_nothing(learner: Any, pair: Neighbours) -> None:
+    """A clone has the parameters and nothing else, whatever was selected or fitted before."""
+    started = Started(learner, pair, pair.X)
+    for _ in range(2):
+        copied = clone(started.learner)
+        kept = set(vars(copied)) - set(copied.get_params(deep=False))
+        demand(not kept, f"a clone kept {sorted(kept)}")
+        if not hasattr(started.learner, "guarantee_"):
+            started.fit(pair.X, pair.y)
+
+
+def refusals_spend_nothing(learner: Any, pair: Neighbours) -> None:
+    """A refused fit leaves the budget as it was, and throws no coin."""
+    y = np.array(pair.y, dtype=object)
+    unknown = np.full(len(y), "none of the classes", dtype=object)
+    tables = [(X, y) for X in _spoilt(pair)]
+    tables += [(pair.X, unknown), (pair.X, y[:-1]), (np.zeros((0, 1)), y[:0])]
+    for X, labels in tables:
+        seen = outcome_of(learner, pair, X, labels)
+        if seen.refusal is not None:
+            demand(seen.spent == (0.0, 0.0), f"a refused fit was paid for: {seen.refusal}")
+            demand(seen.drawn == 0, f"a refused fit threw coins: {seen.refusal}")
+
+
+def an_empty_budget_draws_nothing(learner: Any, pair: Neighbours) -> None:
+    """Where the budget does not suffice, no coin is thrown and nothing is fitted."""
+    started = Started(learner, pair, pair.X, Budget(0.0))
+    _raises(BudgetExhausted, lambda: started.fit(pair.X, pair.y))
+    demand(started.source.drawn == 0, "a fit that was not paid for threw coins")
+    _raises(NotFittedError, lambda: started.learner.predict(pair.queries))
+
+
+def refusals_ignore_the_coins(learner: Any, pair: Neighbours) -> None:
+    """A row is refused, or not, in the same words whether or not it would be drawn."""
+    for X in _spoilt(pair):
+        seen = {outcome_of(learner, coins, X, pair.y).refusal for coins in _coins(pair)}
+        demand(len(seen) == 1, f"whether a row is refused depends on the coins: {seen}")
+
+
+def warnings_ignore_the_rows(learner: Any, pair: Neighbours) -> None:
+    """No cell, infinite or huge, makes a fit say what it would not say without it."""
+    usual = set(outcome_of(learner, pair, pair.X, pair.y).warned)
+    for X in _spoilt(pair):
+        seen = outcome_of(learner, pair, X, pair.y)
+        demand(set(seen.warned) <= usual, f"a cell made a fit warn: {seen.warned}")
+        demand(seen.refusal is not None or set(seen.warned) == usual, "a cell silenced a warning")
+
+
+def one_row_cannot_be_seen(learner: Any, pair: Neighbours) -> None:
+    """With the same coins, both tables get the same public facts, costs and warnings."""
+    for coins in _coins(pair):
+        one = outcome_of(learner, coins, pair.X, pair.y)
+        other = outcome_of(learner, coins, pair.X_other, pair.y_other)
+        demand(one.refusal is None, f"rows that are in order were refused: {one.refusal}")
+        for name in ("refusal", "warned", "facts", "spent"):
+            here, there = getattr(one, name), getattr(other, name)
+            demand(here == there, f"a row changes the {name} of a fit: {here} and {there}")
+
+
+def what_is_fitted_is_a_plain_model(learner: Any, pair: Neighbours) -> None:
+    """A fitted learner may be copied and pickled, and the copies label as it does."""
+    one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
+    labels = one.predict(pair.queries)
+    for again in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):  # noqa: S301 - its own
+        demand(np.array_equal(again.predict(pair.queries), labels), "a copy labels otherwise")
+
+
+def half_done_there_is_only_one(learner: Any, pair: Neighbours) -> None:
+    """Between select and fit, a learner can be neither copied nor pickled."""
+    started = Started(learner, pair, pair.X)
+    if started.half_done:
+        for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+            _raises(LiveState, partial(duplicate, started.learner))
+
+
+def half_done_it_stays_in_its_process(learner: Any, pair: Neighbours) -> None:
+    """Between select and fit, a forked process cannot fit, and the first one still can."""
+    started = Started(learner, pair, pair.X)
+    if started.half_done and hasattr(os, "fork"):
+        end = _in_a_fork(lambda: started.fit(pair.X, pair.y))
+        demand(end == "LiveState", f"in a forked process a fit ended as {end}")
+        started.fit(pair.X, pair.y)
+
+
+def a_selection_is_used_once(learner: Any, pair: Neighbours) -> None:
+    """Of threads that fit at once, one learns from what was selected, and pays for it once."""
+    budget = Budget(1e9, 0.5)
+    started = Started(learner, pair, pair.X, budget)
+    if not started.half_done:
+        return
+    ends: list[str] = []
+    gate = threading.Barrier(THREADS)
+
+    def fit() -> None:
+        gate.wait()
+        ends.append(_end_of(lambda: started.fit(pair.X, pair.y)))
+
+    threads = [threading.Thread(target=fit) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    demand(sorted(ends) == ["InvalidData"] * (THREADS - 1) + ["done"], f"threads ended as {ends}")
+    demand(len(budget.entries) == 1, "one selection was paid for several times")
+
+
+LEARNER_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
+    before_fit_there_are_no_labels,
+    clones_carry_nothing,
+    refusals_spend_nothing,
+    an_empty_budget_draws_nothing,
+    refusals_ignore_the_coins,
+    warnings_ignore_the_rows,
+    one_row_cannot_be_seen,
+    what_is_fitted_is_a_plain_model,
+    half_done_there_is_only_one,
+    half_done_it_stays_in_its_process,
+    a_selection_is_used_once,
+)
+
+
+def check_learner(learner: Any, pair: Neighbours) -> None:
+    """Run all laws of the learners on one of them, which must cost something.
+
+    Both tables are to be numbers that the learner takes; the laws put unusable cells in by
+    themselves, because those are refused for the owner to see. The last three laws are about
+    learners with ``select``: a fit of the others has no beginning without an end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae import PrivateLearner
+    >>> from cumae.checks import Neighbours, check_learner
+    >>> from cumae.concepts import Thresholds
+    >>> X = np.random.default_rng(0).random((200, 1))
+    >>> y = X[:, 0] > 0.5
+    >>> pair = Neighbours.replacing(X, y, 7, [3.5], 0, queries=X[:10])
+    >>> check_learner(PrivateLearner(Thresholds(), epsilon=1.0, columns=[(0, 1)]), pair)
+    """
+    for law in LEARNER_LAWS:
+        law(learner, pair)
+
+
+def _coins(pair: Neighbours) -> list[Neighbours]:
+    """Return the same tables with several coins."""
+    return [replace(pair, seed=pair.seed + run) for run in range(RUNS)]
+
+
+def _spoilt(pair: Neighbours) -> Iterator[NDArray[np.float64]]:
+    """Yield the rows with one cell that may be unusable, in the row that differs."""
+    X = np.array(pair.X, dtype=np.float64)
+    differs = np.any(np.array(pair.X_other, dtype=np.float64) != X, axis=1)
+    for cell in SPOILT:
+        spoilt = X.copy()
+        spoilt[np.argmax(differs), -1] = cell
+        yield spoilt
+
+
+def _end_of(call: Callable[[], Any]) -> str:
+    """Return "done", or the name of what was raised."""
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - told to the caller
+        return type(error).__name__
+    return "done"
+
+
+def _in_a_fork(call: Callable[[], Any]) -> str:
+    """Return how a call ends in a forked process."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forks of threaded processes
+        child = os.fork()
+    if child == 0:  # pragma: no cover
+        try:
+            os.write(writing, _end_of(call).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        end = answer.read()
+    os.waitpid(child, 0)
+    return end
+
+
+def _raises(kind: type[Exception], call: Callable[[], Any]) -> None:
+    end = _end_of(call)
+    demand(end == kind.__name__, f"{kind.__name__} was expected, but it ended as {end}")

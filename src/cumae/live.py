@@ -1,0 +1,34 @@
+"""Objects with a live privacy state: one thread at a time, and only in the process that began."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cumae.claims import claim
+from cumae.errors import LiveState
+
+Result = TypeVar("Result")
+
+NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
+
+
+@claim("ACTIVE")
+def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
+    """Let one thread at a time run the marked methods of an object, in one process only."""
+
+    @functools.wraps(method)
+    def locked(self: Any, *args: Any, **kwargs: Any) -> Result:
+        # Before the lock is taken: in a forked process it may be held for ever.
+        if os.getpid() != self.__dict__.setdefault("_process", os.getpid()):
+            raise LiveState(
+                f"{type(self).__name__} was used in another process; go on there, or take "
+                "sklearn.base.clone of it here, because what was paid once must not be had twice."
+            )
+        with self.__dict__.setdefault("_lock", threading.RLock()):
+            return method(self, *args, **kwargs)
+
+    return locked
