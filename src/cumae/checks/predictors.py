@@ -232,7 +232,7 @@ def _frame_families(frame: Any) -> Iterator[Family]:
     """Return the same for data frames: dates and numbers in columns of text, signs of zeros."""
     numeric = [name for name in frame.columns if frame[name].dtype.kind in "iuf"]
     for name in [name for name in frame.columns if name not in numeric]:
-        dates = np.array([dt.date(2020, 1, 1)] * len(frame), dtype=object)
+        dates = np.array([pd.Timestamp("2020-01-01")] * len(frame), dtype=object)
         batches = []
         for odd in (dates[0], frame[name].iloc[0], 7, None):
             cells = dates.copy()

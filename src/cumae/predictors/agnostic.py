@@ -15,8 +15,9 @@ from cumae.learners.adapters import pair_cost
 from cumae.learners.base import Plan
 from cumae.learners.columns import Declared
 from cumae.learners.label_schedules import EPSILONS, most_points, relabelled
+from cumae.live import one_at_a_time
 from cumae.predictors.answers import ONLINE, AnswerPlan, Demand, plan_answers
-from cumae.predictors.base import Training, one_at_a_time
+from cumae.predictors.base import Training
 from cumae.predictors.paper_sizes import SAMPLED, AgnosticSizes, agnostic_sizes, need_rows
 from cumae.predictors.relabelling import (
     Relabelling,

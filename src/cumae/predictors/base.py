@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import os
-import threading
 import warnings
 from abc import ABC
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +17,7 @@ from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.learners.base import Plan, forget, promise
 from cumae.learners.columns import FLAT, Columns, Declared, length_of, names_of, width_of
+from cumae.live import NOT_KEPT
 from cumae.predictors.labels import label_codes
 from cumae.predictors.rows import RowSource, row_source
 from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
@@ -30,28 +27,9 @@ from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 from cumae.randomness import Source
 
-Result = TypeVar("Result")
-
 LEAST_ROWS_PER_CLASS = 2
 SMALL_SHARD = 10  # rows of a shard that "auto" does not go below
 FEW_SHARDS = 50  # shards that it keeps at least when the estimator wants larger ones
-
-
-def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
-    """Let one thread at a time fit or ask, so that votes and noise are always of the same fit."""
-
-    @functools.wraps(method)
-    def locked(self: Predictor, *args: Any, **kwargs: Any) -> Result:
-        # Before the lock is taken: in a forked process it may be held for ever.
-        if os.getpid() != self.__dict__.setdefault("_process", os.getpid()):
-            raise LiveState(
-                f"{type(self).__name__} was used in another process; ask it there, because the "
-                "same answers must not be given twice."
-            )
-        with self.__dict__.setdefault("_lock", threading.RLock()):
-            return method(self, *args, **kwargs)
-
-    return locked
 
 
 @dataclass(frozen=True)
@@ -105,7 +83,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
-        return {name: state[name] for name in state if name not in ("_lock", "_process")}
+        return {name: state[name] for name in state if name not in NOT_KEPT}
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if any(name.endswith("_") for name in vars(self)):

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter
-from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training, one_at_a_time
+from cumae.live import one_at_a_time
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
 from cumae.predictors.everlasting_plan import EverlastingPlan
 from cumae.predictors.margins import choose_weighted, weights_of_labels, weights_of_votes
 from cumae.predictors.phases import NextPhase, rho_of

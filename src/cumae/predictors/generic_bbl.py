@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter
-from cumae.predictors.base import Training, one_at_a_time
+from cumae.live import one_at_a_time
+from cumae.predictors.base import Training
 from cumae.predictors.bbl_phases import Labelled, Phase, boost_labels, check_phases
 from cumae.predictors.bbl_plan import BBLPlan
 from cumae.predictors.bbl_schedule import Rules, paper_rows, plan_rules, refuse_paper

@@ -13,8 +13,9 @@ from cumae.concepts import ConceptClass, Hypothesis
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Plan
 from cumae.learners.columns import Declared
+from cumae.live import one_at_a_time
 from cumae.predictors.answers import ONLINE, AnswerPlan, Demand, plan_answers
-from cumae.predictors.base import Training, one_at_a_time
+from cumae.predictors.base import Training
 from cumae.predictors.offline import Offline
 from cumae.predictors.paper_sizes import need_rows, subsamp_sizes
 from cumae.predictors.relabelling import check_draw, need_numbers

@@ -47,14 +47,16 @@ class _OneThread:
     def enter(self) -> None:
         with self._lock:
             if self._inside == 0:
-                self._limit = _libraries("blas").limit(limits=1)
+                with _in_control() as libraries:
+                    self._limit = libraries.limit(limits=1)
             self._inside += 1
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                self._limit.restore_original_limits()
+                with _in_control():
+                    self._limit.restore_original_limits()
 
 
 _ONE_THREAD = _OneThread()
@@ -64,6 +66,24 @@ _ONE_THREAD = _OneThread()
 def _libraries(kind: str) -> ThreadpoolController:
     """Find the libraries that use threads; it takes longer than training a few shards."""
     return ThreadpoolController().select(user_api=kind)
+
+
+@contextlib.contextmanager
+def _in_control() -> Iterator[ThreadpoolController]:
+    """Let this thread change how many threads the libraries of linear algebra use.
+
+    Since version 3.8, threadpoolctl lets only the first thread that asks, and ignores all others
+    without a word. The one that sets it here may not be the one that puts it back.
+    """
+    libraries = _libraries("blas")
+    clear = [getattr(one, "clear_controlling_thread", None) for one in libraries.lib_controllers]
+    try:
+        for call in filter(None, clear):
+            call(force=True)
+        yield libraries
+    finally:
+        for call in filter(None, clear):
+            call(force=True)
 
 
 @contextlib.contextmanager

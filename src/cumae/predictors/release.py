@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
+from cumae.live import one_at_a_time
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.base import Ahead
 from cumae.mechanisms.stability import UNSTABLE
 from cumae.predictors.answers import AnswerPlan, Answers, Demand, unstable_answers
-from cumae.predictors.base import SMALL_SHARD, Predictor, Training, one_at_a_time
+from cumae.predictors.base import SMALL_SHARD, Predictor, Training
 from cumae.predictors.shards import Ensemble, Integers
 from cumae.privacy.validation import check_count, check_epsilon
 from cumae.randomness import Source, integers

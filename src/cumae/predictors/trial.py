@@ -11,10 +11,12 @@ from sklearn.base import clone, is_classifier
 from cumae.concepts import ConceptClass
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.learners.columns import Columns
+from cumae.predictors.blocks import block_rows
 from cumae.predictors.quiet import warnings_raise
 from cumae.predictors.rows import RowSource, frame_of
 from cumae.predictors.shards import Ensemble, Trainer
 from cumae.predictors.tables import as_numbers
+from cumae.predictors.votes import LoopVoters
 
 QUERIES = 16
 
@@ -100,10 +102,6 @@ def try_out(
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
             first.predict(stand_in)
-        alone = [
-            np.asarray(first.predict(queries[place : place + 1])).ravel()
-            for place in range(len(queries))
-        ]
     except CumaeError:
         raise
     except Exception as error:
@@ -118,7 +116,7 @@ def try_out(
             f"{what} gives two different models for the same rows and the same seed; shards must "
             "not depend on anything else. Give it a random_state parameter."
         )
-    if not np.array_equal(answers[0], np.concatenate(alone)):
+    if not _answers_row_by_row(first, queries, stand_in, trainer.n_classes):
         raise InvalidParameter(
             f"{what} labels a row otherwise when it is asked alone than among others; votes must "
             "not depend on the other queries."
@@ -130,6 +128,20 @@ def try_out(
     Ensemble([model], trainer.n_classes, stand_in).votes(queries)
     learnt = np.asarray(first.predict(as_numbers(tables[0], trainer.columns))).ravel()
     return bool(np.any(learnt != learnt[0]))
+
+
+def _answers_row_by_row(model: Any, queries: Any, stand_in: Any, n_classes: int) -> bool:
+    """Tell whether a row gets the same label among others as among stand-ins, at the same place."""
+    voters = LoopVoters.of([model], n_classes, stand_in)
+    places = np.arange(block_rows(queries.shape[1]))
+    count = min(len(queries), len(places))
+    alone = [voters.count(queries[i : i + 1], places[i : i + 1]) for i in range(count)]
+    for company in range(count):  # all other places hold this row
+        rows = np.where(places < count, places, company)
+        crowd = queries.iloc[rows] if hasattr(queries, "iloc") else queries[rows]
+        if not np.array_equal(voters.count(crowd, places)[:count], np.concatenate(alone)):
+            return False
+    return True
 
 
 def _text_hint(rows: RowSource, columns: Columns | None) -> str:

@@ -18,11 +18,12 @@ from cumae.learners.adapters import pair_cost
 from cumae.learners.base import Plan
 from cumae.learners.columns import Declared, length_of
 from cumae.learners.label_schedules import most_points
+from cumae.live import one_at_a_time
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.stability import UNSTABLE
 from cumae.predictors.agnostic import AgnosticQueryRelease
 from cumae.predictors.answers import ONLINE
-from cumae.predictors.base import Predictor, Training, one_at_a_time
+from cumae.predictors.base import Predictor, Training
 from cumae.predictors.offline import Offline
 from cumae.predictors.paper_sizes import first_queries, need_rows, subsamp_sizes
 from cumae.predictors.query_release import QueryRelease
