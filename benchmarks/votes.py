@@ -15,20 +15,29 @@ import platform
 import resource
 import time
 import tracemalloc
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae.concepts import IntervalUnion, Rectangle, Stump, Threshold
 from cumae.predictors.votes import Voters, count_votes, stack
 
 RESULTS = Path(__file__).parent / "results"
-MODELS, QUERIES, COLUMNS, MILLION = 5_000, 10_000, 20, 1_000_000
+MODELS, QUERIES, COLUMNS, MILLION, LOOPED = 5_000, 10_000, 20, 1_000_000, 40
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -148,6 +157,42 @@ def memory(voters: Sequence[Voters]) -> dict[str, Any]:
     }
 
 
+def loops() -> dict[str, Any]:
+    """Time models that are asked one by one, against asking each about the whole batch at once.
+
+    They are asked in blocks of 4,096 rows, so that no query can change the rounding of another one;
+    and so a single query costs a whole block.
+    """
+    found: dict[str, Any] = {"models": LOOPED, "queries": QUERIES, "columns": COLUMNS}
+    X, _ = rows(QUERIES, 1)
+    kinds = {
+        "nearest_neighbours": KNeighborsClassifier(),
+        "support_vectors": SVC(),
+        "naive_bayes": GaussianNB(),
+        "logistic_of_arctan": make_pipeline(FunctionTransformer(np.arctan), LogisticRegression()),
+        "neural_network": MLPClassifier((20,), max_iter=20),
+        "boosted_trees": HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=5),
+        "random_forest": RandomForestClassifier(20),
+    }
+    for name, kind in kinds.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # twenty rounds are few
+            models = [clone(kind).fit(*rows(50, i)) for i in range(LOOPED)]
+        voters = stack(models, 2, np.full((1, COLUMNS), 0.5))
+        mine, bare, single, bare_single = in_turns(
+            3,
+            lambda v=voters: count_votes(v, X, 2),  # type: ignore[misc]
+            lambda m=models: loop(m, X),  # type: ignore[misc]
+            lambda v=voters: count_votes(v, X[:1], 2),  # type: ignore[misc]
+            lambda m=models: loop(m, X[:1]),  # type: ignore[misc]
+        )
+        found[name] = {
+            "throughput_of_bare_loop": round(bare / mine, 2),
+            "single_query_times_bare": round(single / bare_single, 1),
+        }
+    return {**found, "target_throughput": 0.5}
+
+
 def main() -> None:
     generator = np.random.default_rng(4)
     cuts = generator.normal(size=(MODELS, 2))
@@ -163,6 +208,7 @@ def main() -> None:
     X = generator.normal(size=(QUERIES, COLUMNS))
     result["trees_depth_4"] = {**against_loop(models, X), "target_times_faster": 8}
     result["linear"] = linear()
+    result["loops"] = loops()
     result["thresholds"] = against_search([Threshold(float(c)) for c in cuts[:, 0]], cuts[:, 0])
     rules: dict[str, tuple[list[Any], int]] = {
         "intervals": ([IntervalUnion(((float(a), float(b)),)) for a, b in ends], 1),

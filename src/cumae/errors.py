@@ -38,7 +38,7 @@ class UnknownCost(CumaeError, TypeError):
 
 
 class BudgetExhausted(CumaeError, RuntimeError):
-    """The privacy budget does not cover this call; nothing was drawn and nothing was spent."""
+    """The privacy budget does not cover this call; the message says what was spent, if anything."""
 
 
 class LiveState(CumaeError, TypeError):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, LiveState
 from cumae.privacy import REPLACE_ONE, Cost, Guarantee
 from cumae.privacy.validation import check_count
@@ -98,6 +99,7 @@ class Interactive(Mechanism):
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
 
 
+@claim("NOISE")
 class Ahead:
     """Noise that is drawn ahead, in portions of one size, and used once, in the order it came.
 

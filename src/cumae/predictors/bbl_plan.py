@@ -30,6 +30,7 @@ STATE = (
     "when it halts for the others"
 )
 MUCH_NOISE = 0.3
+MOST_EPSILON = 500.0
 
 
 @claim("BBL")
@@ -113,6 +114,11 @@ class BBLPlan(Predictor):
             raise InvalidParameter(
                 f"epsilon={self.epsilon!r}, delta={self.delta!r}: votes need both above 0; give "
                 "delta=1e-6, say. For delta=0 there is QueryRelease with mechanism='laplace'."
+            )
+        if MOST_EPSILON < self.epsilon < math.inf:
+            raise InvalidParameter(
+                f"epsilon={self.epsilon!r} is beyond {MOST_EPSILON:g}, where floats cannot tell "
+                "what relabelling costs; give less, or infinity for no privacy at all."
             )
         if not 1 <= check_epsilon(self.growth, "growth") <= 1000:
             raise InvalidParameter(f"growth={self.growth!r} is not from 1 to 1000.")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cumae.claims import claim
 from cumae.predictors.rows import Integers, frame_of
 
-BLOCK_ROWS = 1024  # half of a model's time goes to its calls, or less, and a single row is quick
+BLOCK_ROWS = 4096  # fewer, and calls take most of the time; more, and a single row is slow
 BLOCK_CELLS = 2**20  # at the most: 8 MB
 
 # Returns one result for each row of a table; None if the model raised or warned.
@@ -100,7 +100,7 @@ def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
     >>> import numpy as np
     >>> from cumae.predictors.blocks import blocks
     >>> X = np.array([[5.0], [6.0], [7.0]])
-    >>> found = list(blocks(X, np.array([0, 1, 1024]), np.zeros((1, 1))))
+    >>> found = list(blocks(X, np.array([0, 1, 4096]), np.zeros((1, 1))))
     >>> [block.places.tolist() for block in found], found[0].table[:3].tolist()
     ([[0, 1], [0]], [[5.0], [6.0], [0.0]])
     """

@@ -88,17 +88,22 @@ def _in_control() -> Iterator[ThreadpoolController]:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Let libraries use one thread.
+    """Let libraries of linear algebra use one thread.
 
-    For few rows, threads wait more than they work. And rounding must not depend on whether another
-    thread of this process trains at the same time.
+    Rounding must not depend on whether another thread of this process trains at the same time.
     """
     _ONE_THREAD.enter()
     try:
-        with _libraries("openmp").limit(limits=1):  # a setting of each thread
-            yield
+        yield
     finally:
         _ONE_THREAD.leave()
+
+
+@contextlib.contextmanager
+def one_core() -> Iterator[None]:
+    """Let all libraries use one thread: for few rows, threads wait more than they work."""
+    with one_thread(), _libraries("openmp").limit(limits=1):  # the latter for this thread alone
+        yield
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
 from cumae.learners.columns import Columns
 from cumae.predictors.progress import Progress
-from cumae.predictors.quiet import one_thread, strictly
+from cumae.predictors.quiet import one_core, strictly
 from cumae.predictors.rows import RowSource
 from cumae.predictors.tables import as_numbers, read_table, usable_rows
 from cumae.predictors.trees import can_grow, many_trees
@@ -256,7 +256,7 @@ def train_one_by_one(
 ) -> list[Any]:
     """Train each shard on its own slice of the rows."""
     parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-    with one_thread():
+    with one_core():
         return [
             trainer.train(rows[part], labels[part], int(seed))
             for part, seed in zip(parts, seeds, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -71,12 +72,13 @@ class LoopVoters(Voters):
 
     def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
         votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
-        votes[:, 0] = self.silent
         with one_thread():
             for block in blocks(X, running(numbers, len(X)), self.stand_in):
                 for model in self.models:
-                    found = block.answers(lambda table: _ask(model, table, self.n_classes), 0)  # noqa: B023  asked at once
-                    votes[block.rows, found] += 1
+                    found = block.answers(partial(_ask, model, n_classes=self.n_classes), 0)
+                    for place in range(1, self.n_classes):
+                        votes[block.rows, place] += found == place
+        votes[:, 0] = len(self) - votes[:, 1:].sum(axis=1)
         return votes
 
     def parts(self, n: int) -> list[Voters]:
@@ -113,7 +115,9 @@ def _ask(model: Any, table: Any, n_classes: int) -> Integers | None:
 
 
 def _classes(answer: NDArray[Any], n_classes: int) -> Integers:
-    if answer.dtype.kind in "biuf":
+    if answer.dtype.kind in "biu":
+        return np.where((answer > 0) & (answer < n_classes), answer, 0).astype(np.int64)
+    if answer.dtype.kind == "f":
         known = (answer > 0) & (answer < n_classes) & (answer == np.floor(answer))
         return np.where(known, answer, 0).astype(np.int64)
     return np.array([class_of(label, n_classes) for label in answer], dtype=np.int64)
