@@ -15,6 +15,7 @@ from cumae.privacy.formulas import FAR, HOPELESS, UP, half_square, quotient, ran
 from cumae.privacy.loss import Atoms, Floats
 from cumae.privacy.validation import check_count, check_epsilon, keep
 
+MOST_SCALE = (2**22 - 13) / 12  # atoms are listed for noise up to this scale
 FAR_OUT = 12.0  # standard deviations beyond which the two laws of the proof are not compared
 
 
@@ -56,9 +57,9 @@ class DiscreteGaussian(Cost):
     def atoms(self) -> Atoms:
         if self.pure == 0:
             return randomized_response(0.0, 0.0)
-        reach = math.ceil(12 * self.scale) + 12
-        if reach > 2**22:  # too many atoms to list; zCDP alone is a little looser
+        if self.scale > MOST_SCALE:  # too many atoms to list; zCDP alone is a little looser
             return ZCDP(*self.zcdp).atoms
+        reach = math.ceil(12 * self.scale) + 12
         noise = np.arange(-reach, reach + 1, dtype=np.float64)
         masses = np.exp(-(noise**2) / (2 * self.scale**2))
         lattice = self.sensitivity / (2 * self.scale**2)

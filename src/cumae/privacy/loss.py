@@ -232,7 +232,9 @@ def _split(atoms: Atoms, step: float) -> tuple[int, Floats]:
         below, share = np.rint(atoms.losses / step).astype(np.int64), np.ones_like(position)
     else:
         below = np.floor(position).astype(np.int64)
-        share = np.expm1((below + 1 - position) * step) / np.expm1(step)
+        short = (below + 1 - position) * step
+        # (exp(short) - 1) / (exp(step) - 1), without overflow for a large step.
+        share = np.exp(short - step) * np.expm1(-short) / np.expm1(-step)
     start = int(below.min())
     grid = np.zeros(int(below.max()) - start + 2)
     np.add.at(grid, below - start, atoms.masses * share)

@@ -307,6 +307,7 @@ class Bootstrapped(Cost):
         known, delta = np.array(sorted(readings)).T
         return known, np.minimum.accumulate(np.minimum(delta, 1.0))
 
+    @np.errstate(over="ignore", under="ignore")
     def _mixture(self, epsilon: float) -> tuple[float, float]:
         """Return ln R and C for a base that is (epsilon, d)-DP: it becomes (ln R, C d)-DP.
 
@@ -464,8 +465,8 @@ def _times(value: float, size: int) -> float:
 
 def _chain(epsilon: Floats, size: int) -> Floats:
     """Return 1 + x + ... + x^(size - 1) with x = exp(epsilon / size)."""
-    step = epsilon / size
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        step = epsilon / size
         return np.where(step > 1e-300, np.expm1(epsilon) / np.expm1(step), size)
 
 
