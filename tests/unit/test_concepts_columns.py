@@ -460,7 +460,8 @@ def test_one_row_more_costs_epsilon_too_errors_of_weights_included(
     points = 7
     for power in range(-48, 40):
         epsilon = 2.0**power
-        rates, errors = [], []
+        rates: list[Any] = []
+        errors: list[float] = []
         try:
             for size in (rows, rows + 1):
                 rate = concept._rate(epsilon, max(size, points), points)

@@ -69,7 +69,9 @@ CLASSES = [
 EPSILONS = [5e-324, 1e-308, 1e-200, 1e-14, 1e3, 1e4, 1e6, 1e9, 1e200, 1.7e308]
 
 
-@pytest.mark.claim("BT", "STAB", "MULTI", "EXP", "NOISE", "RAND", "QUANT", "STABLE", "MW", "SMALLDB")
+@pytest.mark.claim(
+    "BT", "STAB", "MULTI", "EXP", "NOISE", "RAND", "QUANT", "STABLE", "MW", "SMALLDB"
+)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_any_epsilon_gets_an_answer_or_an_error_of_ours(use: str, epsilon: float) -> None:

@@ -108,7 +108,7 @@ def test_mixtures_of_draws_are_no_draw_but_their_groups_are_covered() -> None:
 
     def law(rows: int) -> Law:
         drawn = [np.exp(-eps / 2 * rows * np.array([side, 1 - side, 0.5])) for side in sides]
-        return sum(0.5 * weights / weights.sum() for weights in drawn)
+        return np.asarray(sum(0.5 * weights / weights.sum() for weights in drawn))
 
     for size in (1, 2, 4):
         assert_covers(group(BoundedRange(eps), size), [(law(0), law(size)), (law(size), law(0))])

@@ -35,9 +35,8 @@ class Memory:
         """Return the chance of these answers to these questions, for either input."""
         found = []
         for law, table in zip(self.secret, self.answer, strict=True):
-            for question, answer in history:
-                law = law * table[:, question, answer]
-            found.append(float(law.sum()))
+            factors = [table[:, question, answer] for question, answer in history]
+            found.append(float(np.prod([law, *factors], axis=0).sum()))
         return found[0], found[1]
 
 
@@ -139,7 +138,7 @@ def test_interleaved_epsilons_and_deltas_add_up(seed: int) -> None:
 @pytest.mark.parametrize("order", [1.1, 2.0, 8.0])
 def test_interleaved_renyi_divergences_add_up(seed: int, order: float) -> None:
     def moment(p: float, q: float) -> float:
-        return p**order * q ** (1 - order)
+        return float(p**order * q ** (1 - order))
 
     both = [_random(seed, 2), _random(seed + 100, 2)]
     alone = [worst([mechanism], moment) for mechanism in both]

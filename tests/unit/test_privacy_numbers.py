@@ -89,7 +89,7 @@ def test_no_class_with_numbers_is_missing() -> None:
     assert found == set(FIELDS)
 
 
-def _below(kind: type) -> list[type]:
+def _below(kind: Any) -> list[Any]:
     return [one for direct in kind.__subclasses__() for one in (direct, *_below(direct))]
 
 
@@ -153,36 +153,37 @@ def test_calibration_reads_short_numbers_as_plain_ones(number: Any) -> None:
     """16 times 16 is 0 in eight bits: no noise at all was the answer."""
     plain = calibrate_gaussian(1.0, 1e-5, releases=16, sensitivity=16)
     assert calibrate_gaussian(1.0, 1e-5, number(16), number(16)) == plain > 0
-    for short in (np.float16, np.float32):
+    shorts: list[Any] = [np.float16, np.float32]
+    for short in shorts:
         epsilon, delta = short(0.5), short(1e-3)
-        noise = calibrate(lambda noise: Gaussian(noise), epsilon, delta)
+        noise = calibrate(Gaussian, epsilon, delta)
         assert Gaussian(noise).delta(float(epsilon)) <= float(delta)
 
 
 @pytest.mark.claim("LB")
 def test_label_boosting_reads_short_numbers_as_plain_ones() -> None:
-    for short in (np.float16, np.float32):
+    shorts: list[Any] = [np.float16, np.float32]
+    for short in shorts:
         given = label_boost(Pure(1.0), short(0.7), "S")
         assert given == label_boost(Pure(1.0), float(short(0.7)), "S")
 
 
 @pytest.mark.claim("BT", "STAB", "MULTI")
 def test_mechanisms_read_short_numbers_as_plain_ones() -> None:
-    epsilon, delta = np.float16(0.5), np.float16(1e-3)
-    plain = float(epsilon), float(delta)
-    assert least_gap(epsilon, delta) == least_gap(*plain)
-    found = BetweenThresholds(np.int8(-100), np.int8(100), epsilon, delta, np.int8(100))
-    assert found.cost == BetweenThresholds(-100, 100, *plain, 100).cost
-    made = BetweenThresholds.calibrated(10_000, epsilon, delta, np.int8(100))
-    assert made.cost == BetweenThresholds.calibrated(10_000, *plain, 100).cost
-    tests = [
-        StabilityTest.calibrated(*numbers, count(100), count(100))
-        for numbers, count in (((epsilon, delta), np.int8), (plain, int))
-    ]
-    assert tests[0].cost == tests[1].cost
-    assert tests[0].threshold == tests[1].threshold
-    votes = [NoisyMajority.calibrated(*n, np.int8(100)) for n in ((epsilon, delta), plain)]
-    assert votes[0].cost == votes[1].cost
+    epsilon, delta, few = float(np.float16(0.5)), float(np.float16(1e-3)), 100
+    short: Any = np.float16(epsilon)
+    tiny: Any = np.float16(delta)
+    byte: Any = np.int8(few)
+    assert least_gap(short, tiny) == least_gap(epsilon, delta)
+    found = BetweenThresholds(-byte, byte, short, tiny, byte)
+    assert found.cost == BetweenThresholds(-few, few, epsilon, delta, few).cost
+    made = BetweenThresholds.calibrated(10_000, short, tiny, byte)
+    assert made.cost == BetweenThresholds.calibrated(10_000, epsilon, delta, few).cost
+    test = StabilityTest.calibrated(short, tiny, byte, byte)
+    same = StabilityTest.calibrated(epsilon, delta, few, few)
+    assert (test.cost, test.threshold) == (same.cost, same.threshold)
+    votes = NoisyMajority.calibrated(short, tiny, byte)
+    assert votes.cost == NoisyMajority.calibrated(epsilon, delta, few).cost
 
 
 # --- rounding

@@ -124,7 +124,7 @@ class DiscreteGaussianVectors(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (half_square(self.mu), 0.0)
+        return (half_square(self.mu) * UP, 0.0)  # mu was computed by others, with floats
 
     @property
     def infinite(self) -> bool:

@@ -41,7 +41,7 @@ class Atoms:
     lattice: float = 0.0  # every loss is a whole multiple of it; 0 if there is none
 
     def deviation(self) -> float:
-        """Standard deviation of the finite loss; squares of small losses would underflow."""
+        """Return the standard deviation of the finite loss, without squares that underflow."""
         widest = float(np.abs(self.losses).max())
         if widest == 0:
             return 0.0

@@ -381,6 +381,9 @@ class PaperBootstrapped(Cost):
 def group(cost: Cost, size: int) -> Cost:  # noqa: PLR0911 - one line a kind of cost
     """Cost of protecting ``size`` rows at once.
 
+    A composition is taken for several uses of the rows. For noise on several counts that one row
+    moves at once (``GaussianNoise`` with ``moves``), make the noise for the group instead.
+
     Examples
     --------
     >>> from cumae.privacy import DiscreteGaussian, Pure, group
