@@ -38,7 +38,11 @@ class UnknownCost(CumaeError, TypeError):
 
 
 class BudgetExhausted(CumaeError, RuntimeError):
-    """The privacy budget does not cover this call; the message says what was spent, if anything."""
+    """The privacy budget does not cover this call; the message says what can be done.
+
+    A ``Budget`` or a mechanism that refuses has drawn and spent nothing. Where a predictor stops in
+    the middle of a batch, the message tells how many answers were given and count.
+    """
 
 
 class LiveState(CumaeError, TypeError):

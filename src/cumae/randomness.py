@@ -229,6 +229,7 @@ def bernoulli_exp(x: Real | Floats, source: Source = SYSTEM) -> bool | NDArray[n
     return _Uniform(source, 0, 0).below(lambda bits: exp_bounds(exponent, bits))
 
 
+@np.errstate(under="ignore")
 def _compare_exp(
     logs: Floats,
     factors: Floats,
@@ -308,6 +309,7 @@ def discrete_laplace(
     return _accepted(draw, check_count(size, "size"))
 
 
+@np.errstate(under="ignore")
 def _geometric(rate: Fraction, count: int, source: Source) -> Integers:
     """Draw integers g >= 0 with P(g >= k) = exp(-rate k): g is the floor of -ln(U) / rate."""
     words = source.words(count)
@@ -315,7 +317,7 @@ def _geometric(rate: Fraction, count: int, source: Source) -> Integers:
     place = -np.log(middle * 2.0**-64) / float(rate)
     # Errors of the logarithm count 1/rate times; so do the bits that are still unknown. Zero bits
     # alone bound nothing from above.
-    margin = (place + 1.0 + 1.0 / float(rate)) * MARGIN + 2.0 / (middle * float(rate))
+    margin = (place + 1.0 + 1.0 / float(rate)) * MARGIN + 2.0 / middle / float(rate)
     found = np.floor(place)
     unsure = (np.minimum(place - found, found + 1.0 - place) <= margin) | (words == 0)
     magnitude = found.astype(np.int64)

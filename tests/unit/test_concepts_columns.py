@@ -28,6 +28,7 @@ from cumae.concepts import (
     Stumps,
     Threshold,
     Thresholds,
+    Trees,
     UnionOfIntervals,
     sums,
 )
@@ -35,7 +36,7 @@ from cumae.concepts import intervals as plain_intervals
 from cumae.concepts import intervals_kernel as kernel
 from cumae.concepts.columns import cells_of, middle
 from cumae.concepts.sums import powers
-from cumae.errors import CumaeError, InvalidData
+from cumae.errors import CumaeError, InvalidData, InvalidParameter
 from cumae.randomness import SYSTEM
 from tests.statistics import chi_square_rejects
 
@@ -447,6 +448,31 @@ def test_the_charge_for_float_sums_is_small_and_reaches_the_rate() -> None:
     rate = Intervals()._rate(1.0, 10**6)
     assert Fraction(1, 2) - Fraction(1, 10**6) < rate < Fraction(1, 2)
     assert Intervals()._rate(1e-12, 10**6) == 0
+
+
+@pytest.mark.claim("CHOOSE", "BOOST")
+@pytest.mark.parametrize("concept", [Intervals(), UnionOfIntervals(3), Rectangles(), Trees(2)])
+@pytest.mark.parametrize("rows", [0, 1, 7, 10**3, 10**6, 10**12])
+def test_one_row_more_costs_epsilon_too_errors_of_weights_included(
+    concept: ConceptClass, rows: int
+) -> None:
+    """The rate falls with the rows; over all scores that is a range of losses of its own."""
+    points = 7
+    for power in range(-48, 40):
+        epsilon = 2.0**power
+        rates: list[Any] = []
+        errors: list[float] = []
+        try:
+            for size in (rows, rows + 1):
+                rate = concept._rate(epsilon, max(size, points), points)
+                h = concept._weight_error(max(size, points), epsilon / 2, points)
+                rates.append(rate)
+                errors.append(math.log1p(h) - math.log1p(-h) if rate > 0 else 0.0)
+        except InvalidParameter:
+            continue  # too large for so many rows
+        scores = rows * abs(rates[0] - rates[1]) + rates[1]
+        assert float(scores) + sum(errors) <= epsilon * (1 + 1e-12)
+        assert 2 * max(rates) + 2 * Fraction(max(errors)) <= epsilon  # a replaced row
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 import threading
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 
 from cumae import Budget, BudgetExhausted, InvalidParameter, LiveState, UnknownCost
 from cumae.privacy import ZCDP, Approximate, BoundedRange, Gaussian, Pure, or_fail
+from cumae.privacy.formulas import round_up
 
 pytestmark = pytest.mark.claim("BUDGET")
 
@@ -338,3 +340,27 @@ def test_what_is_no_cost_is_refused(other: Any, accounting: str) -> None:
 def test_it_prints_its_cap() -> None:
     assert repr(Budget(1.0, 1e-6)) == "Budget(epsilon=1.0, delta=1e-06)"
     assert repr(Budget(1.0, 1e-6, accounting="zcdp")).endswith("accounting='zcdp')")
+
+
+# --- zCDP
+
+
+def test_small_rhos_are_not_lost_in_a_large_sum() -> None:
+    """As floats, 1 + 1e-16 is 1 however often it is added."""
+    budget = Budget(2.0, ZCDP(1.0).delta(2.0), accounting="zcdp")
+    budget.spend(ZCDP(1.0))
+    refused = False
+    for _ in range(20_000):
+        try:
+            budget.spend(ZCDP(1e-16))
+        except BudgetExhausted:
+            refused = True
+            break
+    assert refused
+    total = sum((Fraction(entry.rho) for entry in budget.entries), Fraction(0))
+    assert ZCDP(round_up(total)).delta(2.0) <= budget.delta
+
+
+def test_a_refusal_does_not_deny_what_was_spent() -> None:
+    """The error itself promises nothing: what was spent is a matter of each message."""
+    assert "nothing was spent" not in str(BudgetExhausted.__doc__)

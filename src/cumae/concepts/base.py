@@ -20,6 +20,8 @@ from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, source_for
 
 LONG = 10**30  # longer integers are written in hex
+LARGEST_ERROR = 0.5  # relative error of weights that ``choose`` draws with
+ERROR_COST = 2.25  # ln((1 + h) / (1 - h)) <= 2.25 h for errors h up to the largest
 
 
 class Hypothesis(ABC):
@@ -126,36 +128,41 @@ class ConceptClass(ABC):
             None in production; a seed or a source in tests, which voids guarantees.
         """
         labels = check_labels(y)
-        size = max(len(labels), count_rows(points, "points"))
-        rate = self._rate(check_epsilon(epsilon), size)
+        n_points = count_rows(points, "points")
+        rate = self._rate(check_epsilon(epsilon), max(len(labels), n_points), n_points)
         return self._draw(points, X, labels, rate, source_for(random_state))
 
     def choose_cost(self, epsilon: float) -> Cost:
         """Return what ``choose`` costs a row of ``X``, the error of its weights included."""
         return BoundedRange(check_epsilon(epsilon))
 
-    def _rate(self, epsilon: float, size: int) -> Fraction | float:
-        """Return half of epsilon, less what the error of the weights costs."""
+    @claim("CHOOSE")
+    def _rate(self, epsilon: float, size: int, points: int | None = None) -> Fraction | float:
+        """Return half of epsilon, less twice what the error of the weights costs.
+
+        Twice, because that also pays for a rate that changes with the number of rows: adding a
+        row costs epsilon, too.
+        """
         if epsilon == math.inf:
             return epsilon
         if epsilon < 1e-300:  # too small for floats to halve
             return Fraction(0)
-        h = self._weight_error(size, epsilon / 2)
-        if not h < 1:
+        h = self._weight_error(size, epsilon / 2, points)
+        if not h <= LARGEST_ERROR:
             raise InvalidParameter(
                 f"epsilon={epsilon!r} is too large for this many rows; give less, or inf for "
                 "the best."
             )
-        charge = 2 * (math.log1p(h) - math.log1p(-h)) * (1 + 1e-9)
         # Below that error nothing can be learnt: a uniform draw does not look at the rows at all.
-        return max(Fraction(0), (Fraction(epsilon) - Fraction(charge)) / 2)
+        return max(Fraction(0), Fraction(epsilon) / 2 - 2 * Fraction(ERROR_COST * h))
 
-    def _weight_error(self, size: int, rate: float) -> float:
+    def _weight_error(self, size: int, rate: float, points: int | None = None) -> float:
         """Bound the relative error of the weights that ``_draw`` draws with; 0 if it is exact.
 
-        ``size`` is the larger of the numbers of points and rows.
+        ``size`` is the larger of the numbers of points and rows, ``points`` the former, if it is
+        known. The bound must be constant or linear in ``size``, without a negative constant.
         """
-        del size, rate
+        del size, rate, points
         return 0.0
 
     @abstractmethod

@@ -156,8 +156,8 @@ class Rectangles(ConceptClass):
             total += sum(int(count) for count in counts)
         return total
 
-    def _weight_error(self, size: int, rate: float) -> float:
-        del size
+    def _weight_error(self, size: int, rate: float, points: int | None = None) -> float:
+        del size, points
         # Without a rate all sums are counts, whose rounding is the same whatever the rows are.
         return WEIGHT_ERROR if rate > 0 else 0.0
 
@@ -323,7 +323,8 @@ def _powers(rate: Fraction | float, rows: int) -> Floats:
         return np.ones(1)
     slope = float(min(rate, 1000))
     # Gains differ by at most twice the number of rows, and exp(-746) is 0 as a float.
-    powers = np.exp(-slope * np.arange(int(min(2 * rows, 746 / slope)) + 2))
+    with np.errstate(under="ignore"):
+        powers = np.exp(-slope * np.arange(int(min(2 * rows, 746 / slope)) + 2))
     powers[-1] = 0.0
     return np.asarray(powers)
 

@@ -31,7 +31,8 @@ def powers(rate: float, most: int) -> Floats:
     if rate == math.inf:
         return np.array([1.0, 0.0])
     vanishes = math.ceil(750 / rate) if rate > 750 / (most + 1) else most + 1
-    return np.asarray(np.exp(-rate * np.arange(min(vanishes, most) + 2)))
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.exp(-rate * np.arange(min(vanishes, most) + 2)))
 
 
 @claim("INTERVALS")

@@ -360,9 +360,9 @@ class Trees(ConceptClass):
         rate = self._rate(check_epsilon(epsilon), len(labels))
         return self._draw(points, X, labels, rate, source_for(random_state))
 
-    def _weight_error(self, size: int, rate: float) -> float:
-        """Bound the relative error of a tree's weight; proofs/CHOOSE.md counts the roundings."""
-        del size
+    def _weight_error(self, size: int, rate: float, points: int | None = None) -> float:
+        """Bound the relative error of a tree's weight; proofs/TREES.md counts the roundings."""
+        del size, points
         if rate == 0:
             return 0.0  # all weights are computed alike, whatever the rows are
         leaves = 2**self.depth

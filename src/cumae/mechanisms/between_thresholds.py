@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms.base import check_integers
-from cumae.mechanisms.sparse import Integers, SparseVector, upper_tail
+from cumae.mechanisms.sparse import Integers, SparseVector, check_noise, upper_tail
 from cumae.privacy import Approximate, Cost, calibrate
-from cumae.privacy.formulas import LEAST
+from cumae.privacy.formulas import FAR, LEAST, UP
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 from cumae.randomness import Source
 
@@ -82,10 +82,10 @@ class BetweenThresholds(SparseVector):
         *,
         random_state: int | Source | None = None,
     ) -> None:
-        check_delta(delta)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         self.max_between = self.remaining = check_count(max_between, "max_between", least=1)
-        self.lower = check_count(lower, "lower", -(2**62))
-        self.upper = check_count(upper, "upper", -(2**62))
+        self.lower = lower = check_count(lower, "lower", -(2**62))
+        self.upper = upper = check_count(upper, "upper", -(2**62))
         if lower > upper:
             raise InvalidParameter(f"lower={lower!r} is above upper={upper!r}; swap them.")
         needed = least_gap(epsilon, delta)
@@ -113,12 +113,13 @@ class BetweenThresholds(SparseVector):
         Its thresholds lie as close around half of ``votes``, the number of voters, as the proof
         allows.
         """
-        check_count(max_between, "max_between", least=1)
-        check_count(votes, "votes", least=1)
-        if check_epsilon(epsilon) == math.inf:
+        max_between = check_count(max_between, "max_between", least=1)
+        votes = check_count(votes, "votes", least=1)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        if epsilon == math.inf:
             middle = votes // 2
             return cls(middle, middle, epsilon, 0.0, max_between, random_state=random_state)
-        if epsilon == 0 or check_delta(delta) == 0:
+        if epsilon == 0 or delta == 0:
             raise InvalidParameter(
                 f"epsilon={epsilon!r}, delta={delta!r}: BetweenThresholds needs both above 0."
             )
@@ -187,16 +188,17 @@ def least_gap(epsilon: float, delta: float) -> int:
     >>> least_gap(1.0, 1e-6)  # the paper's condition asks for 206
     59
     """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if epsilon == math.inf:
         return 0
-    if check_epsilon(epsilon) == 0 or check_delta(delta) == 0:
+    if epsilon == 0 or delta == 0:
         raise InvalidParameter(
             f"epsilon={epsilon!r}, delta={delta!r}: both must be above 0 for a finite gap."
         )
-    rate = epsilon * float(THRESHOLD_SHARE)
+    rate = check_noise(epsilon, QUERY_SHARE) * float(THRESHOLD_SHARE)
     # delta is P(noise >= m) = q^m / (1 + q); start near the solution and step to it.
     reach = max(1, math.floor(-math.log(delta * (1 + math.exp(-rate))) / rate) - 1)
-    while upper_tail(rate, float(reach)) > delta:
+    while upper_tail(rate, float(reach)) * UP > delta:
         reach += 1
     return _width(epsilon) - 1 + 2 * (reach - 1)
 
@@ -204,11 +206,12 @@ def least_gap(epsilon: float, delta: float) -> int:
 @claim("BT")
 def delta_at_gap(epsilon: float, gap: int) -> float:
     """Return the delta of a "between" answer at epsilon and a given distance of the thresholds."""
+    epsilon = check_epsilon(epsilon)
     if epsilon == math.inf:
         return 0.0
     most = (gap + 1 - _width(epsilon)) // 2  # threshold noise up to here keeps the gap wide enough
     tail = float(upper_tail(epsilon * float(THRESHOLD_SHARE), float(most + 1)))
-    return max(tail, LEAST)  # a tail that underflows is not 0
+    return max(tail * UP, LEAST)  # a tail that underflows is not 0
 
 
 def _width(epsilon: float) -> int:
@@ -217,6 +220,8 @@ def _width(epsilon: float) -> int:
     Losing two of W counts at the edges changes the chance of "between" by a factor of at most
     1 + (1 + exp(r)) / (exp(-r) + ... + exp(-r (W - 2))), r being the rate of the query noise.
     """
+    if epsilon > FAR:  # the exponentials below overflow, and their quotient is next to nothing
+        return 3
     rate = epsilon * float(QUERY_SHARE)
     allowed = math.expm1(epsilon * float(1 - THRESHOLD_SHARE)) * (1 - 1e-9)
     # The sum is (1 - exp(-r m)) / (exp(r) - 1) with m = W - 2; solve for m.

@@ -141,7 +141,8 @@ class NoisyMajority(Interactive):
 @claim("MULTI")
 def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
     """Return the largest epsilon of one of so many releases that stay within (epsilon, delta)."""
-    if check_epsilon(epsilon) == np.inf:
+    epsilon, releases = check_epsilon(epsilon), check_count(releases, "releases", least=1)
+    if epsilon == np.inf:
         return epsilon
     if epsilon == 0:
         raise InvalidParameter("epsilon=0 would need infinite noise; give a number above 0.")

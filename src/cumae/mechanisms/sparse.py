@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Ahead, Interactive
 from cumae.privacy.validation import check_epsilon
-from cumae.randomness import Source, discrete_laplace
+from cumae.randomness import LARGEST_SCALE, Source, discrete_laplace
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,11 +28,9 @@ class SparseVector(Interactive):
         random_state: int | Source | None,
     ) -> None:
         super().__init__(random_state)
-        if check_epsilon(epsilon) == 0:
-            raise InvalidParameter("epsilon=0 would need infinite noise; give a number above 0.")
-        self.epsilon = float(epsilon)
-        self._threshold_rate = rate_of(epsilon, threshold_share)
-        self._query_rate = rate_of(epsilon, query_share)
+        self.epsilon = check_noise(epsilon, query_share)
+        self._threshold_rate = rate_of(self.epsilon, threshold_share)
+        self._query_rate = rate_of(self.epsilon, query_share)
         source = self.source.child()  # of their own: threshold noise comes in between
         self._ahead = Ahead(lambda count: discrete_laplace(self._query_rate, count, source=source))
         self._threshold_noise = self._fresh_threshold_noise()
@@ -48,11 +46,25 @@ class SparseVector(Interactive):
         return self._ahead.take(count)
 
 
+def check_noise(epsilon: float, share: Fraction) -> float:
+    """Return epsilon as a float if integer noise with that share of it as its rate can be drawn."""
+    number = check_epsilon(epsilon)
+    if number == 0:
+        raise InvalidParameter("epsilon=0 would need infinite noise; give a number above 0.")
+    if number * float(share) * LARGEST_SCALE < 1:
+        raise InvalidParameter(
+            f"epsilon={number!r} needs noise beyond 2**50; give a larger epsilon, or allow fewer "
+            "answers that are charged."
+        )
+    return number
+
+
 def rate_of(epsilon: float, share: Fraction) -> Fraction | float:
     """Return a share of epsilon, exactly; infinity stays what it is."""
     return Fraction(epsilon) * share if math.isfinite(epsilon) else epsilon
 
 
+@np.errstate(over="ignore", under="ignore")
 def upper_tail(rate: float, t: ArrayLike) -> Floats:
     """Return P(X >= t) for whole t and integer Laplace noise X with the given rate.
 

@@ -87,13 +87,14 @@ class StabilityTest(SparseVector):
         *,
         random_state: int | Source | None = None,
     ) -> None:
-        check_delta(delta)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         self.max_queries = self._queries_left = check_count(max_queries, "max_queries", least=1)
         self.max_unstable = self.unstable_remaining = check_count(
             max_unstable, "max_unstable", least=1
         )
-        self.threshold = least_threshold(epsilon, delta, max_queries, max_unstable)
-        self.delta = delta_at_threshold(epsilon, self.threshold, max_queries, max_unstable)
+        counts = self.max_queries, self.max_unstable
+        self.threshold = least_threshold(epsilon, delta, *counts)
+        self.delta = delta_at_threshold(epsilon, self.threshold, *counts)
         super().__init__(epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state)
 
     @classmethod
@@ -107,10 +108,11 @@ class StabilityTest(SparseVector):
         random_state: int | Source | None = None,
     ) -> StabilityTest:
         """Return the one with the least noise that costs (epsilon, delta) in all."""
-        check_count(max_unstable, "max_unstable", least=1)
-        single = check_epsilon(epsilon)
+        max_unstable = check_count(max_unstable, "max_unstable", least=1)
+        single = epsilon = check_epsilon(epsilon)
+        delta = check_delta(delta)
         if single < math.inf:
-            if single == 0 or check_delta(delta) == 0:
+            if single == 0 or delta == 0:
                 raise InvalidParameter(
                     f"epsilon={epsilon!r}, delta={delta!r}: the stability test needs both above 0."
                 )
@@ -179,6 +181,7 @@ class StabilityTest(SparseVector):
 
 
 @claim("STAB")
+@np.errstate(over="ignore", under="ignore")
 def delta_at_threshold(
     epsilon: float, threshold: int, max_queries: int, max_unstable: int
 ) -> float:
@@ -190,17 +193,17 @@ def delta_at_threshold(
     if epsilon == math.inf or not max_queries or not max_unstable:
         return 0.0
     above, query = epsilon * float(THRESHOLD_SHARE), epsilon * float(QUERY_SHARE)
-    reach = math.ceil((80 + math.log(max_unstable)) / above)
-    if reach > 2**24:
+    if 80 + math.log(max_unstable) > 2**24 * above:
         raise InvalidParameter(
             f"epsilon={epsilon!r} for one unstable answer is too small; allow fewer of them."
         )
+    reach = math.ceil((80 + math.log(max_unstable)) / above)
     values = np.arange(-reach, reach + 1, dtype=np.float64)
     # ln P(smallest noise > x) = max_unstable ln P(noise > x); P(smallest = x) is the difference of
     # two such powers. Both are written so that chances far below 2^-53 are not lost.
     low = np.log1p(-upper_tail(above, np.maximum(-values, 1.0)))
-    single = np.where(values < 0, low, np.log(upper_tail(above, values + 1.0)))
-    later = max_unstable * single
+    high = -above * np.maximum(values + 1.0, 1.0) - math.log1p(math.exp(-above))
+    later = np.maximum(max_unstable * np.where(values < 0, low, high), -1e300)
     before = np.append(0.0, later[:-1])
     smallest = -np.exp(before) * np.expm1(later - before)
     passes = np.minimum(1.0, max_queries * upper_tail(query, threshold + values))
@@ -211,9 +214,10 @@ def delta_at_threshold(
 @claim("STAB")
 def least_threshold(epsilon: float, delta: float, max_queries: int, max_unstable: int) -> int:
     """Return the least threshold at which ``delta_at_threshold`` is at most delta."""
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     if epsilon == math.inf or not max_queries or not max_unstable:
         return 0
-    if check_epsilon(epsilon) == 0 or check_delta(delta) <= 1e-29:
+    if epsilon == 0 or delta <= 1e-29:
         raise InvalidParameter(
             f"epsilon={epsilon!r}, delta={delta!r}: both must be above 0 for a finite threshold."
         )

@@ -12,9 +12,11 @@ from typing import Any, NoReturn, TypeAlias
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost
 from cumae.privacy.cost import ZCDP, Cost, check_cost
-from cumae.privacy.validation import check_choice, check_delta, check_epsilon
+from cumae.privacy.formulas import round_up
+from cumae.privacy.validation import check_choice, check_delta, check_epsilon, check_rate, keep
 
-_Totals: TypeAlias = tuple[Fraction | float, Fraction | float, float]  # epsilon, delta, rho
+_Exact: TypeAlias = Fraction | float  # a float if it is infinite
+_Totals: TypeAlias = tuple[_Exact, _Exact, _Exact]  # epsilon, delta, rho
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,14 @@ class Entry:
     epsilon: float
     delta: float
     rho: float = 0.0
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            epsilon=check_epsilon(self.epsilon, up=True),
+            delta=check_rate(self.delta, "delta", up=True),
+            rho=check_epsilon(self.rho, "rho", up=True),
+        )
 
 
 @claim("BUDGET")
@@ -41,7 +51,7 @@ class Budget:
         The cap.
     accounting
         ``"sum"`` adds the epsilons and deltas of the uses, read as the decimals they print as.
-        ``"zcdp"`` adds their rho and converts the total, which is tighter for many small
+        ``"zcdp"`` adds their rho, exactly, and converts the total, which is tighter for many small
         uses; it needs delta above 0 and takes only costs that have a rho.
 
     Notes
@@ -73,13 +83,13 @@ the rows are used.
         self._epsilon = check_epsilon(epsilon)
         self._delta = check_delta(delta)
         self._accounting = check_choice(accounting, ("sum", "zcdp"), "accounting")
-        if accounting == "zcdp" and delta == 0:
+        if accounting == "zcdp" and self._delta == 0:
             raise InvalidParameter(
                 "accounting='zcdp' with delta=0: a sum of rho promises nothing at delta 0; give a "
                 "delta such as 1e-6, or use accounting='sum'."
             )
         self._entries: list[Entry] = []
-        self._totals: _Totals = (Fraction(0), Fraction(0), 0.0)
+        self._totals: _Totals = (Fraction(0), Fraction(0), Fraction(0))
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -118,7 +128,7 @@ the rows are used.
             )
         self._check_process()  # first: in a forked process the lock may be held for ever
         with self._lock:
-            totals = _add(self._totals, entry)
+            totals = self._add(entry)
             if not self._fits(totals):
                 need = f"epsilon={entry.epsilon!r}, delta={entry.delta!r}"
                 if self.accounting == "zcdp":
@@ -142,11 +152,17 @@ the rows are used.
         rho, xi = cost.zcdp
         return Entry(what, 0.0, xi, rho)
 
+    def _add(self, entry: Entry) -> _Totals:
+        # Decimals as printed, so that three uses at 0.1 fit into 0.3; nobody chooses a rho by hand.
+        read = _decimal if self.accounting == "sum" else _exact
+        epsilon, delta, rho = self._totals
+        return epsilon + read(entry.epsilon), delta + read(entry.delta), rho + read(entry.rho)
+
     def _fits(self, totals: _Totals) -> bool:
         epsilon, delta, rho = totals
         if self.accounting == "sum":
             return epsilon <= _decimal(self.epsilon) and delta <= _decimal(self.delta)
-        return delta < 1 and ZCDP(rho, float(delta)).delta(self.epsilon) <= self.delta
+        return delta < 1 and ZCDP(_up(rho), _up(delta)).delta(self.epsilon) <= self.delta
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -162,7 +178,7 @@ the rows are used.
         if not self._entries:
             return 0.0, 0.0
         # What was accepted fits the cap; the inverse of the curve may be a hair above it.
-        return min(ZCDP(rho, float(delta)).epsilon(self.delta), self.epsilon), self.delta
+        return min(ZCDP(_up(rho), _up(delta)).epsilon(self.delta), self.epsilon), self.delta
 
     @property
     def remaining(self) -> tuple[float, float]:
@@ -199,12 +215,16 @@ the rows are used.
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
 
 
-def _decimal(value: float) -> Fraction | float:
+def _decimal(value: float) -> _Exact:
     """Return the decimal that a float prints as, exactly; infinity stays what it is."""
     return Fraction(repr(value)) if math.isfinite(value) else value
 
 
-def _add(totals: _Totals, entry: Entry) -> _Totals:
-    # Decimals as printed, so that three uses at 0.1 fit into 0.3.
-    epsilon, delta, rho = totals
-    return epsilon + _decimal(entry.epsilon), delta + _decimal(entry.delta), rho + entry.rho
+def _up(value: _Exact) -> float:
+    """Return the least float that is not below an exact total."""
+    return round_up(value) if isinstance(value, Fraction) else value
+
+
+def _exact(value: float) -> _Exact:
+    """Return the number that a float is; infinity stays what it is."""
+    return Fraction(value) if math.isfinite(value) else value

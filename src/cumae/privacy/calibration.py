@@ -45,12 +45,11 @@ def calibrate(
     >>> Pure(1 / scale).epsilon(0) <= 0.5, round(scale, 2)
     (True, 2.0)
     """
-    check_epsilon(epsilon)
-    check_delta(delta)
-    if not (
-        0 < check_epsilon(start, "start") < math.inf
-        and 0 < check_epsilon(tolerance, "tolerance") < 1
-    ):
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
+    start = check_epsilon(start, "start")
+    tolerance = check_epsilon(tolerance, "tolerance")
+    if not (0 < start < math.inf and 0 < tolerance < 1):
         raise InvalidParameter(
             f"start={start!r}, tolerance={tolerance!r}: give a positive start and a tolerance "
             "between 0 and 1."
@@ -109,10 +108,10 @@ def calibrate_gaussian(
     >>> (DiscreteGaussian(scale) * 20_000).epsilon(1e-6) <= 1.0, 590 < scale < 610
     (True, True)
     """
-    check_count(releases, "releases")
-    check_count(sensitivity, "sensitivity")
-    check_epsilon(epsilon)
-    check_delta(delta)
+    releases = check_count(releases, "releases")
+    sensitivity = check_count(sensitivity, "sensitivity")
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
     if epsilon == math.inf or releases * sensitivity == 0:
         return 0.0
     if epsilon == 0 or delta == 0:
@@ -120,7 +119,9 @@ def calibrate_gaussian(
             f"epsilon={epsilon!r}, delta={delta!r}: Gaussian noise needs both above 0; use integer "
             "Laplace noise for delta = 0."
         )
-    return _gaussian_scale(float(epsilon), float(delta), releases, sensitivity, tolerance)
+    return _gaussian_scale(
+        epsilon, delta, releases, sensitivity, check_epsilon(tolerance, "tolerance")
+    )
 
 
 @functools.lru_cache(maxsize=256)

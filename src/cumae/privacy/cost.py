@@ -28,11 +28,13 @@ from cumae.privacy.formulas import (
     HOPELESS,
     LEAST,
     UP,
+    add_up,
     gap,
     half_square,
     quotient,
     randomized_response,
-    round_up,
+    root_up,
+    sum_up,
     zcdp_deltas,
 )
 from cumae.privacy.loss import Atoms, Floats, LossGrid, atoms_of_curve, compose_atoms
@@ -68,12 +70,15 @@ class Cost(ABC):
 
     def deltas(self, epsilon: Floats) -> Floats:
         """Return an upper bound on delta at each of several epsilons of 0 or more."""
+        epsilon = np.asarray(epsilon, dtype=np.float64)
         if self.infinite:
             return np.ones_like(epsilon)
         near = np.minimum(epsilon, FAR)  # delta falls with epsilon, so this is safe
-        best = np.minimum(self._curve(near), 1.0)
-        if self.zcdp is not None:
-            best = np.minimum(best, zcdp_deltas(*self.zcdp, near))
+        # Overflow ends in a bound of 1, underflow is mended below: neither is worth a warning.
+        with np.errstate(over="ignore", under="ignore"):
+            best = np.minimum(self._curve(near), 1.0)
+            if self.zcdp is not None:
+                best = np.minimum(best, zcdp_deltas(*self.zcdp, near))
         # Only a pure bound is exactly 0; what underflowed is the smallest number there is.
         best = np.maximum(best, LEAST)
         return np.where(epsilon >= self.pure, 0.0, best) if self.pure < math.inf else best
@@ -155,7 +160,7 @@ class Pure(Cost):
     eps: float
 
     def __post_init__(self) -> None:
-        keep(self, eps=check_epsilon(self.eps))
+        keep(self, eps=check_epsilon(self.eps, up=True))
 
     def _curve(self, epsilon: Floats) -> Floats:
         return np.asarray(gap(epsilon, self.eps) / (1.0 + math.exp(-self.eps)) * UP)
@@ -185,13 +190,14 @@ class BoundedRange(Cost):
     eps: float
 
     def __post_init__(self) -> None:
-        keep(self, eps=check_epsilon(self.eps))
+        keep(self, eps=check_epsilon(self.eps, up=True))
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.eps == 0:
             return np.zeros_like(epsilon)
-        share: Floats = np.minimum(gap(epsilon / 2, self.eps / 2) ** 2 / -np.expm1(-self.eps), 1.0)
-        return share * UP
+        side = gap(epsilon / 2, self.eps / 2)
+        # Not a square over the range: that would underflow for a small eps.
+        return np.asarray(np.minimum(side * (side / -np.expm1(-self.eps)), 1.0) * UP)
 
     @property
     def pure(self) -> float:
@@ -199,7 +205,7 @@ class BoundedRange(Cost):
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (half_square(self.eps / 2), 0.0)
+        return (half_square(quotient(self.eps, 2.0)), 0.0)
 
     @property
     def infinite(self) -> bool:
@@ -215,10 +221,14 @@ class Approximate(Cost):
     failure: float
 
     def __post_init__(self) -> None:
-        keep(self, eps=check_epsilon(self.eps), failure=check_delta(self.failure))
+        keep(
+            self,
+            eps=check_epsilon(self.eps, up=True),
+            failure=check_delta(self.failure, up=True),
+        )
 
     def _curve(self, epsilon: Floats) -> Floats:
-        return self.failure + (1.0 - self.failure) * Pure(self.eps)._curve(epsilon)
+        return add_up((1.0 - self.failure) * Pure(self.eps)._curve(epsilon), self.failure)
 
     @property
     def pure(self) -> float:
@@ -246,7 +256,11 @@ class ZCDP(Cost):
     xi: float = 0.0
 
     def __post_init__(self) -> None:
-        keep(self, rho=check_epsilon(self.rho, "rho"), xi=check_delta(self.xi, "xi"))
+        keep(
+            self,
+            rho=check_epsilon(self.rho, "rho", up=True),
+            xi=check_delta(self.xi, "xi", up=True),
+        )
 
     def _curve(self, epsilon: Floats) -> Floats:
         return zcdp_deltas(self.rho, self.xi, epsilon)
@@ -279,8 +293,8 @@ class Gaussian(Cost):
     def __post_init__(self) -> None:
         keep(
             self,
-            scale=check_epsilon(self.scale, "scale"),
-            sensitivity=check_epsilon(self.sensitivity, "sensitivity"),
+            scale=check_epsilon(self.scale, "scale", down=True),
+            sensitivity=check_epsilon(self.sensitivity, "sensitivity", up=True),
         )
 
     @property
@@ -323,6 +337,10 @@ class Composed(Cost):
 
     parts: tuple[tuple[Cost, int], ...]
 
+    def __post_init__(self) -> None:
+        parts = tuple((check_cost(part), check_count(count)) for part, count in self.parts)
+        object.__setattr__(self, "parts", parts)
+
     def _curve(self, epsilon: Floats) -> Floats:
         if len(self._merged) == 1 and self._merged[0][1] == 1:
             return self._merged[0][0]._curve(epsilon)
@@ -333,29 +351,25 @@ class Composed(Cost):
         certain = [item for item in self.parts if item[0].pure < math.inf]
         others = [item for item in self.parts if item[0].pure == math.inf]
         if certain and others:
-            shift = _sum_up(certain)
+            shift = sum_up((part.pure, count) for part, count in certain)
             behind = epsilon >= shift
-            best[behind] = np.minimum(
-                best, compose(others).deltas(np.maximum(epsilon - shift, 0.0))
-            )[behind]
+            rest = np.maximum(epsilon - shift, 0.0) * (1.0 - 1e-15)
+            best[behind] = np.minimum(best, compose(others).deltas(rest))[behind]
         return best
 
     @cached_property
     def _merged(self) -> list[tuple[Cost, int]]:
         """Gaussians merge into one; so does what is only known as zCDP."""
-        mu = math.hypot(
-            *(part.mu * math.sqrt(n) for part, n in self.parts if isinstance(part, Gaussian))
-        )
-        rho = sum(part.rho * count for part, count in self.parts if isinstance(part, ZCDP))
-        xi = -math.expm1(
-            sum(
-                math.log1p(-part.xi) * count for part, count in self.parts if isinstance(part, ZCDP)
-            )
-        )
+        real = [(part, count) for part, count in self.parts if isinstance(part, Gaussian)]
+        concentrated = [(part, count) for part, count in self.parts if isinstance(part, ZCDP)]
         rest = [item for item in self.parts if not isinstance(item[0], Gaussian | ZCDP)]
-        if mu > 0:
+        if real:
+            mu = root_up(sum((Fraction(part.mu) ** 2 * n for part, n in real), Fraction(0)))
             rest.append((Gaussian(1.0, mu), 1))
-        if rho > 0 or xi > 0:
+        if concentrated:
+            rho = sum_up((part.rho, count) for part, count in concentrated)
+            failing = sum(math.log1p(-part.xi) * count for part, count in concentrated)
+            xi = min(-math.expm1(failing) * UP, math.nextafter(1.0, 0.0))
             rest.append((ZCDP(rho, xi), 1))
         return rest
 
@@ -365,29 +379,20 @@ class Composed(Cost):
 
     @property
     def pure(self) -> float:
-        return _sum_up(self.parts)
+        return sum_up((part.pure, count) for part, count in self.parts)
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        rho = xi = 0.0
-        for part, count in self.parts:
-            if part.zcdp is None:
-                return None
-            rho += part.zcdp[0] * count
-            xi += part.zcdp[1] * count
-        return (rho, min(xi, 1.0))
+        figures = [(part.zcdp, count) for part, count in self.parts]
+        known = [(*figure, count) for figure, count in figures if figure is not None]
+        if len(known) < len(figures):
+            return None
+        rho = sum_up((rho, count) for rho, _, count in known)
+        return (rho, min(sum_up((xi, count) for _, xi, count in known), 1.0))
 
     @property
     def infinite(self) -> bool:
         return any(part.infinite for part, _ in self.parts)
-
-
-def _sum_up(parts: Iterable[tuple[Cost, int]]) -> float:
-    """Sum of the pure epsilons, rounded up."""
-    parts = list(parts)
-    if any(part.pure == math.inf for part, _ in parts):
-        return math.inf
-    return round_up(sum((Fraction(part.pure) * count for part, count in parts), Fraction(0)))
 
 
 @claim("COMP")

@@ -11,10 +11,11 @@ import numpy as np
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.privacy.cost import ZCDP, Cost, Gaussian
-from cumae.privacy.formulas import HOPELESS, UP, half_square, quotient, randomized_response
+from cumae.privacy.formulas import FAR, HOPELESS, UP, half_square, quotient, randomized_response
 from cumae.privacy.loss import Atoms, Floats
 from cumae.privacy.validation import check_count, check_epsilon, keep
 
+MOST_SCALE = (2**22 - 13) / 12  # atoms are listed for noise up to this scale
 FAR_OUT = 12.0  # standard deviations beyond which the two laws of the proof are not compared
 
 
@@ -33,7 +34,7 @@ class DiscreteGaussian(Cost):
     def __post_init__(self) -> None:
         keep(
             self,
-            scale=check_epsilon(self.scale, "scale"),
+            scale=check_epsilon(self.scale, "scale", down=True),
             sensitivity=check_count(self.sensitivity, "sensitivity"),
         )
 
@@ -56,9 +57,9 @@ class DiscreteGaussian(Cost):
     def atoms(self) -> Atoms:
         if self.pure == 0:
             return randomized_response(0.0, 0.0)
-        reach = math.ceil(12 * self.scale) + 12
-        if reach > 2**22:  # too many atoms to list; zCDP alone is a little looser
+        if self.scale > MOST_SCALE:  # too many atoms to list; zCDP alone is a little looser
             return ZCDP(*self.zcdp).atoms
+        reach = math.ceil(12 * self.scale) + 12
         noise = np.arange(-reach, reach + 1, dtype=np.float64)
         masses = np.exp(-(noise**2) / (2 * self.scale**2))
         lattice = self.sensitivity / (2 * self.scale**2)
@@ -101,24 +102,29 @@ class DiscreteGaussianVectors(Cost):
     scale: float
 
     def __post_init__(self) -> None:
-        check_epsilon(self.mu, "mu")
-        check_count(self.places, "places", least=1)
-        if not check_epsilon(self.scale, "scale") >= 1:
+        keep(
+            self,
+            mu=check_epsilon(self.mu, "mu", up=True),
+            places=check_count(self.places, "places", least=1),
+            scale=check_epsilon(self.scale, "scale", down=True),
+        )
+        if self.scale < 1:
             raise InvalidParameter(f"scale={self.scale!r} is below 1; count in smaller units.")
 
     def _curve(self, epsilon: Floats) -> Floats:
-        eta = self.places * (2 + FAR_OUT**2) / (8 * self.scale**2) * UP
+        eta = self.places * (2 + FAR_OUT**2) / 8 / self.scale / self.scale * UP
+        if eta > FAR:
+            return np.ones_like(epsilon)
         within = FAR_OUT - 1 / (2 * self.scale)
         tau = 2 * self.places * math.exp(-(within**2) / 2) * UP
         near = np.maximum(epsilon - 2 * eta, 0.0) * (1.0 - 1e-15)
         real = Gaussian(1.0, self.mu).deltas(near)
-        with np.errstate(over="ignore"):
-            curve = math.exp(min(eta, 700.0)) * real * UP + tau * (1 + np.exp(epsilon)) * UP
+        curve = math.exp(eta) * real * UP + tau * (1 + np.exp(epsilon)) * UP
         return np.where(epsilon >= 2 * eta, curve, 1.0)
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
-        return (self.mu**2 / 2 * UP, 0.0)
+        return (half_square(self.mu) * UP, 0.0)  # mu was computed by others, with floats
 
     @property
     def infinite(self) -> bool:

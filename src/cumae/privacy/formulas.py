@@ -6,6 +6,7 @@ They know nothing of the classes of costs, so that every module of this package 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -29,16 +30,45 @@ def round_up(exact: Fraction) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
+def sum_up(terms: Iterable[tuple[float, int]]) -> float:
+    """Return the sum of counts times figures, rounded up."""
+    total = Fraction(0)
+    for figure, count in terms:
+        if figure == math.inf and count:
+            return math.inf
+        total += Fraction(figure) * count if count else 0
+    return round_up(total)
+
+
+def add_up(a: Floats, b: float) -> Floats:
+    """Return the sums, rounded up."""
+    total = a + b
+    # What rounding has taken away, exactly (Knuth's two-sum).
+    part = total - a
+    lost = (a - (total - part)) + (b - part)
+    return np.where(lost > 0, np.nextafter(total, np.inf), total)
+
+
+def root_up(square: Fraction) -> float:
+    """Return a float that is not below the square root of ``square``, and hardly above it."""
+    root = math.sqrt(round_up(square))
+    while math.isfinite(root) and Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
 def half_square(x: float) -> float:
-    """x^2 / 2, for a rho: infinite rather than an error, and not 0 unless x is."""
-    return max(x * x / 2, LEAST) if x > 0 else 0.0
+    """x^2 / 2 rounded up, for a rho: infinite rather than an error, and not 0 unless x is."""
+    return round_up(Fraction(x) ** 2 / 2) if math.isfinite(x) else x
 
 
 def quotient(sensitivity: float, scale: float) -> float:
-    """Sensitivity over scale: 0 if nothing moves or noise is infinite, inf without noise."""
+    """Sensitivity over scale, rounded up: 0 if nothing moves or noise is infinite, inf without."""
     if sensitivity == 0 or scale == math.inf:
         return 0.0
-    return math.inf if scale == 0 else sensitivity / scale
+    if scale == 0 or sensitivity == math.inf:
+        return math.inf
+    return round_up(Fraction(sensitivity) / Fraction(scale))
 
 
 def gap(epsilon: Floats, end: float) -> Floats:
@@ -82,4 +112,4 @@ def zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
             lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
         )
         least = np.minimum(least, found.fun)
-    return np.asarray(np.minimum(xi + (1.0 - xi) * np.exp(least) * UP, 1.0))
+    return np.minimum(add_up((1.0 - xi) * np.exp(least) * UP, xi), 1.0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from cumae.errors import InvalidParameter
 from cumae.privacy.cost import Cost, check_cost
-from cumae.privacy.validation import check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon, keep
 
 REPLACE_ONE = "one row is replaced by any other, and the number of rows is public"
 
@@ -56,14 +56,13 @@ that one row is replaced by any other, and the number of rows is public; proven 
 
     def __post_init__(self) -> None:
         # Stored as plain numbers, so that JSON can hold them.
-        checked: dict[str, Any] = {
-            "epsilon": check_epsilon(self.epsilon),
-            "delta": check_delta(self.delta),
-            "rho": None if self.rho is None else check_epsilon(self.rho, "rho"),
-            "void": bool(self.void),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        keep(
+            self,
+            epsilon=check_epsilon(self.epsilon, up=True),
+            delta=check_delta(self.delta, up=True),
+            rho=None if self.rho is None else check_epsilon(self.rho, "rho", up=True),
+            void=bool(self.void),
+        )
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ earlier answers (claim COMP).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,8 +25,10 @@ Curve = Callable[[Floats], Floats]
 
 TAIL = 1e-15  # mass that a truncation may move to "infinite loss"; it is added to delta
 STEP = 0.02  # grid step, in standard deviations of one step's loss
+LEAST_STEP = 1e-300  # below it, products with losses lose their digits
 LONGEST = 2**23  # grid points; above that the closed forms have to do
 ROUNDING = 2.0**-53
+HIGHER = 1.0 + 8 * ROUNDING  # losses are raised by this factor, above all their roundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +40,14 @@ class Atoms:
     infinite: float = 0.0
     lattice: float = 0.0  # every loss is a whole multiple of it; 0 if there is none
 
-    def variance(self) -> float:
-        """Variance of the finite loss."""
-        mean = np.average(self.losses, weights=self.masses)
-        return float(np.average((self.losses - mean) ** 2, weights=self.masses))
+    def deviation(self) -> float:
+        """Return the standard deviation of the finite loss, without squares that underflow."""
+        widest = float(np.abs(self.losses).max())
+        if widest == 0:
+            return 0.0
+        scaled = self.losses / widest
+        mean = np.average(scaled, weights=self.masses)
+        return widest * float(np.sqrt(np.average((scaled - mean) ** 2, weights=self.masses)))
 
     def delta(self, epsilon: Floats) -> Floats:
         """Upper bound on delta at each epsilon of 0 or more."""
@@ -122,19 +129,20 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
     # log1p and expm1 keep a total failure probability near 1e-30 apart from 0.
     if any(atoms.infinite >= 1 for atoms, _ in parts):
         return None
-    infinite = -np.expm1(sum(count * np.log1p(-atoms.infinite) for atoms, count in parts))
+    infinite = -math.expm1(sum(count * math.log1p(-atoms.infinite) for atoms, count in parts))
+    infinite = min(infinite * (1.0 + 1e-12), 1.0)
     if len(parts) == 1 and len(parts[0][0].losses) == 2 and parts[0][1] < LONGEST:
         atoms, count = parts[0]
         return _grid(*_binomial(atoms, count), infinite, 1e-11)
 
-    spread = sum(count * atoms.variance() for atoms, count in parts)
-    step = STEP * float(np.sqrt(spread / sum(count for _, count in parts)))
+    uses = sum(count for _, count in parts)
+    step = STEP * math.hypot(*(atoms.deviation() * math.sqrt(n / uses) for atoms, n in parts))
     if len(parts) == 1 and parts[0][0].lattice >= step:
         step = parts[0][0].lattice
     widest = sum(float(np.ptp(atoms.losses)) for atoms, _ in parts)
-    if step == 0:  # no finite loss at all
+    if step == 0 and all(not atoms.losses.any() for atoms, _ in parts):  # no finite loss at all
         return _grid(np.zeros(1), np.ones(1), infinite, 0.0)
-    if widest / step > LONGEST:
+    if step < LEAST_STEP or widest / step > LONGEST:
         return None
 
     # Imported here because it takes more than a second.
@@ -145,7 +153,7 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
         start, grid = _split(atoms, step)
         # Chernoff bounds on where all but TAIL of the composed mass lies; the best order is near
         # the one for a normal law, which the library's own list misses for large counts.
-        deviation = np.sqrt(count * max(atoms.variance(), step**2)) / step
+        deviation = np.sqrt(count) * max(atoms.deviation() / step, 1.0)
         orders = np.sqrt(-2 * np.log(TAIL / 2)) / deviation * np.array([0.5, 0.8, 1.0, 1.3, 2.0])
         first, last = common.compute_self_convolve_bounds(
             grid, count, TAIL, np.concatenate([-orders, orders])
@@ -190,14 +198,18 @@ def _binomial(atoms: Atoms, count: int) -> tuple[Floats, Floats]:
     (low, high), weight = atoms.losses, atoms.masses.sum()
     hits = np.arange(count + 1)
     masses = stats.binom.pmf(hits, count, atoms.masses[1] / weight) * weight**count
-    return count * low + hits * (high - low), masses
+    # Losses of both signs cancel in the sum: extended precision, and what that may be off is added.
+    wide = np.longdouble
+    off = 4 * wide(count) * (abs(wide(low)) + abs(wide(high))) * np.finfo(wide).eps
+    losses = (count - hits) * wide(low) + hits * wide(high) + off
+    return losses.astype(np.float64), masses
 
 
 def _grid(losses: Floats, masses: Floats, infinite: float, slack: float) -> LossGrid:
     positive = losses > 0  # delta is asked for epsilon >= 0 only
-    losses, masses = losses[positive], masses[positive]
+    losses, masses = losses[positive] * HIGHER, masses[positive]
     # Running sums in extended precision, and a bound on what they may still be off.
-    rounding = 4.0 * len(losses) * float(np.finfo(np.longdouble).eps) + 8.0 * ROUNDING
+    rounding = 4.0 * len(losses) * float(np.finfo(np.longdouble).eps) + 16.0 * ROUNDING
     return LossGrid(
         losses=losses,
         upper=_sums_from(masses),
@@ -215,12 +227,14 @@ def _sums_from(masses: Floats) -> Floats:
 
 def _split(atoms: Atoms, step: float) -> tuple[int, Floats]:
     """Move each atom to its two neighbours on the grid so that its P- and Q-mass stay the same."""
-    position = atoms.losses / step
+    position = (atoms.losses + (HIGHER - 1.0) * np.abs(atoms.losses)) / step
     if step == atoms.lattice:  # whole numbers up to rounding; split, they would drift upwards
-        below, share = np.rint(position).astype(np.int64), np.ones_like(position)
+        below, share = np.rint(atoms.losses / step).astype(np.int64), np.ones_like(position)
     else:
         below = np.floor(position).astype(np.int64)
-        share = np.expm1((below + 1 - position) * step) / np.expm1(step)
+        short = (below + 1 - position) * step
+        # (exp(short) - 1) / (exp(step) - 1), without overflow for a large step.
+        share = np.exp(short - step) * np.expm1(-short) / np.expm1(-step)
     start = int(below.min())
     grid = np.zeros(int(below.max()) - start + 2)
     np.add.at(grid, below - start, atoms.masses * share)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +26,7 @@ from cumae.privacy.cost import (
     compose,
 )
 from cumae.privacy.discrete_gaussian import DiscreteGaussian
-from cumae.privacy.formulas import FAR, UP, round_up
+from cumae.privacy.formulas import FAR, UP, add_up, sum_up
 from cumae.privacy.loss import Floats
 from cumae.privacy.validation import (
     check_choice,
@@ -35,6 +34,7 @@ from cumae.privacy.validation import (
     check_delta,
     check_epsilon,
     check_rate,
+    keep,
 )
 
 VARIANTS = ("tight", "paper")
@@ -68,7 +68,7 @@ class Subsampled(Cost):
     rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", check_rate(self.rate))
+        keep(self, rate=check_rate(self.rate, up=True))
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.rate == 0:
@@ -103,13 +103,14 @@ class PaperSubsampled(Cost):
     rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", check_rate(self.rate))
+        keep(self, rate=check_rate(self.rate, up=True))
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.rate == 0:
             return np.zeros_like(epsilon)
-        inner = np.minimum(epsilon, 1.0) / self.rate - 3.0
-        stated = 4 * self.rate * self.base.deltas(np.log(np.maximum(inner, 1.0)))
+        inner = np.minimum(epsilon, 1.0) / self.rate * (1.0 - 1e-12) - 3.0
+        near = np.log(np.maximum(inner, 1.0)) * (1.0 - 1e-12)
+        stated = 4 * self.rate * self.base.deltas(near) * UP
         return np.where(inner >= 1.0, stated, 1.0)
 
     @property
@@ -118,7 +119,7 @@ class PaperSubsampled(Cost):
             return 0.0
         if self.base.pure > FAR:
             return math.inf
-        epsilon = self.rate * (3.0 + math.exp(self.base.pure))
+        epsilon = self.rate * (3.0 + math.exp(self.base.pure)) * UP
         return epsilon if epsilon <= 1 else math.inf
 
     @property
@@ -135,7 +136,7 @@ def _amplified(epsilon: float, rate: float) -> float:
         return math.inf if rate > 0 else 0.0
     if rate == 1:
         return epsilon
-    if epsilon > 700:
+    if epsilon > FAR:
         return epsilon  # the formula overflows; not amplifying is safe
     return min(epsilon, math.log1p(rate * math.expm1(epsilon)) * UP)
 
@@ -174,8 +175,8 @@ def label_boost(cost: Cost, epsilon: float, role: str, k: int = 2, variant: str 
     4.0
     """
     check_cost(cost)
-    check_epsilon(epsilon)
-    check_count(k, "k", least=1)
+    epsilon = check_epsilon(epsilon, up=True)
+    k = check_count(k, "k", least=1)
     check_choice(role, ("S", "T", "untouched"), "role")
     if role == "untouched":
         return cost
@@ -188,7 +189,7 @@ def label_boost(cost: Cost, epsilon: float, role: str, k: int = 2, variant: str 
         return PaperLabelBoosted(cost)
     scored = epsilon / 2 if role == "S" else 0.0
     log_factor = np.logaddexp(0.0, scored) if k == 2 else math.log(k) + scored
-    return cost + BoundedRange(2 * float(log_factor))
+    return cost + BoundedRange(2 * float(log_factor) * (1.0 + 1e-15))
 
 
 @claim("LB")
@@ -199,12 +200,13 @@ class PaperLabelBoosted(Cost):
     base: Cost
 
     def _curve(self, epsilon: Floats) -> Floats:
-        stated = 4 * math.e * self.base.deltas(np.maximum(epsilon - 3.0, 0.0))
+        near = np.maximum(epsilon - 3.0, 0.0) * (1.0 - 1e-15)
+        stated = 4 * math.e * self.base.deltas(near) * UP
         return np.where(epsilon >= 3.0, stated, 1.0)
 
     @property
     def pure(self) -> float:
-        return self.base.pure + 3.0
+        return sum_up([(self.base.pure, 1), (3.0, 1)])
 
     @property
     def zcdp(self) -> tuple[float, float] | None:
@@ -227,7 +229,7 @@ def bootstrap(cost: Cost, rows: int, draws: int | None = None, variant: str = "t
     5.5
     """
     check_cost(cost)
-    check_count(rows, "rows", least=1)
+    rows = check_count(rows, "rows", least=1)
     draws = rows if draws is None else check_count(draws, "draws")
     if rows == 1:  # every draw is the same row
         return group(cost, draws)
@@ -254,6 +256,13 @@ class Bootstrapped(Cost):
     base: Cost
     rows: int
     draws: int
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            rows=check_count(self.rows, "rows", least=2),
+            draws=check_count(self.draws, "draws"),
+        )
 
     def _curve(self, epsilon: Floats) -> Floats:
         if self.draws == 0:
@@ -298,6 +307,7 @@ class Bootstrapped(Cost):
         known, delta = np.array(sorted(readings)).T
         return known, np.minimum.accumulate(np.minimum(delta, 1.0))
 
+    @np.errstate(over="ignore", under="ignore")
     def _mixture(self, epsilon: float) -> tuple[float, float]:
         """Return ln R and C for a base that is (epsilon, d)-DP: it becomes (ln R, C d)-DP.
 
@@ -371,6 +381,9 @@ class PaperBootstrapped(Cost):
 def group(cost: Cost, size: int) -> Cost:  # noqa: PLR0911 - one line a kind of cost
     """Cost of protecting ``size`` rows at once.
 
+    A composition is taken for several uses of the rows. For noise on several counts that one row
+    moves at once (``GaussianNoise`` with ``moves``), make the noise for the group instead.
+
     Examples
     --------
     >>> from cumae.privacy import DiscreteGaussian, Pure, group
@@ -380,7 +393,7 @@ def group(cost: Cost, size: int) -> Cost:  # noqa: PLR0911 - one line a kind of 
     DiscreteGaussian(scale=600.0, sensitivity=2)
     """
     check_cost(cost)
-    check_count(size, "size")
+    size = check_count(size, "size")
     if size == 0:
         return Pure(0.0)
     if size == 1:
@@ -413,6 +426,9 @@ class Grouped(Cost):
     base: Cost
     size: int
 
+    def __post_init__(self) -> None:
+        keep(self, size=check_count(self.size, "size", least=1))
+
     def _curve(self, epsilon: Floats) -> Floats:
         # The chained bound may rise again with e, delta may not: stay at the best e behind it.
         return self._chained(np.minimum(epsilon, self._turn))
@@ -438,7 +454,7 @@ class Grouped(Cost):
     def zcdp(self) -> tuple[float, float] | None:
         if self.base.zcdp is None or self.base.zcdp[1] > 0:
             return super().zcdp
-        return (self.size**2 * self.base.zcdp[0], 0.0)
+        return (sum_up([(self.base.zcdp[0], self.size**2)]), 0.0)
 
     @property
     def infinite(self) -> bool:
@@ -447,13 +463,13 @@ class Grouped(Cost):
 
 def _times(value: float, size: int) -> float:
     """Multiply, rounding up."""
-    return round_up(Fraction(value) * size) if math.isfinite(value) else value
+    return sum_up([(value, size)])
 
 
 def _chain(epsilon: Floats, size: int) -> Floats:
     """Return 1 + x + ... + x^(size - 1) with x = exp(epsilon / size)."""
-    step = epsilon / size
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
+        step = epsilon / size
         return np.where(step > 1e-300, np.expm1(epsilon) / np.expm1(step), size)
 
 
@@ -522,8 +538,11 @@ class Failing(Cost):
     base: Cost
     failure: float
 
+    def __post_init__(self) -> None:
+        keep(self, failure=check_delta(self.failure, up=True))
+
     def _curve(self, epsilon: Floats) -> Floats:
-        return self.base.deltas(epsilon) + self.failure
+        return add_up(self.base.deltas(epsilon), self.failure)
 
     @property
     def zcdp(self) -> tuple[float, float] | None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
+from fractions import Fraction
+from typing import Any
 
 from cumae.errors import InvalidParameter, shown
+from cumae.privacy.formulas import round_up
 
 
-def _real(name: str, value: object) -> float:
+def _real(name: str, value: Any, *, up: bool = False, down: bool = False) -> float:
+    """Return the nearest float, or the next one up or down if no float is equal to ``value``."""
     # bool is a number to Python, but epsilon=True is a slip of the pen.
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidParameter(f"{name}={shown(value)} is not a number; give a real number.")
@@ -18,20 +22,30 @@ def _real(name: str, value: object) -> float:
         raise InvalidParameter(f"{name} is an integer beyond all floats; give less.") from error
     if math.isnan(number):
         raise InvalidParameter(f"{name}={shown(value)} is not a number; give a real number.")
+    if (up or down) and math.isfinite(number):  # fractions, long doubles and long integers
+        number = round_up(_exact(value)) if up else -round_up(-_exact(value))
     return number + 0.0  # minus zero is zero
 
 
-def check_epsilon(value: object, name: str = "epsilon") -> float:
+def _exact(value: Any) -> Fraction:
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(*value.as_integer_ratio())
+
+
+def check_epsilon(
+    value: object, name: str = "epsilon", *, up: bool = False, down: bool = False
+) -> float:
     """Return ``value`` as a float if it is in [0, inf]."""
-    number = _real(name, value)
+    number = _real(name, value, up=up, down=down)
     if number < 0:
         raise InvalidParameter(f"{name}={shown(value)} is negative; give a number of 0 or more.")
     return number
 
 
-def check_delta(value: object, name: str = "delta") -> float:
+def check_delta(value: object, name: str = "delta", *, up: bool = False) -> float:
     """Return ``value`` as a float if it is in [0, 1)."""
-    number = _real(name, value)
+    number = _real(name, value, up=up)
     if not 0 <= number < 1:
         raise InvalidParameter(
             f"{name}={shown(value)} is outside [0, 1); give a small probability such as 1e-6."
@@ -39,9 +53,9 @@ def check_delta(value: object, name: str = "delta") -> float:
     return number
 
 
-def check_rate(value: object, name: str = "rate") -> float:
+def check_rate(value: object, name: str = "rate", *, up: bool = False) -> float:
     """Return ``value`` as a float if it is in [0, 1]."""
-    number = _real(name, value)
+    number = _real(name, value, up=up)
     if not 0 <= number <= 1:
         raise InvalidParameter(
             f"{name}={shown(value)} is outside [0, 1]; give a share of the rows."
@@ -83,7 +97,11 @@ def check_choice(value: object, choices: tuple[str, ...], name: str) -> str:
     return str(value)
 
 
-def keep(cost: object, **fields: float) -> None:
-    """Store checked values as plain numbers: a float16 would round what is computed from it."""
+def keep(cost: object, **fields: float | None) -> None:
+    """Store checked values as plain numbers: a float16 would round what is computed from it.
+
+    Every number that a cost, a guarantee or an entry of an account is made of goes through here.
+    What raises a cost was rounded up by its check, noise was rounded down.
+    """
     for name, value in fields.items():
         object.__setattr__(cost, name, value)
