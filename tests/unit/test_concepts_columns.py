@@ -465,7 +465,7 @@ def test_one_row_more_costs_epsilon_too_errors_of_weights_included(
         try:
             for size in (rows, rows + 1):
                 rate = concept._rate(epsilon, max(size, points), points)
-                h = concept._weight_error(max(size, points), epsilon / 2, points)
+                h = concept.weight_error(max(size, points), epsilon / 2, points)
                 rates.append(rate)
                 errors.append(math.log1p(h) - math.log1p(-h) if rate > 0 else 0.0)
         except InvalidParameter:

@@ -306,7 +306,7 @@ def test_without_points_or_rows(concept: ConceptClass) -> None:
 @pytest.mark.parametrize("epsilon", [1e16, 1e300, 1e308, math.inf])
 def test_huge_epsilons_warn_of_nothing(concept: ConceptClass, epsilon: float) -> None:
     X: Any = [1.0, 2.0] if concept in COLUMNS else [[1.0, 5.0], [2.0, 7.0]]
-    if epsilon < math.inf and not concept._weight_error(2, epsilon / 2) <= 0.5:
+    if epsilon < math.inf and not concept.weight_error(2, epsilon / 2) <= 0.5:
         refuses(lambda: concept.choose(X, X, [0, 1], epsilon), "too large", InvalidParameter)
     else:
         assert concept.choose(X, X, [0, 1], epsilon).predict(X).tolist() == [0, 1]

@@ -366,7 +366,7 @@ def test_sums_far_behind_are_not_lost() -> None:
 def test_without_a_rate_no_sum_depends_on_rows(data: Any) -> None:
     """So a draw with epsilon 0 has no error to charge: all its probabilities are the same."""
     points, X, y = data
-    assert CLASS._weight_error(100, 0.0) == 0.0 < CLASS._weight_error(100, 1e-9)
+    assert CLASS.weight_error(100, 0.0) == 0.0 < CLASS.weight_error(100, 1e-9)
     laws = [CLASS._law(points, *rows, Fraction(0)) for rows in ((X, y), (X[:0], y[:0]))]
     assert laws[0] == laws[1]
 

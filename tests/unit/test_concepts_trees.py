@@ -340,7 +340,7 @@ def test_the_error_of_the_weights_is_within_its_bound(depth: int) -> None:
     rate = Fraction(3, 7)
     bins = TreeCuts.of(X, max_cuts=2).bin(X)
     best, rest = TreeSums(bins, y, rate, depth).node(())
-    bound = Trees(depth)._weight_error(300, float(rate))
+    bound = Trees(depth).weight_error(300, float(rate))
     assert 0 < bound < 3e-12
     with mpmath.workprec(200):
         q = mpmath.exp(mpmath.mpf(rate.numerator) / rate.denominator)
@@ -373,7 +373,7 @@ def test_epsilon_0_draws_alike_whatever_the_rows_are() -> None:
     X = table((50, 3), 1)
     drawn = [same.choose(X, X, labels(50, seed), 0.0, random_state=5) for seed in range(3)]
     assert drawn[0].cuts == drawn[1].cuts == drawn[2].cuts
-    assert Trees(2)._weight_error(10, 0.0) == 0.0
+    assert Trees(2).weight_error(10, 0.0) == 0.0
 
 
 def test_cuts_are_reused_and_rows_taken() -> None:

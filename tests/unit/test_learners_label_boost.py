@@ -88,7 +88,7 @@ def test_pairs_are_points_of_the_curves_of_the_transforms() -> None:
 def test_weights_that_are_off_are_paid_for() -> None:
     """Intervals draw with float weights: what that can add is added, and it is little."""
     pair = Approximate(1.0, 0.0)
-    h = Intervals()._weight_error(1000, 0.5)
+    h = Intervals().weight_error(1000, 0.5)
     c = (1 + h) / (1 - h)
     assert h > 0
     for role, factor in (("S", c + max(c, math.exp(0.5))), ("T", 2 * c)):

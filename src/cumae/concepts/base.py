@@ -136,6 +136,10 @@ class ConceptClass(ABC):
         """Return what ``choose`` costs a row of ``X``, the error of its weights included."""
         return BoundedRange(check_epsilon(epsilon))
 
+    def check_draw(self, epsilon: float, size: int) -> None:
+        """Refuse an epsilon that floats cannot draw with from so many rows: public numbers."""
+        self._rate(check_epsilon(epsilon), size)
+
     @claim("CHOOSE")
     def _rate(self, epsilon: float, size: int, points: int | None = None) -> Fraction | float:
         """Return half of epsilon, less twice what the error of the weights costs.
@@ -147,7 +151,7 @@ class ConceptClass(ABC):
             return epsilon
         if epsilon < 1e-300:  # too small for floats to halve
             return Fraction(0)
-        h = self._weight_error(size, epsilon / 2, points)
+        h = self.weight_error(size, epsilon / 2, points)
         if not h <= LARGEST_ERROR:
             raise InvalidParameter(
                 f"epsilon={epsilon!r} is too large for this many rows; give less, or inf for "
@@ -156,7 +160,7 @@ class ConceptClass(ABC):
         # Below that error nothing can be learnt: a uniform draw does not look at the rows at all.
         return max(Fraction(0), Fraction(epsilon) / 2 - 2 * Fraction(ERROR_COST * h))
 
-    def _weight_error(self, size: int, rate: float, points: int | None = None) -> float:
+    def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
         """Bound the relative error of the weights that ``_draw`` draws with; 0 if it is exact.
 
         ``size`` is the larger of the numbers of points and rows, ``points`` the former, if it is

@@ -130,7 +130,7 @@ class UnionOfIntervals(ConceptClass):
         """Return how many intervals can be told apart by so many points, at most k."""
         return min(self.k, (points + 1) // 2)
 
-    def _weight_error(self, size: int, rate: float, points: int | None = None) -> float:
+    def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
         runs = self._runs(size if points is None else points)
         return 2 * (4 * runs + 1) * stage_error(size, rate)
 

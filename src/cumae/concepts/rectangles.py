@@ -156,7 +156,7 @@ class Rectangles(ConceptClass):
             total += sum(int(count) for count in counts)
         return total
 
-    def _weight_error(self, size: int, rate: float, points: int | None = None) -> float:
+    def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
         del size, points
         # Without a rate all sums are counts, whose rounding is the same whatever the rows are.
         return WEIGHT_ERROR if rate > 0 else 0.0

@@ -360,7 +360,7 @@ class Trees(ConceptClass):
         rate = self._rate(check_epsilon(epsilon), len(labels))
         return self._draw(points, X, labels, rate, source_for(random_state))
 
-    def _weight_error(self, size: int, rate: float, points: int | None = None) -> float:
+    def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
         """Bound the relative error of a tree's weight; proofs/TREES.md counts the roundings."""
         del size, points
         if rate == 0:

@@ -128,7 +128,10 @@ class PrivateBooster(ScoredLearner):
         blocks = self._blocks(sizes, start is not None)
         costs, claims = [], ["BOOST", "PAR"]
         if blocks.rounds:
-            costs.append(self._concept(sizes.labelled, sizes.features).choose_cost(self.epsilon))
+            concept = self._concept(sizes.labelled, sizes.features)
+            # Now, for all rows: for the number of kept ones, which is private, it would be a leak.
+            concept.check_draw(self.epsilon, sizes.labelled)
+            costs.append(concept.choose_cost(self.epsilon))
             claims.append("CHOOSE")
         if blocks.points:
             costs.append(self._quantiles(sizes.columns, blocks.points, SYSTEM).cost)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.base import LARGEST_ERROR
 from cumae.errors import InvalidData, InvalidParameter, shown
 from cumae.learners.cuts import JOINT, LARGEST_JOINT
 from cumae.privacy import Approximate, Pure, label_boost, subsample
@@ -74,7 +75,12 @@ def relabelled(
             f"{type(concept).__name__} cannot boost labels: it is not known how far one point can "
             "move its candidates. Take another class, or GenericLearner, which needs no such bound."
         )
-    error = concept._weight_error(size, epsilon / 2)
+    error = concept.weight_error(size, epsilon / 2)
+    if not error <= LARGEST_ERROR:
+        raise InvalidParameter(
+            f"epsilon={epsilon!r} for a draw from {size:,} rows is more than floats can draw with; "
+            "give less, or fewer rows."
+        )
     if error > 0:
         off = 2 * (math.log1p(error) - math.log1p(-error)) * UP
         epsilon = off + max(epsilon, off) if role == "S" else 2 * off

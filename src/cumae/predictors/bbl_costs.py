@@ -15,6 +15,7 @@ from cumae.learners.label_schedules import relabelled
 from cumae.privacy import ZCDP, Approximate, Cost, Pure, calibrate, subsample
 from cumae.privacy.formulas import FAR, UP
 from cumae.privacy.loss import Floats
+from cumae.privacy.validation import check_count, check_epsilon, keep
 
 CELLS = 256  # of the range of a draw's loss, in the final reading
 COARSE = 32  # the same while shares are searched
@@ -54,6 +55,14 @@ class Drawn(Cost):
     width: float
     shift: float = 0.0
     cells: int = CELLS
+
+    def __post_init__(self) -> None:
+        keep(
+            self,
+            width=check_epsilon(self.width, "width", up=True),
+            shift=check_epsilon(self.shift, "shift", up=True),
+            cells=check_count(self.cells, "cells", least=1),
+        )
 
     def _curve(self, epsilon: Floats) -> Floats:
         left = np.asarray(epsilon, dtype=np.float64) - self.shift
@@ -95,6 +104,10 @@ class Draw:
     width: float
     shift: float
 
+    def __post_init__(self) -> None:
+        for name in ("width", "shift"):
+            keep(self, **{name: check_epsilon(getattr(self, name), name, up=True)})
+
     @property
     def pure(self) -> float:
         """Epsilon of the draw alone."""
@@ -108,7 +121,7 @@ NO_DRAW = Draw(0.0, 0.0)
 def label_draw(concept: ConceptClass, epsilon: float, role: str, points: int) -> Draw:
     """Return what a draw with so many points costs one of them, for a row of S or of T."""
     cost = relabelled(Approximate(0.0, 0.0), epsilon, role, concept, points).eps
-    if concept._weight_error(points, epsilon / 2) > 0:
+    if concept.weight_error(points, epsilon / 2) > 0:
         return Draw(0.0, cost)
     return Draw(cost, 0.0)
 

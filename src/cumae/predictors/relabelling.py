@@ -9,6 +9,7 @@ import numpy as np
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.base import LARGEST_ERROR
 from cumae.errors import InvalidData
 from cumae.learners.columns import Columns
 from cumae.learners.label_schedules import largest_rate, relabelled, resampled, sampled
@@ -143,7 +144,7 @@ def _rows_kept(wish: Wish, inner: Approximate, boost: float, concept: ConceptCla
     if math.inf in (inner.eps, boost):
         return 0
     size = min(wish.n_rows, wish.most)
-    if not concept._weight_error(size, boost / 2) < 1:
+    if concept.weight_error(size, boost / 2) > LARGEST_ERROR:
         return 0  # floats cannot draw with it
     scored = relabelled(inner, boost, "S", concept, size)
     rate = largest_rate(scored, wish.epsilon * SLACK, wish.delta)
@@ -182,7 +183,7 @@ def read_pair(cost: Cost, demand: Demand) -> Approximate:
 
 def check_draw(concept: ConceptClass, epsilon: float, size: int) -> None:
     """Refuse a draw that floats cannot make, from public numbers, before anything is paid."""
-    concept._rate(epsilon, size)
+    concept.check_draw(epsilon, size)
 
 
 def encoded_width(training: Training) -> int:
