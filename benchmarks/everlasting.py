@@ -28,9 +28,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae.concepts import Rectangles, Thresholds
 from cumae.datasets import HEALTH_SURVEY_BOUNDS, load_health_survey
+from cumae.ensembles.shards import train_one_by_one
 from cumae.predictors import EverlastingPredictor
-from cumae.predictors.margins import MarginTrainer, weights_of_labels
-from cumae.predictors.shards import train_one_by_one
+from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_labels
 
 mpl.use("Agg")
 

@@ -38,7 +38,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
-from cumae.learners.label_schedules import paper_labels
+from cumae.learners.wrappers.schedules import paper_labels
 
 mpl.use("Agg")
 

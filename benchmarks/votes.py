@@ -34,7 +34,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae.concepts import IntervalUnion, Rectangle, Stump, Threshold
-from cumae.predictors.votes import Voters, count_votes, stack
+from cumae.ensembles.voters.stacking import Voters, count_votes, stack
 
 RESULTS = Path(__file__).parent / "results"
 MODELS, QUERIES, COLUMNS, MILLION, LOOPED = 5_000, 10_000, 20, 1_000_000, 40

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cumae.ensembles.voters.loop import LoopVoters
 from cumae.predictors.base import Predictor
-from cumae.predictors.votes_loop import LoopVoters
 
 if TYPE_CHECKING:
     import pytest

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from joblib.externals.loky.backend.reduction import dumps
 
-from cumae.audit import Game, audit, batches, catalogue
-from cumae.audit.batches import (
+from cumae.audit import Game, audit, catalogue
+from cumae.audit.attacks import batches
+from cumae.audit.attacks.batches import (
     LISTS,
     InCompany,
     Rounded,

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from cumae.audit import Attack, Audit, Claimed, Game, audit
+from cumae.audit.attacks.everlasting import training_row
 from cumae.audit.bounds import Chances, at_least, at_most
 from cumae.audit.distinguishers import by_likelihood, by_training
-from cumae.audit.everlasting import training_row
 from cumae.errors import InvalidParameter
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, discrete_gaussian, integers

@@ -11,9 +11,10 @@ import pytest
 from joblib.externals.loky.backend.reduction import dumps
 
 import cumae
-from cumae.audit import Game, audit, models
+from cumae.audit import Game, audit
+from cumae.audit.attacks import learners as models
 from cumae.concepts import FiniteClass
-from cumae.learners import label_boost
+from cumae.learners.wrappers import label_boost
 from tests.statistics import audited
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cumae.audit import Attack, Game, audit
-from cumae.audit.attacks import MARKED, UNMARKED
-from cumae.audit.everlasting import (
+from cumae.audit.attacks.everlasting import (
     capped_query,
     fresh_query,
     fresh_row,
@@ -17,10 +16,11 @@ from cumae.audit.everlasting import (
     query,
     user,
 )
+from cumae.audit.attacks.predictors import MARKED, UNMARKED
 from cumae.errors import InvalidParameter
 from cumae.predictors import EverlastingPredictor
-from cumae.predictors.priors import Prior
-from cumae.predictors.retained import Admission
+from cumae.predictors.everlasting.keeping import Admission
+from cumae.predictors.everlasting.prior import Prior
 
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 0.05}
 

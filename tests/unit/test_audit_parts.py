@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from joblib.externals.loky.backend.reduction import dumps
 
-from cumae.audit import Game, audit, parts
+from cumae.audit import Game, audit
+from cumae.audit.attacks import mechanisms as parts
 from cumae.mechanisms import (
     BetweenThresholds,
     ExponentialMechanism,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cumae.audit import Attack, audit, everlasting
-from cumae.audit.attacks import ATTACKS, bbl_halt, release_row
-from cumae.audit.everlasting import (
+from cumae.audit import Attack, audit
+from cumae.audit.attacks import everlasting
+from cumae.audit.attacks.everlasting import (
     end_of_phase,
     next_answer,
     outlier,
@@ -19,11 +19,12 @@ from cumae.audit.everlasting import (
     training_row,
     words,
 )
+from cumae.audit.attacks.predictors import ATTACKS, bbl_halt, release_row
+from cumae.ensembles.shards import Split
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import GaussianNoise, NoisyMajority
 from cumae.predictors import EverlastingPredictor, QueryRelease
-from cumae.predictors.margins import weights_of_votes
-from cumae.predictors.shards import Split
+from cumae.predictors.everlasting.margins import weights_of_votes
 from cumae.randomness import permutation
 from tests.statistics import audited
 

@@ -10,7 +10,8 @@ import pytest
 from joblib.externals.loky.backend.reduction import dumps
 
 from cumae import sanitizers
-from cumae.audit import audit, tables
+from cumae.audit import audit
+from cumae.audit.attacks import sanitizers as tables
 from cumae.sanitizers import Quantiles
 from tests.statistics import audited
 

@@ -33,8 +33,8 @@ from cumae.concepts import (
     sums,
 )
 from cumae.concepts import intervals as plain_intervals
-from cumae.concepts import intervals_kernel as kernel
 from cumae.concepts.columns import cells_of, middle
+from cumae.concepts.kernels import intervals as kernel
 from cumae.concepts.sums import powers
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
 from cumae.randomness import SYSTEM

@@ -20,8 +20,8 @@ from scipy.optimize import linprog
 from cumae.concepts import Hypothesis, Thresholds
 from cumae.concepts import halfspaces as module
 from cumae.concepts.halfspaces import Halfspace, Halfspaces
-from cumae.concepts.halfspaces_exact import reference_labels
-from cumae.concepts.halfspaces_kernel import _turn_3, separate, turn_2
+from cumae.concepts.kernels.halfspaces import _turn_3, separate, turn_2
+from cumae.concepts.kernels.halfspaces_exact import reference_labels
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import SeededSource
 from tests.statistics import alarm_rate, chi_square_rejects

@@ -16,8 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cumae.concepts import rectangles as module
-from cumae.concepts import rectangles_kernel as kernel
 from cumae.concepts.base import Hypothesis
+from cumae.concepts.kernels import rectangles as kernel
 from cumae.concepts.rectangles import Rectangle, Rectangles
 from cumae.errors import InvalidData, InvalidParameter
 from tests.statistics import chi_square_rejects

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from cumae.concepts import trees, trees_kernel
+from cumae.concepts import trees
 from cumae.concepts.base import Hypothesis
+from cumae.concepts.kernels import trees as trees_kernel
 from cumae.concepts.stumps import Stumps
 from cumae.concepts.trees import Tree, TreeCuts, Trees, TreeSums, cuts_of
 from cumae.errors import InvalidData, InvalidParameter

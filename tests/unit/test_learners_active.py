@@ -23,7 +23,7 @@ from cumae.learners import (
 )
 from cumae.learners.active import ActiveLearner, smallest_labelled
 from cumae.learners.base import Plan, Rows
-from cumae.learners.label_boost import LabelBoost
+from cumae.learners.wrappers.label_boost import LabelBoost
 from cumae.privacy import Approximate, Pure, subsample
 from cumae.randomness import SeededSource, Source
 from tests.divergence import Exact, assert_covers

@@ -23,7 +23,7 @@ from cumae.concepts import (
     Trees,
     UnionOfIntervals,
 )
-from cumae.concepts.validation import Floats
+from cumae.data.checks import Floats
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners import GenericLearner, PrivateLearner, SemiPrivateLearner
 from cumae.learners.base import Learner

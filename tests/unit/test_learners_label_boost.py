@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from cumae.concepts import ConceptClass, FiniteClass, Intervals, Threshold, Thresholds, Trees
+from cumae.data.columns import Columns
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import (
     GenericLearner,
@@ -24,12 +25,11 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
-from cumae.learners import label_schedules as module
-from cumae.learners.adapters import Adapter
 from cumae.learners.base import Plan, Rows, Sizes
-from cumae.learners.columns import Columns
-from cumae.learners.label_boost import IterLabelBoost, LabelBoost
-from cumae.learners.label_schedules import (
+from cumae.learners.wrappers import schedules as module
+from cumae.learners.wrappers.adapter import Adapter
+from cumae.learners.wrappers.label_boost import IterLabelBoost, LabelBoost
+from cumae.learners.wrappers.schedules import (
     Round,
     Schedule,
     paper_labels,

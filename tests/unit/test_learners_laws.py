@@ -38,12 +38,12 @@ from cumae.learners import (
     PrivateLogisticRegression,
     PublicDataReduction,
     SemiPrivateLearner,
-    label_boost,
 )
 from cumae.learners.active import Drawn
 from cumae.learners.base import Rows
-from cumae.learners.label_boost import _Boosting
-from cumae.learners.wrapping import Wrapper
+from cumae.learners.wrappers import label_boost
+from cumae.learners.wrappers.base import Wrapper
+from cumae.learners.wrappers.label_boost import _Boosting
 from cumae.privacy import REPLACE_ONE, Guarantee
 
 ROWS = 120

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cumae.concepts import FiniteClass, Halfspaces, Rectangles, Threshold, Thresholds
+from cumae.data.columns import cells_of_columns
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows
 from cumae.learners import (
     AccuracyBoost,
@@ -36,8 +37,7 @@ from cumae.learners import (
     PublicDataReduction,
     SemiPrivateLearner,
 )
-from cumae.learners.adapters import uses_unlabelled
-from cumae.learners.columns import cells_of_columns
+from cumae.learners.wrappers.adapter import uses_unlabelled
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 
 BIG = 2**53

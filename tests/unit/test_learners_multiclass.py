@@ -13,7 +13,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from cumae.concepts import Intervals
-from cumae.concepts.validation import Floats
+from cumae.data.checks import Floats
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import (
     Adapter,
@@ -22,8 +22,8 @@ from cumae.learners import (
     PrivateLearner,
     PrivateLogisticRegression,
 )
-from cumae.learners.multiclass import OneVsRest, _even, _short
-from cumae.learners.reductions import AccuracyBoost
+from cumae.learners.wrappers.one_vs_rest import OneVsRest, _even, _short
+from cumae.learners.wrappers.reductions import AccuracyBoost
 from cumae.privacy import BoundedRange, Budget, compose
 
 AGE = (np.arange(3000) % 90).reshape(-1, 1)

@@ -15,15 +15,10 @@ from sklearn.base import BaseEstimator
 
 from cumae.concepts import Thresholds
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, UnknownCost
-from cumae.learners import (
-    GenericLearner,
-    Learner,
-    PrivateLearner,
-    SemiPrivateLearner,
-    reductions,
-)
-from cumae.learners.public_reduction import PublicDataReduction, priv_samp, pub_samp
-from cumae.learners.reductions import AccuracyBoost, HypothesisLearner, n_rounds
+from cumae.learners import GenericLearner, Learner, PrivateLearner, SemiPrivateLearner
+from cumae.learners.wrappers import reductions
+from cumae.learners.wrappers.public_reduction import PublicDataReduction, priv_samp, pub_samp
+from cumae.learners.wrappers.reductions import AccuracyBoost, HypothesisLearner, n_rounds
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 from tests.statistics import binomial_rejects
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from cumae.concepts import Thresholds
-from cumae.concepts.validation import Floats
+from cumae.data.checks import Floats
 from cumae.learners import GenericLearner
 from cumae.learners.base import Rows, Sizes
 from cumae.privacy import Cost, Pure

@@ -16,11 +16,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Halfspaces, Intervals, Rectangles, Stumps, Thresholds, Trees
+from cumae.ensembles.shards import Trainer
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, TooFewRows
 from cumae.mechanisms import noise
-from cumae.predictors import agnostic
-from cumae.predictors.agnostic import AgnosticQueryRelease
-from cumae.predictors.paper_sizes import (
+from cumae.predictors.relabelling import Relabelling, agnostic_costs
+from cumae.predictors.release import agnostic
+from cumae.predictors.release.agnostic import AgnosticQueryRelease
+from cumae.privacy import Approximate, Budget
+from cumae.randomness import discrete_gaussian
+from cumae.theorems.query_release import (
     AgnosticSizes,
     SubSampSizes,
     agnostic_sizes,
@@ -30,10 +34,6 @@ from cumae.predictors.paper_sizes import (
     subsamp_sizes,
     unstable_queries,
 )
-from cumae.predictors.relabelling import Relabelling, agnostic_costs
-from cumae.predictors.shards import Trainer
-from cumae.privacy import Approximate, Budget
-from cumae.randomness import discrete_gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 

@@ -39,13 +39,17 @@ from cumae.checks.predictors import (
     shards_learn,
 )
 from cumae.concepts import Thresholds
+from cumae.data import tables
+from cumae.ensembles import trial
+from cumae.ensembles.blocks import BLOCK_ROWS, block_rows, blocks
+from cumae.ensembles.isolation import one_thread
+from cumae.ensembles.voters.stacking import stack
 from cumae.learners import PrivateBooster
-from cumae.predictors import base, everlasting, margins, phases, tables, trial
-from cumae.predictors.blocks import BLOCK_ROWS, block_rows, blocks
-from cumae.predictors.phases import row_keys
-from cumae.predictors.priors import Prior
-from cumae.predictors.quiet import one_thread
-from cumae.predictors.votes import stack
+from cumae.predictors import base
+from cumae.predictors.everlasting import margins, phases
+from cumae.predictors.everlasting import predictor as everlasting
+from cumae.predictors.everlasting.phases import row_keys
+from cumae.predictors.everlasting.prior import Prior
 from tests.plants import halve_failing_batches
 
 pytestmark = [
@@ -437,7 +441,7 @@ def test_inferred_types_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         return pd.DataFrame(dict(zip(names, map(list, columns), strict=True)))
 
     monkeypatch.setattr(tables, "frame_of", inferred)
-    monkeypatch.setattr("cumae.predictors.blocks.frame_of", inferred)
+    monkeypatch.setattr("cumae.ensembles.blocks.frame_of", inferred)
     halve_failing_batches(monkeypatch)
     assert caught(
         queries_do_not_meet, "everlasting, words and memo", memoize=False, epsilon=math.inf

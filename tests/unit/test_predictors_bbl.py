@@ -15,6 +15,8 @@ from sklearn.base import clone
 
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Intervals, Stumps, Thresholds, Trees
+from cumae.ensembles import shards
+from cumae.ensembles.shards import Ensemble
 from cumae.errors import (
     BudgetExhausted,
     InvalidData,
@@ -23,12 +25,12 @@ from cumae.errors import (
     TooFewRows,
 )
 from cumae.mechanisms import NoisyMajority
-from cumae.predictors import bbl_phases, generic_bbl, shards
-from cumae.predictors.bbl_costs import Drawn, label_draw, scored_epsilon
-from cumae.predictors.bbl_phases import Labelled, Phase
-from cumae.predictors.bbl_schedule import paper_phase, paper_rows
-from cumae.predictors.generic_bbl import GenericBBL
-from cumae.predictors.shards import Ensemble
+from cumae.predictors.bbl import phases as bbl_phases
+from cumae.predictors.bbl import predictor as generic_bbl
+from cumae.predictors.bbl.costs import Drawn, label_draw, scored_epsilon
+from cumae.predictors.bbl.phases import Labelled, Phase
+from cumae.predictors.bbl.predictor import GenericBBL
+from cumae.predictors.bbl.rules import paper_phase, paper_rows
 from cumae.privacy import (
     ZCDP,
     Approximate,

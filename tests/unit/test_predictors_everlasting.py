@@ -17,11 +17,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import BudgetExhausted, EverlastingPredictor
 from cumae.concepts import Stumps
+from cumae.ensembles.growing.representatives import represent
+from cumae.ensembles.shards import Ensemble, Split, shard_seeds
 from cumae.mechanisms import GaussianNoise
-from cumae.predictors import phases
-from cumae.predictors.margins import MarginTrainer, weight_parameter, weights_of_votes
-from cumae.predictors.representatives import represent
-from cumae.predictors.shards import Ensemble, Split, shard_seeds
+from cumae.predictors.everlasting import phases
+from cumae.predictors.everlasting.margins import MarginTrainer, weight_parameter, weights_of_votes
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource, permutation
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle

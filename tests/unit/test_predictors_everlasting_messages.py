@@ -28,8 +28,9 @@ from cumae import (
 )
 from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateLogisticRegression
-from cumae.predictors import everlasting, everlasting_plan
-from cumae.predictors.priors import LATER_TRUST, TRUSTS, combined, trust_in
+from cumae.predictors.everlasting import predictor as everlasting
+from cumae.predictors.everlasting import rules as everlasting_plan
+from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
 from tests.everlasting import ABOVE, N, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")

@@ -14,9 +14,9 @@ import pytest
 from cumae import Budget, BudgetExhausted, EverlastingPredictor, InvalidData, InvalidParameter
 from cumae.errors import TooFewRows
 from cumae.learners import PrivateBooster
-from cumae.predictors import everlasting
-from cumae.predictors.phases import row_keys
-from cumae.predictors.retained import FreshRows
+from cumae.predictors.everlasting import predictor as everlasting
+from cumae.predictors.everlasting.keeping import FreshRows
+from cumae.predictors.everlasting.phases import row_keys
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cumae import EverlastingPredictor, InvalidParameter
 from cumae.concepts import Stumps
 from cumae.learners import PrivateBooster, PrivateLogisticRegression, SemiPrivateLearner
-from cumae.predictors import phases
+from cumae.predictors.everlasting import phases
 from tests.everlasting import X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")

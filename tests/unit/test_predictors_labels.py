@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cumae.data.labels import label_codes
+from cumae.data.rows import row_source
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.predictors.labels import label_codes
-from cumae.predictors.rows import row_source
 from tests.cells import ODD, write
 
 

@@ -22,13 +22,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import AgnosticQueryRelease, Budget, QueryRelease, UniversalQueryRelease
 from cumae.concepts import FiniteClass, Stumps, Thresholds
+from cumae.data.cells import plain_cells
+from cumae.data.columns import Columns
+from cumae.data.rows import row_source
+from cumae.ensembles.isolation import GLOBALS
+from cumae.ensembles.shards import Split, Trainer, shard_seeds, train_shards
+from cumae.ensembles.trial import check_model
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows
-from cumae.learners.columns import Columns
-from cumae.predictors.cells import plain_cells
-from cumae.predictors.quiet import GLOBALS
-from cumae.predictors.rows import row_source
-from cumae.predictors.shards import Split, Trainer, shard_seeds, train_shards
-from cumae.predictors.trial import check_model
 from cumae.randomness import SeededSource
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")

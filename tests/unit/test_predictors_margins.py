@@ -10,10 +10,10 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 
 from cumae.concepts import Halfspaces, Rectangle, Rectangles, Thresholds, UnionOfIntervals
-from cumae.learners.columns import Columns
-from cumae.predictors.margins import MarginTrainer
-from cumae.predictors.representatives import represent
-from cumae.predictors.shards import Ensemble, train_one_by_one
+from cumae.data.columns import Columns
+from cumae.ensembles.growing.representatives import represent
+from cumae.ensembles.shards import Ensemble, train_one_by_one
+from cumae.predictors.everlasting.margins import MarginTrainer
 
 BOUNDED = Columns([(0.0, 8.0)], None, 1)
 

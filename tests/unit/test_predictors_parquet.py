@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cumae.data.labels import label_codes
+from cumae.data.rows import ParquetRows
 from cumae.errors import InvalidData
-from cumae.predictors.labels import label_codes
-from cumae.predictors.rows import ParquetRows
 from tests.cells import look, numbers, of_parquet, write
 
 

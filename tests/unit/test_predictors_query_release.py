@@ -18,11 +18,11 @@ from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority, StabilityTest
 from cumae.mechanisms.base import Ahead
-from cumae.predictors import query_release
-from cumae.predictors.answers import Demand, plan_answers, unstable_answers
-from cumae.predictors.paper_sizes import subsamp_sizes
+from cumae.predictors.release import query as query_release
+from cumae.predictors.release.answers import Demand, plan_answers, unstable_answers
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource
+from cumae.theorems.query_release import subsamp_sizes
 from tests.query_release import QUERIES, X, Y
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -64,7 +64,7 @@ def test_the_votes_are_those_of_the_shards() -> None:
     source = SeededSource(3)
     plan = plan_answers("auto", Demand(math.inf, 1e-6, 1000, 155))
     plan.start(40, source)
-    from cumae.predictors.shards import Split, shard_seeds
+    from cumae.ensembles.shards import Split, shard_seeds
 
     split = Split.draw(len(X), 40, source)
     seeds = shard_seeds(40, source)

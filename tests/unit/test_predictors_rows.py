@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
+from cumae.data.rows import RowSource, row_source
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.predictors import bad_rows
-from cumae.predictors.rows import RowSource, row_source
 from tests.cells import ODD, look, numbers, of_parquet, write
 
 PLACES = np.array([17, 3, 3, 0, 29, 12, 8])

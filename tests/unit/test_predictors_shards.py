@@ -26,18 +26,19 @@ from cumae import QueryRelease
 from cumae.checks import SHARD_LAWS, Neighbours, check_estimator
 from cumae.checks.shards import models_of, votes_of
 from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
-from cumae.errors import InvalidParameter
-from cumae.predictors import quiet, shards
-from cumae.predictors.quiet import own_randomness
-from cumae.predictors.rows import row_source
-from cumae.predictors.shards import (
+from cumae.data.rows import row_source
+from cumae.ensembles import isolation as quiet
+from cumae.ensembles import shards
+from cumae.ensembles.isolation import own_randomness
+from cumae.ensembles.shards import (
     Ensemble,
     Split,
     Trainer,
     shard_seeds,
     train_shards,
 )
-from cumae.predictors.trial import check_model, try_out
+from cumae.ensembles.trial import check_model, try_out
+from cumae.errors import InvalidParameter
 from cumae.randomness import SYSTEM, SeededSource
 
 RNG = np.random.default_rng(0)

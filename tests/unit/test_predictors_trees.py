@@ -10,12 +10,12 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor
+from cumae.data.tables import read_table
+from cumae.ensembles.growing.trees import can_grow
+from cumae.ensembles.shards import Ensemble, train_one_by_one
+from cumae.ensembles.voters.trees import Nodes, nodes_of
 from cumae.learners import Columns
-from cumae.predictors.margins import MarginTrainer
-from cumae.predictors.shards import Ensemble, train_one_by_one
-from cumae.predictors.tables import read_table
-from cumae.predictors.trees import can_grow
-from cumae.predictors.votes_trees import Nodes, nodes_of
+from cumae.predictors.everlasting.margins import MarginTrainer
 
 SHARDS, SIZE = 300, 11
 STARTS, SEEDS = np.arange(SHARDS + 1) * SIZE, np.arange(SHARDS)

@@ -21,12 +21,12 @@ from sklearn.tree import DecisionTreeClassifier
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState, TooFewRows
-from cumae.predictors import universal
-from cumae.predictors.paper_sizes import SubSampSizes, agnostic_sizes, subsamp_sizes
-from cumae.predictors.stages import split_epsilon, universal_cost
-from cumae.predictors.students import Lesson, train_student
-from cumae.predictors.universal import UniversalQueryRelease
+from cumae.predictors.release import universal
+from cumae.predictors.release.stages import split_epsilon, universal_cost
+from cumae.predictors.release.students import Lesson, train_student
+from cumae.predictors.release.universal import UniversalQueryRelease
 from cumae.privacy import Budget, Guarantee, Pure
+from cumae.theorems.query_release import SubSampSizes, agnostic_sizes, subsamp_sizes
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 

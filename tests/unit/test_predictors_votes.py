@@ -40,9 +40,8 @@ from cumae.concepts import (
     Threshold,
     Tree,
 )
-from cumae.errors import InvalidData, InvalidParameter
-from cumae.predictors import votes_trees
-from cumae.predictors.votes import (
+from cumae.ensembles.voters import trees as votes_trees
+from cumae.ensembles.voters.stacking import (
     LoopVoters,
     StackedVoters,
     Voters,
@@ -50,6 +49,7 @@ from cumae.predictors.votes import (
     stack,
     voters_from_arrays,
 )
+from cumae.errors import InvalidData, InvalidParameter
 
 WIDTH = 5
 LARGE = float(np.finfo(np.float64).max)
@@ -588,7 +588,7 @@ def test_a_loop_passes_a_data_frame_on() -> None:
 
 
 def test_a_loop_gives_large_tables_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cumae.predictors.blocks.BLOCK_CELLS", 64)
+    monkeypatch.setattr("cumae.ensembles.blocks.BLOCK_CELLS", 64)
     X, y = table(1, 300)
     model = GaussianNB().fit(X, y)
     votes = count_votes(stack([model], 2, X[:1]), X, 2)
@@ -621,7 +621,7 @@ def test_another_backend_of_joblib_gets_all_models(monkeypatch: pytest.MonkeyPat
     voters = stack(models, 2, X[:1])
     expected = count_votes(voters, X, 2)
     joblib.register_parallel_backend("elsewhere", Elsewhere)
-    monkeypatch.setattr("cumae.predictors.votes.ROWS", 64)
+    monkeypatch.setattr("cumae.ensembles.voters.stacking.ROWS", 64)
     counted = []
     plain = StackedVoters.count_here
 

@@ -6,7 +6,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from cumae.audit import attacks, batches, everlasting, models, parts, tables
+from cumae.audit.attacks import batches, everlasting
+from cumae.audit.attacks import learners as models
+from cumae.audit.attacks import mechanisms as parts
+from cumae.audit.attacks import predictors as attacks
+from cumae.audit.attacks import sanitizers as tables
 from cumae.audit.results import Audit
 from cumae.audit.runs import Attack, audit
 from cumae.errors import CumaeError, InvalidParameter

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cumae.audit.versions import Versions
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
-from cumae.predictors.retained import check_ids
+from cumae.predictors.everlasting.keeping import check_ids
 
 NOBODY = object()
 PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_")

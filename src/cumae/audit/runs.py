@@ -21,8 +21,8 @@ from cumae.audit.game import Driver, Game
 from cumae.audit.results import MEASURES, Audit, Claimed, error_of, measured
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, shown
-from cumae.predictors.progress import Progress
 from cumae.privacy.validation import check_count
+from cumae.progress import Progress
 from cumae.randomness import SYSTEM, integers
 
 WARM_UP, PILOT = 2, 4  # runs of each world that tell how long one takes, and are thrown away

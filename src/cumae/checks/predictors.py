@@ -18,8 +18,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.checks.shards import Neighbours, demand
+from cumae.data.rows import row_source
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
-from cumae.predictors.rows import row_source
 from cumae.randomness import SeededSource
 
 FEW = 12  # queries that laws about batches ask

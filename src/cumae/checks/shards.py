@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.learners.columns import Columns, Declared
-from cumae.predictors.labels import label_codes
-from cumae.predictors.rows import row_source
-from cumae.predictors.shards import (
+from cumae.data.columns import Columns, Declared
+from cumae.data.labels import label_codes
+from cumae.data.rows import row_source
+from cumae.data.tables import as_numbers, read_table
+from cumae.ensembles.shards import (
     Ensemble,
     Split,
     Trainer,
     shard_seeds,
     train_shards,
 )
-from cumae.predictors.tables import as_numbers, read_table
-from cumae.predictors.trial import check_model, stand_in_row
+from cumae.ensembles.trial import check_model, stand_in_row
 from cumae.randomness import SeededSource
 
 Integers = NDArray[np.int64]

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.concepts.validation import (
+from cumae.data.checks import (
     EXACT,
     Floats,
     Integers,

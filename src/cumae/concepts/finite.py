@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass
-from cumae.concepts.validation import Integers, check_labels, check_rows, count_rows
+from cumae.data.checks import Integers, check_labels, check_rows, count_rows
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
 

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import middle
-from cumae.concepts.halfspaces_exact import (
+from cumae.concepts.kernels.halfspaces import LIMB, gains_outside, separate, sweep
+from cumae.concepts.kernels.halfspaces_exact import (
     dot_product,
     exact_rows,
     gap_along,
@@ -25,8 +26,7 @@ from cumae.concepts.halfspaces_exact import (
     spanning_columns,
     without_fractions,
 )
-from cumae.concepts.halfspaces_kernel import LIMB, gains_outside, separate, sweep
-from cumae.concepts.validation import (
+from cumae.data.checks import (
     Floats,
     Integers,
     check_number,

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.concepts import intervals_kernel as kernel
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
+from cumae.concepts.kernels import intervals as kernel
 from cumae.concepts.sums import (
     BLOCK,
     Rescan,
@@ -24,7 +24,7 @@ from cumae.concepts.sums import (
     stage_error,
 )
 from cumae.concepts.thresholds import single_column
-from cumae.concepts.validation import Floats, Integers, check_cell, check_column, check_tuple
+from cumae.data.checks import Floats, Integers, check_cell, check_column, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source

@@ -20,7 +20,7 @@ from cumae.concepts.stumps import (
     describe,
     stump_dimension,
 )
-from cumae.concepts.validation import Floats, Integers, check_number, check_table, check_tuple
+from cumae.data.checks import Floats, Integers, check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.privacy.validation import check_count
 from cumae.randomness import Source

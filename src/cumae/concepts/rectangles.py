@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import middle
-from cumae.concepts.rectangles_kernel import (
+from cumae.concepts.kernels.rectangles import (
     LIMB,
     MASK,
     Board,
@@ -24,7 +24,7 @@ from cumae.concepts.rectangles_kernel import (
     left_totals,
     right_totals,
 )
-from cumae.concepts.validation import (
+from cumae.data.checks import (
     Floats,
     Integers,
     check_number,

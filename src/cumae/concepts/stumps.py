@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, cells_of, distinct_points
-from cumae.concepts.validation import (
+from cumae.data.checks import (
     Floats,
     Integers,
     check_flag,

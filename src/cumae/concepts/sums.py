@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from cumae.claims import claim
-from cumae.concepts.validation import Floats, Integers
+from cumae.data.checks import Floats, Integers
 from cumae.randomness import Source, bernoulli_exp, integers, weighted_choice
 
 BLOCK = 1024

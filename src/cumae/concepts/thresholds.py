@@ -14,7 +14,7 @@ from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.sums import draw_score
-from cumae.concepts.validation import Integers, check_cell, check_column, check_flag
+from cumae.data.checks import Integers, check_cell, check_column, check_flag
 from cumae.errors import InvalidParameter
 from cumae.privacy.validation import check_choice
 from cumae.randomness import Source, integers

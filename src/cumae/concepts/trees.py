@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from cumae.claims import claim
-from cumae.concepts import trees_kernel as kernel
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import distinct_points, middle
+from cumae.concepts.kernels import trees as kernel
 from cumae.concepts.stumps import count_splits, stump_dimension
-from cumae.concepts.validation import (
+from cumae.data.checks import (
     Floats,
     Integers,
     check_labels,

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import Hypothesis
-from cumae.concepts.validation import Integers
+from cumae.data.checks import Integers
+from cumae.data.columns import Declared, length_of
 from cumae.errors import InvalidData, InvalidParameter, LiveState
-from cumae.learners.adapters import (
+from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
+from cumae.learners.wrappers.adapter import (
     Published,
     check_base,
     check_outer_delta,
@@ -25,9 +27,7 @@ from cumae.learners.adapters import (
     restate,
     uses_unlabelled,
 )
-from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
-from cumae.learners.columns import Declared, length_of
-from cumae.learners.wrapping import take_rows
+from cumae.learners.wrappers.base import take_rows
 from cumae.live import NOT_KEPT, one_at_a_time
 from cumae.privacy import Approximate, Budget, Cost, subsample
 from cumae.privacy.validation import (

@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.concepts.validation import Integers, check_rows
+from cumae.data.checks import Integers, check_rows
+from cumae.data.columns import Columns, Declared, length_of, names_of, width_of
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
-from cumae.learners.columns import Columns, Declared, length_of, names_of, width_of
 from cumae.learners.storage import from_plain, to_plain
 from cumae.mechanisms import LaplaceNoise
 from cumae.privacy import REPLACE_ONE, Budget, Cost, Guarantee

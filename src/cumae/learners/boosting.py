@@ -14,10 +14,10 @@ from scipy.special import expit
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
-from cumae.concepts.validation import Floats, Integers
+from cumae.data.checks import Floats, Integers
+from cumae.data.columns import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Plan, Rows, Sizes
-from cumae.learners.columns import Columns, Declared
 from cumae.learners.cuts import (
     check_finite,
     check_labelled,

@@ -21,9 +21,9 @@ from cumae.concepts import (
     Trees,
     UnionOfIntervals,
 )
-from cumae.concepts.validation import Floats
+from cumae.data.checks import Floats
+from cumae.data.columns import Bounds
 from cumae.errors import InvalidData
-from cumae.learners.columns import Bounds
 
 LARGEST = float(np.finfo(np.float64).max)
 ONE_COLUMN = (Points, Thresholds, UnionOfIntervals)

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Trees
 from cumae.concepts.columns import alike, check_alike
-from cumae.concepts.validation import Integers, check_column
+from cumae.data.checks import Integers, check_column
+from cumae.data.columns import Columns, Declared, cells_of_columns, width_of
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Plan, Rows, Sizes
-from cumae.learners.columns import Columns, Declared, cells_of_columns, width_of
 from cumae.learners.cuts import (
     ONE_COLUMN,
     check_finite,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from cumae.concepts.validation import Floats
-from cumae.learners.columns import Bounds, Columns
+from cumae.data.checks import Floats
+from cumae.data.columns import Bounds, Columns
 from cumae.learners.cuts import quantile_cuts
 
 LARGEST = 1e150  # its square is a float

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.validation import check_table
+from cumae.data.checks import check_table
+from cumae.data.columns import Columns, Declared
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, Plan, Rows, Sizes
-from cumae.learners.columns import Columns, Declared
 from cumae.learners.cuts import joined, public_points, with_ends
 from cumae.learners.exponential import PUBLIC_ROWS, ConceptLearner
 from cumae.privacy import Budget, parallel

@@ -13,10 +13,10 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from cumae.claims import claim
-from cumae.concepts.validation import Floats, Integers
+from cumae.data.checks import Floats, Integers
+from cumae.data.columns import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Plan, Rows, Sizes
-from cumae.learners.columns import Columns, Declared
 from cumae.learners.cuts import grid_points
 from cumae.learners.exponential import PUBLIC_ROWS
 from cumae.learners.features import FeatureMap

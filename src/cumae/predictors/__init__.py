@@ -1,12 +1,12 @@
 """Predictors: private answers from an ensemble of models on disjoint shards."""
 
-from cumae.predictors.agnostic import AgnosticQueryRelease
-from cumae.predictors.everlasting import EverlastingPredictor
-from cumae.predictors.generic_bbl import GenericBBL
-from cumae.predictors.query_release import QueryRelease
-from cumae.predictors.rows import ParquetRows
-from cumae.predictors.universal import UniversalQueryRelease
-from cumae.predictors.unusable import bad_rows
+from cumae.data.rows import ParquetRows
+from cumae.data.unusable import bad_rows
+from cumae.predictors.bbl.predictor import GenericBBL
+from cumae.predictors.everlasting.predictor import EverlastingPredictor
+from cumae.predictors.release.agnostic import AgnosticQueryRelease
+from cumae.predictors.release.query import QueryRelease
+from cumae.predictors.release.universal import UniversalQueryRelease
 
 __all__ = [
     "AgnosticQueryRelease",

@@ -14,15 +14,15 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
+from cumae.data.columns import FLAT, Columns, Declared, length_of, names_of, width_of
+from cumae.data.labels import label_codes
+from cumae.data.rows import RowSource, row_source
+from cumae.data.tables import read_one_by_one, read_table, typed_frame, usable_frame
+from cumae.ensembles.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
+from cumae.ensembles.trial import check_model, stand_in_row, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.learners.base import Plan, forget, promise
-from cumae.learners.columns import FLAT, Columns, Declared, length_of, names_of, width_of
 from cumae.live import NOT_KEPT
-from cumae.predictors.labels import label_codes
-from cumae.predictors.rows import RowSource, row_source
-from cumae.predictors.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
-from cumae.predictors.tables import read_one_by_one, read_table, typed_frame, usable_frame
-from cumae.predictors.trial import check_model, stand_in_row, try_out
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import check_count, check_delta, check_epsilon
 from cumae.randomness import Source

@@ -10,13 +10,13 @@ import numpy as np
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.base import LARGEST_ERROR
+from cumae.data.columns import Columns
+from cumae.data.rows import ArrayRows, RowSource
+from cumae.data.tables import clean_table
 from cumae.errors import InvalidData
-from cumae.learners.columns import Columns
-from cumae.learners.label_schedules import largest_rate, relabelled, resampled, sampled
-from cumae.predictors.answers import Demand
+from cumae.learners.wrappers.schedules import largest_rate, relabelled, resampled, sampled
 from cumae.predictors.base import Training
-from cumae.predictors.rows import ArrayRows, RowSource
-from cumae.predictors.tables import clean_table
+from cumae.predictors.release.answers import Demand
 from cumae.privacy import Approximate, Cost
 from cumae.randomness import Source, integers, sample
 

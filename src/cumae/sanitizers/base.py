@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.validation import Floats, Integers, check_table
+from cumae.data.checks import Floats, Integers, check_table
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms.base import Mechanism
 from cumae.privacy.validation import check_rate

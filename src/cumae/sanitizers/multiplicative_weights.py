@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.validation import Floats
+from cumae.data.checks import Floats
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import ExponentialMechanism, LaplaceNoise
 from cumae.privacy import BoundedRange, Cost, Pure, compose

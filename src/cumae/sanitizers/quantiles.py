@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.claims import claim
-from cumae.concepts.validation import Floats, Integers, check_table
+from cumae.data.checks import Floats, Integers, check_table
 from cumae.errors import InvalidParameter
 from cumae.privacy import BoundedRange, Cost, compose
 from cumae.privacy.validation import check_count, check_epsilon

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.validation import Floats, Integers
+from cumae.data.checks import Floats, Integers
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import ExponentialMechanism
 from cumae.privacy import BoundedRange, Cost

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.claims import claim
-from cumae.concepts.validation import Floats, Integers, check_table
+from cumae.data.checks import Floats, Integers, check_table
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.sparse import upper_tail
 from cumae.privacy import Approximate, Cost

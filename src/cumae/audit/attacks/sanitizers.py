@@ -1,0 +1,140 @@
+"""Attacks on sanitizers: tables in which one row decides as much as it can.
+
+What a sanitizer releases is public, so the adversary needs no queries. Rows lie in a few places,
+and one row that goes from one of them to another moves the odds of what is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cumae.audit.game import Game
+from cumae.audit.results import Claimed
+from cumae.audit.runs import Attack
+from cumae.concepts import Thresholds
+from cumae.sanitizers import (
+    MultiplicativeWeights,
+    Quantiles,
+    Sanitizer,
+    SmallDatabase,
+    StableThresholds,
+)
+
+
+class Sanitized:
+    """Drives a sanitizer: releases a table in the place of its rows.
+
+    Parameters
+    ----------
+    make
+        Returns a new sanitizer.
+
+    Examples
+    --------
+    >>> from cumae.audit.attacks.sanitizers import Sanitized
+    >>> from cumae.sanitizers import Quantiles
+    >>> driver = Sanitized(lambda: Quantiles(50.0, bounds=(0, 1, 1), n_points=1))
+    >>> driver.train([[1.0]] * 9, [0] * 9)
+    >>> driver.published()
+    array([[1.]])
+    """
+
+    def __init__(self, make: Callable[[], Sanitizer]) -> None:
+        self.make = make
+
+    def train(self, X: Any, y: Any) -> None:
+        del y  # there are no labels
+        self.released = self.make().sanitize(X)
+
+    def ask(self, X: Any) -> list[None]:
+        return [None] * len(X)
+
+    def published(self) -> Any:
+        return self.released
+
+
+def a_row(
+    make: Callable[[], Sanitizer], delta: float, rows: Sequence[float], other: float
+) -> Attack:
+    """Return the attack on a row that is elsewhere in world 1; it looks at the sum of all points.
+
+    Parameters
+    ----------
+    make
+        Returns a new sanitizer.
+    delta
+        At which its epsilon is claimed.
+    rows
+        Of world 0.
+    other
+        Where the first of them is in world 1.
+    """
+    zero = np.reshape(rows, (-1, 1))
+    one = zero.copy()
+    one[0] = other
+    labels = np.zeros(len(zero), dtype=np.int64)
+
+    def play(game: Game) -> float:
+        game.train((zero, labels), (one, labels))
+        return float(np.sum(game.published()))
+
+    sanitizer = make()
+    claimed = Claimed.by(sanitizer.guarantee("one row", delta=delta))
+    return Attack(f"{type(sanitizer).__name__}, a row", partial(Sanitized, make), play, claimed)
+
+
+def quantiles(epsilon: float, delta: float, sanitizer: Any = Quantiles) -> Attack:
+    """Return the attack on a row above a median that is seldom below most rows."""
+    make = partial(sanitizer, epsilon, bounds=(0, 1), n_points=1)
+    return a_row(make, delta, _lopsided(epsilon, 0.5, 1.0), 0.0)
+
+
+def stable_thresholds(epsilon: float, delta: float, sanitizer: Any = StableThresholds) -> Attack:
+    """Return the attack on a row above a median, of places as far apart as floats can be.
+
+    There are too few rows to name a bin, so that only the half of epsilon with which quantiles are
+    drawn is within reach.
+    """
+    make = partial(sanitizer, epsilon, delta, n_points=1)
+    return a_row(make, delta, _lopsided(epsilon / 2, 0.0, 1e300), -1e300)
+
+
+def small_database(epsilon: float, delta: float, sanitizer: Any = SmallDatabase) -> Attack:
+    """Return the attack on a database of one point, which shows the place that has more rows."""
+    make = partial(sanitizer, Thresholds(), epsilon, (0.0, 1.0), size=1)
+    rows = [0.0] * (4 + int(1 / epsilon)) + [1.0] * 4
+    return a_row(make, delta, rows, 1.0)
+
+
+def multiplicative_weights(
+    epsilon: float, delta: float, sanitizer: Any = MultiplicativeWeights
+) -> Attack:
+    """Return the attack on the weights after the first of two rounds, read off many points.
+
+    What the second round measures is not released, so that half of the claim is out of reach.
+    """
+    make = partial(sanitizer, Thresholds(), epsilon, (0.0, 1.0), rounds=2, n_points=10_000)
+    return a_row(make, delta, [0.0, 1.0] * 40, 1.0)
+
+
+def _lopsided(epsilon: float, most: float, above: float) -> list[float]:
+    """Return rows, the first of which is above most of them, and none below.
+
+    A median below most is rare, and exp(epsilon) times as likely, in odds, once the first row is
+    below. The more rows are above, the closer to that is the ratio of the chances, and the rarer
+    both are: the higher one at a third to a half is a good compromise.
+    """
+    count = 2 * (1 + round(0.7 / epsilon))
+    return [above] * count + [most] * count
+
+
+ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
+    "Quantiles": (quantiles,),
+    "StableThresholds": (stable_thresholds,),
+    "SmallDatabase": (small_database,),
+    "MultiplicativeWeights": (multiplicative_weights,),
+}

@@ -1,0 +1,62 @@
+"""Which rows cannot be used, for the eyes of their owner alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cumae.data.cells import faults
+from cumae.data.columns import Columns, Declared
+from cumae.data.labels import label_codes
+from cumae.data.rows import ParquetRows, row_source
+
+MOST_LINES = 20  # of bad_rows
+BLOCK_ROWS = 65_536  # that bad_rows looks at together
+
+
+def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -> list[str]:
+    """Tell the owner of the rows which of them cannot be used; fitting itself stays silent.
+
+    What it returns is **not private**: show it to nobody else, and log it nowhere.
+
+    Parameters
+    ----------
+    X, y, classes
+        As they are given to ``fit``.
+    columns
+        What is declared about the columns, as for ``cumae.learners.Columns``. Without, a cell is
+        bad if it is missing or infinite, or no number where most of its column are numbers.
+
+    Returns
+    -------
+    list of str
+        The first 20 findings. They name rows, counted from 0, and columns, but never a value.
+
+    Examples
+    --------
+    >>> from cumae.predictors import bad_rows
+    >>> bad_rows([[31, 1.5], [52, None], [47, 0.5]], [0, 1, 7], classes=(0, 1))
+    ['row 1, column 1: missing value', 'row 2: label is none of the declared classes']
+    """
+    rows = row_source(X)
+    unlabelled = label_codes(rows, y, classes) < 0
+    if isinstance(rows, ParquetRows) and isinstance(y, str):
+        rows = rows.without(y)
+    declared = Columns(columns, rows.names, rows.n_features).columns
+    lines: list[str] = []
+    for start in range(0, rows.n_rows, BLOCK_ROWS):
+        places = np.arange(start, min(start + BLOCK_ROWS, rows.n_rows))
+        taken = rows.take(places)
+        bad = np.flatnonzero(unlabelled[places])[:MOST_LINES]
+        found = [(int(row), -1, "label is none of the declared classes") for row in bad]
+        for place, column in enumerate(declared):
+            cells = taken.iloc[:, place].to_numpy() if rows.is_frame else taken[:, place]
+            found += [(row, place, fault) for row, fault in faults(cells, column, MOST_LINES)]
+        for row, place, fault in sorted(found):
+            where = "" if place < 0 else f", column {declared[place].name}"
+            lines.append(f"row {start + row}{where}: {fault}")
+        if len(lines) >= MOST_LINES:
+            break
+    return lines[:MOST_LINES]

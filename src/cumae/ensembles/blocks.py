@@ -1,0 +1,136 @@
+"""Rows in tables of one fixed shape, so that what is computed for a row depends on it alone.
+
+In floating point, what a model computes for a row depends on the shape of the table that it is
+given and on the row's place there: a matrix product adds in another order for another shape. So
+every table that a model gets has the same number of rows. A row's place follows from its running
+number, and empty places hold a stand-in, a made-up row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.claims import claim
+from cumae.data.rows import Integers, frame_of
+
+BLOCK_ROWS = 4096  # fewer, and calls take most of the time; more, and a single row is slow
+BLOCK_CELLS = 2**20  # at the most: 8 MB
+
+# Returns one result for each row of a table; None if the model raised or warned.
+Ask: TypeAlias = Callable[[Any], NDArray[Any] | None]
+
+
+def block_rows(width: int) -> int:
+    """Return how many rows a block of so many columns has."""
+    return max(1, min(BLOCK_ROWS, BLOCK_CELLS // max(1, width)))
+
+
+def blank_block(stand_in: Any) -> Any:
+    """Return a block with the stand-in in every place; the stand-in is a table of one row."""
+    everywhere = np.zeros(block_rows(stand_in.shape[1]), dtype=np.int64)
+    return stand_in.iloc[everywhere] if hasattr(stand_in, "iloc") else stand_in[everywhere]
+
+
+@claim("SHARDS", "EVER")
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a batch at their places in a table of the fixed shape.
+
+    Parameters
+    ----------
+    table
+        The rows at their places, and stand-ins everywhere else.
+    rows
+        Which rows of the batch these are.
+    places
+        Where they stand in the table.
+    blank
+        The same table with stand-ins only.
+    """
+
+    table: Any
+    rows: Integers
+    places: Integers
+    blank: Any
+
+    def answers(self, ask: Ask, otherwise: Any) -> NDArray[Any]:
+        """Return a result for each row; ``otherwise`` for a row on which the model fails.
+
+        Where the model fails on the table, it is asked again with stand-ins in the place of one
+        half of the rows and then of the other, until a row has been answered or has failed alone.
+        The shape and the places stay the same.
+        """
+        found = ask(self.table)
+        if found is not None:
+            return found[self.places]
+        if len(self.places) == 1:
+            return np.array([otherwise])
+        middle = len(self.places) // 2
+        halves = (self._only(slice(middle)), self._only(slice(middle, None)))
+        return np.concatenate([half.answers(ask, otherwise) for half in halves])
+
+    def _only(self, part: slice) -> Block:
+        rows, places = self.rows[part], self.places[part]
+        return Block(_placed(self.blank, places, self.table, places), rows, places, self.blank)
+
+
+@claim("SHARDS", "EVER")
+def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
+    """Put the rows of a batch into blocks.
+
+    A row's place is its running number modulo the size of a block. Rows that share a place go to
+    different blocks.
+
+    Parameters
+    ----------
+    X
+        A table of floats, or a data frame whose columns have the types of the stand-in's.
+    numbers
+        A number for each row, from 0. It must not depend on the other rows.
+    stand_in
+        A table of one row, made up, that holds the empty places.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.ensembles.blocks import blocks
+    >>> X = np.array([[5.0], [6.0], [7.0]])
+    >>> found = list(blocks(X, np.array([0, 1, 4096]), np.zeros((1, 1))))
+    >>> [block.places.tolist() for block in found], found[0].table[:3].tolist()
+    ([[0, 1], [0]], [[5.0], [6.0], [0.0]])
+    """
+    blank = blank_block(stand_in)
+    places = np.asarray(numbers % len(blank), dtype=np.int64)
+    turns = _turns(places)
+    for turn in range(int(turns.max(initial=-1)) + 1):
+        rows = np.flatnonzero(turns == turn)
+        yield Block(_placed(blank, places[rows], X, rows), rows, places[rows], blank)
+
+
+def _turns(places: Integers) -> Integers:
+    """Return for each row how many rows before it have its place."""
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    starts = np.searchsorted(ordered, ordered)  # where the run of equal places begins
+    turns = np.empty(len(places), dtype=np.int64)
+    turns[order] = np.arange(len(places)) - starts
+    return turns
+
+
+def _placed(blank: Any, places: Integers, X: Any, rows: Integers) -> Any:
+    """Return a copy of a block with some rows of ``X`` at these places."""
+    if not hasattr(blank, "iloc"):
+        table = blank.copy()
+        table[places] = X[rows]
+        return table
+    columns = []
+    for place in range(blank.shape[1]):
+        cells = blank.iloc[:, place].to_numpy().copy()
+        cells[places] = X.iloc[:, place].to_numpy()[rows]
+        columns.append(cells)
+    return frame_of([str(name) for name in blank.columns], columns)

@@ -1,0 +1,273 @@
+"""Which hypothesis stands for a shard: self-training must not push the boundary to one side.
+
+Many hypotheses label a shard's rows alike. Where the votes of all shards are split evenly lies the
+boundary of the next phase, so a choice that leans to one side moves it in each phase. Here a coin
+of the shard decides between two hypotheses that lean to opposite sides:
+
+* Boxes and intervals: the smallest one around the rows inside, or the one whose sides stop at the
+  next rows outside that lie beside it (rows beyond its corners may come along). If labels are
+  right, the large one contains the true box and the small one is contained in it. So half of the
+  shards vote 1 inside and half vote 0 outside, whatever the others do, and corners stay sharp.
+* Thresholds with declared bounds: the middle between two rows leans to no side. A shard with a
+  single label has a row on one side only: its cut lies in the middle between the outermost row and
+  the bound, or it votes for its label everywhere.
+* Thresholds without bounds: the cut is at the row above it or at the row below.
+
+``docs/everlasting_drift.md`` has the reasons and what else was tried.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numba
+import numpy as np
+
+from cumae.concepts import ConceptClass, IntervalUnion, Rectangle, Threshold, Thresholds
+from cumae.concepts.base import Hypothesis
+from cumae.data.checks import Floats, Integers
+
+Limits: TypeAlias = tuple[float, float] | None
+
+NOTHING, ABOVE, BELOW, EVERYTHING = range(4)  # what gets label 1
+
+
+def represent(
+    model: ConceptClass,
+    found: Hypothesis,
+    table: Floats,
+    signed: Integers,
+    limits: Limits,
+    *,
+    coin: bool,
+) -> Hypothesis:
+    """Return the hypothesis that stands for a shard whose ``erm`` is ``found``.
+
+    Parameters
+    ----------
+    model, found
+        The concept class, and its best hypothesis for the shard's rows.
+    table, signed
+        The shard's rows with their signed weights.
+    limits
+        Declared bounds of the first column, if any.
+    coin
+        The shard's coin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Rectangles
+    >>> from cumae.ensembles.growing.representatives import represent
+    >>> rows, weights = np.array([[1.0], [2.0], [4.0], [7.0]]), np.array([-3, 1, 2, -3])
+    >>> found = Rectangles().erm(rows, np.ones(4, dtype=int), sample_weight=weights)
+    >>> for coin in (True, False):
+    ...     box = represent(Rectangles(), found, rows, weights, None, coin=coin)
+    ...     print(box.predict([[1.0], [1.5], [2.0], [4.0], [6.9], [7.0]]))
+    [0 1 1 1 1 0]
+    [0 0 1 1 0 0]
+    """
+    if isinstance(found, Threshold) and isinstance(model, Thresholds):
+        column = table[:, 0]
+        return Gap.of(found, column).threshold(model.polarity, limits, coin)
+    if isinstance(found, IntervalUnion):
+        column = table[:, 0]
+        return IntervalUnion(
+            tuple(_ends(column, _within(column, low, high), coin) for low, high in found.intervals)
+        )
+    if isinstance(found, Rectangle) and found.lows:
+        return _box(found, table, signed, coin)
+    return found
+
+
+# Boxes and intervals
+
+
+def _within(column: Floats, low: float | None, high: float | None) -> Any:
+    least, most = -math.inf if low is None else low, math.inf if high is None else high
+    return (column >= least) & (column < most)
+
+
+def _box(found: Rectangle, table: Floats, signed: Integers, coin: bool) -> Rectangle:
+    sides = list(zip(table.T, found.lows, found.highs, strict=True))
+    inside = np.all([_within(*side) for side in sides], axis=0) & (signed > 0)
+    if not inside.any():
+        return found
+    tight = [(column[inside].min(), column[inside].max()) for column in table.T]
+    beside = [(c >= least) & (c <= most) for c, (least, most) in zip(table.T, tight, strict=True)]
+    moved = []
+    for place, column in enumerate(table.T):
+        # Rows that a side would meet on its way: those beside the box in all other columns.
+        others = beside[:place] + beside[place + 1 :]
+        met = np.all(others, axis=0) if others else np.ones(len(column), dtype=bool)
+        moved.append(_ends(column[met | inside], inside[met | inside], coin))
+    return Rectangle(tuple(low for low, _ in moved), tuple(high for _, high in moved))
+
+
+def _ends(column: Floats, inside: Any, coin: bool) -> tuple[float | None, float | None]:
+    """Return [low, high): up to the next rows outside, or just around the rows inside."""
+    least, most = float(column[inside].min()), float(column[inside].max())
+    if not coin:
+        return least, math.nextafter(most, math.inf)
+    below, above = column[column < least], column[column > most]
+    low = math.nextafter(float(below.max()), math.inf) if len(below) else None
+    return low, float(above.min()) if len(above) else None
+
+
+# Thresholds
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Where a threshold lies: between two neighbouring rows, or beyond all of them.
+
+    Parameters
+    ----------
+    kind
+        What gets label 1.
+    low, high
+        The rows on both sides of the cut; if there is no cut, the outermost rows.
+    """
+
+    kind: int
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, found: Threshold, column: Floats) -> Gap:
+        """Find the gap of a hypothesis among the rows that it was learnt from."""
+        if found.cut is None:
+            kind = NOTHING if found.above else EVERYTHING
+            return cls(kind, float(column.min()), float(column.max()))
+        low, high = column[column < found.cut].max(), column[column >= found.cut].min()
+        return cls(ABOVE if found.above else BELOW, float(low), float(high))
+
+    def threshold(self, polarity: str, limits: Limits, coin: bool) -> Threshold:
+        """Return the one of the two thresholds of this gap that the coin picks."""
+        if self.kind in (ABOVE, BELOW):
+            above = self.kind == ABOVE
+            if limits is not None:
+                return Threshold(_middle(self.low, self.high), above=above)
+            cut = math.nextafter(self.low, math.inf) if coin else self.high
+            return Threshold(cut, above=above)
+        first, last = self.low, math.nextafter(self.high, math.inf)
+        if limits is not None:
+            first = _middle(limits[0], self.low) if limits[0] < self.low else first
+            last = _middle(self.high, limits[1]) if self.high < limits[1] else last
+        # A cut before all rows or behind all of them gives every row the same label.
+        if self.kind == EVERYTHING:
+            up, down = Threshold(first, above=True), Threshold(last, above=False)
+        else:
+            up, down = Threshold(last, above=True), Threshold(first, above=False)
+        everywhere = Threshold(None, above=self.kind == NOTHING)
+        # With both polarities the other one stands for the label everywhere: it has that label
+        # wherever the first one has its cut.
+        if polarity == "both":
+            return up if coin else down
+        return everywhere if coin else (up if polarity == "above" else down)
+
+
+def _middle(low: float, high: float) -> float:
+    """Return a cut c with low < c <= high, as ``cumae.concepts.columns.middle`` does."""
+    half = low / 2 + high / 2
+    return half if low < half <= high else high
+
+
+def many_thresholds(
+    model: Thresholds,
+    column: Floats,
+    signed: Integers,
+    starts: Integers,
+    limits: Limits,
+    coins: list[bool],
+) -> list[Threshold]:
+    """Return what ``represent`` gives for each shard, a slice of the column, all at once.
+
+    Each shard's result is a function of its own slice, as if it were trained alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Thresholds
+    >>> from cumae.ensembles.growing.representatives import many_thresholds
+    >>> column, weights = np.array([0.2, 0.4, 0.9, 0.6]), np.array([-1, 1, 2, 1])
+    >>> limits = (0.0, 1.0)
+    >>> found = many_thresholds(
+    ...     Thresholds("above"), column, weights, np.array([0, 2, 4]), limits, [True, False]
+    ... )
+    >>> [round(rule.cut, 6) for rule in found]
+    [0.3, 0.3]
+    """
+    above, below = model.polarity != "below", model.polarity != "above"
+    kinds, lows, highs = _gaps(column, signed, starts, above, below)
+    return [
+        Gap(*gap).threshold(model.polarity, limits, coin)
+        for *gap, coin in zip(kinds.tolist(), lows.tolist(), highs.tolist(), coins, strict=True)
+    ]
+
+
+@numba.njit(cache=True, nogil=True)
+def _gaps(
+    column: Floats, signed: Integers, starts: Integers, above: bool, below: bool
+) -> tuple[Integers, Floats, Floats]:
+    """Find the gap of each shard's best threshold by the tie rule of ``Thresholds.erm``."""
+    count = len(starts) - 1
+    kinds = np.empty(count, dtype=np.int64)
+    lows, highs = np.empty(count), np.empty(count)
+    for shard in range(count):
+        values = column[starts[shard] : starts[shard + 1]]
+        gains = signed[starts[shard] : starts[shard + 1]]
+        order = np.argsort(values)
+        points = np.empty(len(values))
+        before = np.zeros(len(values) + 1, dtype=np.int64)  # gain of the first points
+        distinct = 0
+        for i in order:
+            if distinct == 0 or points[distinct - 1] != values[i]:
+                points[distinct] = values[i]
+                distinct += 1
+                before[distinct] = before[distinct - 1]
+            before[distinct] += gains[i]
+        kind, place = _best(before[: distinct + 1], above, below)
+        kinds[shard] = kind
+        lows[shard], highs[shard] = points[0], points[distinct - 1]
+        if kind in (ABOVE, BELOW):
+            lows[shard], highs[shard] = points[place - 1], points[place]
+    return kinds, lows, highs
+
+
+@numba.njit(cache=True, nogil=True)
+def _best(before: Integers, above: bool, below: bool) -> tuple[int, int]:
+    """Return the middle one of the best hypotheses, and how many points lie below its cut."""
+    kinds, scores = _listed(before, above, below)
+    best = scores.max()
+    left = (np.int64((scores == best).sum()) - 1) // 2
+    place = 0
+    while left > 0 or scores[place] != best:
+        left -= np.int64(scores[place] == best)
+        place += 1
+    inner = len(before) - 2
+    return kinds[place], (place - 1) % inner + 1 if 0 < place < len(scores) - 1 else 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _listed(before: Integers, above: bool, below: bool) -> tuple[Integers, Integers]:
+    """Return kinds and gains in the order of the class's list.
+
+    That is: nothing, cuts with label 1 above, cuts with label 1 below, everything.
+    """
+    inner = len(before) - 2
+    total = before[-1]
+    size = 2 + inner * (np.int64(above) + np.int64(below))
+    kinds, scores = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    kinds[0], scores[0] = NOTHING, 0
+    place = 1
+    for kind in (ABOVE, BELOW):
+        if (kind == ABOVE and above) or (kind == BELOW and below):
+            for i in range(1, inner + 1):
+                kinds[place] = kind
+                scores[place] = total - before[i] if kind == ABOVE else before[i]
+                place += 1
+    kinds[place], scores[place] = EVERYTHING, total
+    return kinds, scores

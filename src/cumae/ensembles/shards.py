@@ -1,0 +1,283 @@
+"""Disjoint shards: who trains on which rows, and what one shard's model may depend on."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.data.columns import Columns
+from cumae.data.rows import RowSource
+from cumae.data.tables import as_numbers, read_table, usable_rows
+from cumae.ensembles.growing.trees import can_grow, many_trees
+from cumae.ensembles.isolation import one_core, strictly
+from cumae.ensembles.voters.stacking import Voters, count_votes, stack
+from cumae.errors import InvalidParameter
+from cumae.privacy.validation import check_count
+from cumae.progress import Progress
+from cumae.randomness import Source, integers, permutation
+
+Integers = NDArray[np.int64]
+
+BLOCK_CELLS = 2**24  # cells that are in memory at a time while shards train
+TASK_SHARDS = 32  # shards that a worker gets at a time
+
+
+@claim("SHARDS")
+@dataclass(frozen=True)
+class Split:
+    """Which rows belong to which shard, drawn without looking at any.
+
+    A shard is a slice of one permutation of all row numbers, so that no row can be in two of them.
+    Sizes differ by one at most, and every row is in a shard.
+
+    Examples
+    --------
+    >>> from cumae.ensembles.shards import Split
+    >>> from cumae.randomness import SYSTEM
+    >>> split = Split.draw(10, 3, SYSTEM)
+    >>> [len(split.places(shard)) for shard in range(3)]
+    [3, 3, 4]
+    """
+
+    order: Integers
+    n_shards: int
+
+    @classmethod
+    def draw(cls, n_rows: int, n_shards: int, source: Source) -> Split:
+        """Split so many rows at random."""
+        check_count(n_shards, "n_shards", least=1)
+        if n_shards > n_rows:
+            raise InvalidParameter(
+                f"n_shards={n_shards!r} for {n_rows} rows: each shard needs rows of its own."
+            )
+        return cls(permutation(n_rows, source), n_shards)
+
+    def first(self, shard: int) -> int:
+        """Return where a shard starts in the order."""
+        return shard * len(self.order) // self.n_shards
+
+    def places(self, shard: int) -> Integers:
+        """Return the row numbers of a shard."""
+        return self.order[self.first(shard) : self.first(shard + 1)]
+
+
+@claim("SHARDS")
+@dataclass(frozen=True)
+class Trainer:
+    """Trains one shard's model from that shard's rows, its seed and nothing else.
+
+    Parameters
+    ----------
+    model
+        A scikit-learn classifier or Pipeline, cloned for each shard, or a concept class, whose
+        exact ``erm`` is taken.
+    n_classes
+        Number of declared classes.
+    columns
+        What was declared about the columns, if anything; rows are then encoded by it.
+    """
+
+    model: Any
+    n_classes: int
+    columns: Columns | None = None
+
+    def given(self, labels: Integers) -> Any:
+        """Return labels in the form in which ``train`` takes them."""
+        return labels
+
+    def train(self, rows: Any, labels: Integers, seed: int) -> Any:
+        """Return a model; or None, which votes for the first class, if anything goes wrong.
+
+        Whether it did must not be seen from outside, because one row may be the reason. Where
+        training fails, it is tried again without the shard's rows that have unusable cells.
+        """
+        # Any failure may be the work of one private row.
+        with contextlib.suppress(Exception):
+            return self.train_or_raise(rows, labels, seed)
+        with contextlib.suppress(Exception):
+            usable = usable_rows(rows, self.columns)
+            if not usable.all():
+                return self.train_or_raise(rows[usable], labels[usable], seed)
+        return None
+
+    def train_or_raise(self, rows: Any, labels: Integers, seed: int) -> Any:
+        """As ``train``, but tell what went wrong; for rows that are not private."""
+        known = labels >= 0
+        rows, labels = rows[known], labels[known]
+        if len(np.unique(labels)) < 2:
+            return None
+        with strictly(seed):
+            table = as_numbers(rows, self.columns)
+            if isinstance(self.model, ConceptClass):
+                return self.model.erm(np.asarray(table, dtype=np.float64), labels)
+            return seeded(clone(self.model), seed).fit(table, labels)
+
+    def train_many(
+        self, rows: Any, labels: Integers, starts: Integers, seeds: Integers
+    ) -> list[Any]:
+        """Return the models of the shards that start there: as ``train``, but faster.
+
+        Trees are the same but for which of equally good cuts they take. So which way is taken
+        must depend on the estimator and on whether the rows are an array or a frame, or else on
+        a shard's own rows.
+        """
+        if not self._grows(rows):
+            return train_one_by_one(self, rows, labels, starts, seeds)
+        weights = np.asarray(labels[:, None] == np.arange(self.n_classes), dtype=np.int64)
+        models, failed = self._grow(rows, weights, starts, seeds, balanced=False)
+        models = [None if isinstance(model, int) else model for model in models]
+        return self._replace(models, failed, rows, labels, starts, seeds)
+
+    def _grows(self, rows: Any) -> bool:
+        """Tell whether trees of all shards can be grown in one loop."""
+        readable = self.columns is not None or isinstance(rows, np.ndarray)
+        return readable and can_grow(self.model)
+
+    def _grow(
+        self, rows: Any, weights: Integers, starts: Integers, seeds: Integers, *, balanced: bool
+    ) -> tuple[list[Any], Integers]:
+        table = read_table(rows, self.columns)
+        return many_trees(self.model, table, weights, starts, seeds, balanced=balanced)
+
+    def _replace(
+        self,
+        models: list[Any],
+        failed: Integers,
+        rows: Any,
+        labels: Integers,
+        starts: Integers,
+        seeds: Integers,
+    ) -> list[Any]:
+        """Train those shards alone that the loop could not handle."""
+        for shard in failed.tolist():
+            part = slice(starts[shard], starts[shard + 1])
+            alone = np.array([0, starts[shard + 1] - starts[shard]])
+            (models[shard],) = train_one_by_one(
+                self, rows[part], labels[part], alone, seeds[[shard]]
+            )
+        return models
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """Give every part of an estimator a seed of its own shard, unless a number was declared."""
+    for name, value in estimator.get_params(deep=True).items():
+        if name.split("__")[-1] == "random_state" and not isinstance(value, int | np.integer):
+            estimator.set_params(**{name: seed})
+    return estimator
+
+
+@claim("SHARDS")
+class Ensemble:
+    """The models of all shards, and their votes as whole numbers.
+
+    Parameters
+    ----------
+    models
+        One for each shard; a number always votes for that class, and None for the first one.
+    n_classes
+        Number of declared classes.
+    stand_in
+        A table of one made-up row, in the form in which queries come; only models that cannot be
+        stacked need it.
+    """
+
+    def __init__(self, models: Sequence[Any], n_classes: int, stand_in: Any = None) -> None:
+        self.n_classes = n_classes
+        self.n_shards = len(models)
+        fixed = [model or 0 for model in models if model is None or isinstance(model, int)]
+        self.constant = np.bincount(fixed, minlength=n_classes)
+        trained = [model for model in models if model is not None and not isinstance(model, int)]
+        self.voters: list[Voters] = stack(trained, n_classes, stand_in)
+
+    def votes(self, X: Any, numbers: Integers | None = None) -> Integers:
+        """Return one row of vote counts for each query; each row adds up to the shards.
+
+        ``numbers`` are the running numbers of the queries, as for ``count_votes``.
+        """
+        counts = count_votes(self.voters, X, self.n_classes, numbers)
+        return counts + self.constant
+
+
+@claim("SHARDS")
+def train_shards(
+    rows: RowSource,
+    labels: Integers,
+    split: Split,
+    trainer: Trainer,
+    seeds: Integers,
+    *,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> list[Any]:
+    """Train all shards through joblib; each worker gets the rows of its own shards only.
+
+    Seeds come from ``shard_seeds``: the same split and seeds give the same models, wherever and in
+    whatever order they are trained.
+    """
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+    models: list[Any] = []
+    with Progress("training shards", split.n_shards, progress) as bar:
+        tasks = (
+            joblib.delayed(_train)(trainer, *task) for task in _tasks(rows, labels, split, seeds)
+        )
+        for trained in parallel(tasks):
+            models += trained
+            bar.advance(len(trained))
+    return models
+
+
+def shard_seeds(n_shards: int, source: Source) -> Integers:
+    """Draw a seed for each shard."""
+    return integers(2**31 - 1, n_shards, source)
+
+
+Task = tuple[Any, Integers, Integers, Integers]  # rows, labels, where shards start, seeds
+
+
+def _train(
+    trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
+) -> list[Any]:
+    """Train the shards that these rows consist of."""
+    return trainer.train_many(rows, labels, starts, seeds)
+
+
+def train_one_by_one(
+    trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
+) -> list[Any]:
+    """Train each shard on its own slice of the rows."""
+    parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
+    with one_core():
+        return [
+            trainer.train(rows[part], labels[part], int(seed))
+            for part, seed in zip(parts, seeds, strict=True)
+        ]
+
+
+def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:
+    """Load rows block by block and cut them into tasks of some shards each.
+
+    A block is as many shards as fit into memory: sources that are read from front to back, such as
+    Parquet files, are read once for each block.
+    """
+    starts = np.array([split.first(shard) for shard in range(split.n_shards + 1)])
+    size = -(-rows.n_rows // split.n_shards)
+    block = max(1, BLOCK_CELLS // (size * rows.n_features))
+    for begin in range(0, split.n_shards, block):
+        end = min(begin + block, split.n_shards)
+        loaded = rows.take(split.order[starts[begin] : starts[end]])
+        for first in range(begin, end, TASK_SHARDS):
+            last = min(first + TASK_SHARDS, end)
+            here = slice(int(starts[first] - starts[begin]), int(starts[last] - starts[begin]))
+            places = split.order[starts[first] : starts[last]]
+            cuts = starts[first : last + 1] - starts[first]
+            yield loaded[here], labels[places], cuts, seeds[first:last]

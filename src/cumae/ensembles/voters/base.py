@@ -1,0 +1,197 @@
+"""What all voters share: rows in blocks, refused rows, threads, and plain arrays to store."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.data.checks import Floats, Integers
+from cumae.errors import InvalidData, InvalidParameter
+
+CELLS = 2**18  # of a table that are looked at in one go: 2 MB
+WORTH_THREADS = 2**21  # cells times models below which starting threads takes longer than voting
+
+
+class Voters(ABC):
+    """Models that vote together. A vote for a row never depends on the other rows."""
+
+    n_classes: int
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of models."""
+
+    @abstractmethod
+    def count(self, X: Any, numbers: Integers | None = None) -> Integers:
+        """Return how many models vote for each class: a row for each row of ``X``.
+
+        ``numbers`` are the running numbers of the rows, from which follows where a row stands in
+        the table that a model gets; None counts from 0.
+        """
+
+    @abstractmethod
+    def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
+        """As ``count``, without any help from other threads or processes."""
+
+    @abstractmethod
+    def parts(self, n: int) -> list[Voters]:
+        """Return at most ``n`` voters that together have the same models."""
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return arrays from which ``voters_from_arrays`` makes the same voters."""
+
+
+class StackedVoters(Voters):
+    """Voters whose models are arrays.
+
+    A row with a cell that is not finite is one that scikit-learn refuses: each model votes for
+    class 0.
+    """
+
+    kind: ClassVar[str]
+    width: int  # number of columns; 0 for any
+
+    def count(self, X: Any, numbers: Integers | None = None) -> Integers:
+        del numbers  # compiled code computes every row in the same way, wherever it stands
+        return self._count(X, _cores())
+
+    def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
+        del numbers
+        return self._count(X, 1)
+
+    def _count(self, X: Any, threads: int) -> Integers:
+        rows, columns = X.shape
+        self._check_width(columns)
+        votes = np.zeros((rows, self.n_classes), dtype=np.int64)
+        if rows * columns * len(self) < WORTH_THREADS:
+            threads = 1
+        step = max(1, min(CELLS // max(1, columns), -(-rows // threads)))
+
+        def fill(start: int) -> None:
+            self._fill(floats(X, start, start + step), votes[start : start + step])
+
+        for_each(fill, range(0, rows, step), threads)
+        return votes
+
+    def _fill(self, rows: Floats, votes: Integers) -> None:
+        rows = self._as_trained(rows)
+        usable = np.isfinite(rows).all(axis=1)
+        if usable.all():
+            self._add(rows, votes)
+            return
+        found = np.zeros((int(usable.sum()), self.n_classes), dtype=np.int64)
+        self._add(rows[usable], found)
+        votes[usable] = found
+        votes[~usable, 0] = len(self)
+
+    def _check_width(self, columns: int) -> None:
+        if self.width not in (0, columns):
+            raise InvalidData(
+                f"X has {columns} columns, but the models were trained on {self.width}; give "
+                "the same."
+            )
+
+    def _as_trained(self, rows: Floats) -> Floats:
+        """Round rows as the models do."""
+        return rows
+
+    @abstractmethod
+    def _add(self, rows: Floats, votes: Integers) -> None:
+        """Add the votes for finite rows to ``votes``."""
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
+        """Rebuild what ``to_arrays`` returned."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        if set(arrays) != set(names):
+            raise broken(cls.kind)
+        values = [np.asarray(arrays[name], order="C") for name in names]
+        with contextlib.suppress(IndexError, TypeError, ValueError):
+            return cls(*(value.item() if value.ndim == 0 else value for value in values))
+        raise broken(cls.kind)
+
+    def _check(self, **types: tuple[type, int]) -> None:
+        """Refuse arrays of another type or shape: compiled code trusts them."""
+        if type(self.n_classes) is not int or self.n_classes < 2:
+            raise broken(self.kind)
+        for name, (kind, dimensions) in types.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != kind:
+                raise broken(self.kind)
+            if array.ndim != dimensions or not array.flags.c_contiguous:
+                raise broken(self.kind)
+
+
+def broken(kind: str) -> InvalidParameter:
+    """Return the error about arrays that are no voters."""
+    return InvalidParameter(
+        f"these arrays are no voters of kind {kind!r}; give what to_arrays returned."
+    )
+
+
+def floats(X: Any, start: int, stop: int) -> Floats:
+    """Return some rows of a table as floats, without converting the others.
+
+    What is no number becomes NaN, a vote for class 0: an error would tell that there are models.
+    """
+    part = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
+    table = part.to_numpy() if hasattr(part, "to_numpy") else np.asarray(part)
+    if table.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
+            return np.ascontiguousarray(table, dtype=np.float64)
+    numbers = [_number(cell) for cell in table.flat]
+    return np.array(numbers, dtype=np.float64).reshape(table.shape)
+
+
+def _number(cell: Any) -> float:
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        return float(cell)
+    return math.nan
+
+
+def for_each(work: Callable[[int], None], places: range, threads: int) -> None:
+    """Do the work for every place; compiled code lets several threads run at once."""
+    if threads == 1 or len(places) == 1:
+        for place in places:
+            work(place)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, places))  # waits for all, and lets their errors through
+
+
+def running(numbers: Integers | None, count: int) -> Integers:
+    """Return the running numbers of rows; from 0 where none are given."""
+    return np.arange(count) if numbers is None else numbers
+
+
+def shares(total: int, n: int) -> Iterator[slice]:
+    """Divide ``total`` things into at most ``n`` runs, as equal as can be."""
+    n = max(1, min(n, total))
+    for i in range(n):
+        yield slice(total * i // n, total * (i + 1) // n)
+
+
+def class_of(label: Any, n_classes: int) -> int:
+    """Return the class that a label stands for; what is no class stands for class 0."""
+    for place in range(1, n_classes):
+        if np.ndim(label) == 0 and label == place:
+            return place
+    return 0
+
+
+def _cores() -> int:
+    # What this process may use, which can be less than the machine has.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

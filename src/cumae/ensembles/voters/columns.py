@@ -1,0 +1,282 @@
+"""Rules about single columns, such as thresholds, intervals and stumps, and boxes of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+
+from cumae.concepts import IntervalUnion, Point, Rectangle, Stump, Threshold
+from cumae.data.checks import Floats, Integers
+from cumae.ensembles.voters.base import StackedVoters, Voters, broken, shares
+from cumae.errors import InvalidData
+
+TILE = 512  # boxes that are looked at together, so that what they find stays in the first cache
+
+Run = tuple[int, float, float]  # a column, and the values in [low, high) that get label 1
+
+
+@dataclass(frozen=True, eq=False)
+class CutVoters(StackedVoters):
+    """Rules that label 1 by the value of one column, each its own.
+
+    Between two neighbouring cuts of a column the number of votes for 1 stays the same, so a
+    query is a search among the cuts, and the work does not grow with the number of rules.
+
+    Parameters
+    ----------
+    size, n_classes, width
+        Numbers of rules, classes and columns.
+    base
+        Rules that label 1 what lies below all cuts.
+    columns, starts
+        Columns that have cuts, and where their cuts begin.
+    cuts
+        Distinct cuts of each column, in order.
+    ones
+        For each column, how many more rules than ``base`` label 1, after 0, 1, 2, ... of its cuts.
+    """
+
+    kind: ClassVar[str] = "cuts"
+
+    size: int
+    n_classes: int
+    width: int
+    base: int
+    columns: Integers
+    starts: Integers
+    cuts: Floats
+    ones: Integers
+
+    def __post_init__(self) -> None:
+        columns, starts = self.columns, self.starts
+        self._check(
+            columns=(np.int64, 1),
+            starts=(np.int64, 1),
+            cuts=(np.float64, 1),
+            ones=(np.int64, 1),
+        )
+        if (
+            len(starts) != len(columns) + 1
+            or starts[0] != 0
+            or starts[-1] != len(self.cuts)
+            or np.any(np.diff(starts) < 0)
+            or len(self.ones) != len(self.cuts) + len(columns)
+            or np.any(columns < 0)
+        ):
+            raise broken(self.kind)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def _check_width(self, columns: int) -> None:
+        super()._check_width(columns)
+        least = int(self.columns.max(initial=-1)) + 1
+        if columns < least:
+            raise InvalidData(
+                f"X has {columns} columns, but the models look at column {least - 1}; give the "
+                "columns that they were trained on."
+            )
+
+    def _add(self, rows: Floats, votes: Integers) -> None:
+        table = (self.columns, self.starts, self.cuts, self.ones)
+        _look_up(rows, *table, self.base, self.size, votes)
+
+    def parts(self, n: int) -> list[Voters]:
+        """Return itself: more rules do not take more time."""
+        del n
+        return [self]
+
+
+@dataclass(frozen=True, eq=False)
+class BoxVoters(StackedVoters):
+    """Boxes [low, high) of several columns, with label 1 inside.
+
+    Parameters
+    ----------
+    n_classes
+        Number of classes.
+    lows, highs
+        A row for each column, with a cell for each box; infinite where there is no bound.
+    """
+
+    kind: ClassVar[str] = "boxes"
+
+    n_classes: int
+    lows: Floats
+    highs: Floats
+
+    def __post_init__(self) -> None:
+        self._check(lows=(np.float64, 2), highs=(np.float64, 2))
+        if self.lows.shape != self.highs.shape:
+            raise broken(self.kind)
+
+    def __len__(self) -> int:
+        return int(self.lows.shape[1])
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """Number of columns."""
+        return int(self.lows.shape[0])
+
+    def _add(self, rows: Floats, votes: Integers) -> None:
+        _inside(rows, self.lows, self.highs, votes)
+
+    def parts(self, n: int) -> list[Voters]:
+        return [
+            BoxVoters(
+                self.n_classes,
+                np.ascontiguousarray(self.lows[:, part]),
+                np.ascontiguousarray(self.highs[:, part]),
+            )
+            for part in shares(len(self), n)
+        ]
+
+
+def runs_of(rule: Any) -> tuple[int, list[Run]] | None:
+    """Return the number of columns (0 for any), and where the rule labels 1.
+
+    None if it looks at several columns; TypeError or OverflowError if a cut is no float.
+    """
+    if type(rule) is Threshold:
+        return 1, _side(0, _float(rule.cut, math.inf), rule.above)
+    if type(rule) is Stump:
+        return 0, _side(int(rule.column), _float(rule.cut, math.inf), rule.above)
+    if type(rule) is Point:
+        value = math.inf if rule.value is None else _float(rule.value, math.inf)
+        return 1, _disjoint([(value, math.nextafter(value, math.inf))])
+    if type(rule) is IntervalUnion:
+        return 1, _disjoint(rule.intervals)
+    if type(rule) is Rectangle and len(rule.lows) < 2:  # without columns it is empty
+        return len(rule.lows), _disjoint(zip(rule.lows, rule.highs, strict=True))
+    return None
+
+
+def stack_cuts(rules: Sequence[list[Run]], n_classes: int, width: int) -> CutVoters:
+    """Stack rules of which each labels 1 in its runs of values."""
+    events = [
+        (column, value, step)
+        for runs in rules
+        for column, low, high in runs
+        for value, step in ((low, 1), (high, -1))
+    ]
+    where = np.array([event[0] for event in events], dtype=np.int64)
+    values = np.array([event[1] for event in events], dtype=np.float64)
+    steps = np.array([event[2] for event in events], dtype=np.int64)
+    base = int(steps[values == -math.inf].sum())
+    inner = np.isfinite(values)
+    where, values, steps = where[inner], values[inner], steps[inner]
+    columns = np.unique(where)
+    cuts, ones, starts = [], [], [0]
+    for column in columns:
+        mine = where == column
+        distinct, place = np.unique(values[mine], return_inverse=True)
+        change = np.zeros(len(distinct) + 1, dtype=np.int64)
+        np.add.at(change, place + 1, steps[mine])
+        cuts.append(distinct)
+        ones.append(np.cumsum(change))
+        starts.append(starts[-1] + len(distinct))
+    return CutVoters(
+        len(rules),
+        n_classes,
+        width,
+        base,
+        columns,
+        np.array(starts, dtype=np.int64),
+        np.concatenate([*cuts, np.zeros(0)]),
+        np.concatenate([*ones, np.zeros(0, dtype=np.int64)]),
+    )
+
+
+def stack_boxes(boxes: Sequence[Rectangle], n_classes: int) -> BoxVoters:
+    """Stack boxes of the same columns."""
+
+    def by_column(name: str, default: float) -> Floats:
+        bounds = [[_float(value, default) for value in getattr(box, name)] for box in boxes]
+        return np.ascontiguousarray(np.array(bounds, dtype=np.float64).T)
+
+    return BoxVoters(n_classes, by_column("lows", -math.inf), by_column("highs", math.inf))
+
+
+def _float(value: Any, default: float) -> float:
+    """Return a cut as the float that splits floats alike."""
+    if value is None:
+        return default
+    if isinstance(value, float | np.floating):
+        return float(value)
+    if not isinstance(value, int | np.integer):
+        raise TypeError
+    whole = int(value)
+    number = float(whole)  # rounded
+    return number if number >= whole else math.nextafter(number, math.inf)
+
+
+def _side(column: int, cut: float, above: bool) -> list[Run]:
+    low, high = (cut, math.inf) if above else (-math.inf, cut)
+    return [(column, low, high)] if low < high else []
+
+
+def _disjoint(intervals: Iterable[tuple[Any, Any]]) -> list[Run]:
+    """Merge intervals that meet or overlap, so that a value lies in one of them at most."""
+    ends = [(_float(low, -math.inf), _float(high, math.inf)) for low, high in intervals]
+    merged: list[Run] = []
+    for low, high in sorted(end for end in ends if end[0] < end[1]):
+        if merged and low <= merged[-1][2]:
+            merged[-1] = (0, merged[-1][1], max(high, merged[-1][2]))
+        else:
+            merged.append((0, low, high))
+    return merged
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_up(
+    rows: Floats,
+    columns: Integers,
+    starts: Integers,
+    cuts: Floats,
+    ones: Integers,
+    base: int,
+    size: int,
+    votes: Integers,
+) -> None:
+    for row in range(len(rows)):
+        votes[row, 1] = base
+    for i in range(len(columns)):
+        mine = cuts[starts[i] : starts[i + 1]]
+        table = ones[starts[i] + i : starts[i + 1] + i + 1]
+        for row in range(len(rows)):
+            value = rows[row, columns[i]]
+            low, left = 0, len(mine)
+            while left > 1:  # no branch depends on the value, so none is guessed wrong
+                half = left >> 1
+                low = low + half if mine[low + half - 1] <= value else low
+                left -= half
+            low += 1 if left == 1 and mine[low] <= value else 0
+            votes[row, 1] += table[low]
+    for row in range(len(rows)):
+        votes[row, 0] = size - votes[row, 1]
+
+
+@numba.njit(cache=True, nogil=True)
+def _inside(rows: Floats, lows: Floats, highs: Floats, votes: Integers) -> None:
+    size = lows.shape[1]
+    inside = np.empty(TILE, dtype=np.int64)
+    for first in range(0, size, TILE):
+        tile = min(TILE, size - first)
+        for row in range(len(rows)):
+            inside[:tile] = 1
+            for column in range(rows.shape[1]):
+                value = rows[row, column]
+                low = lows[column, first : first + tile]
+                high = highs[column, first : first + tile]
+                for i in range(tile):
+                    inside[i] &= np.int64((value >= low[i]) & (value < high[i]))
+            found = 0
+            for i in range(tile):
+                found += inside[i]
+            votes[row, 1] += found
+            votes[row, 0] += tile - found

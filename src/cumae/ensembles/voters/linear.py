@@ -1,0 +1,265 @@
+"""Linear models, with the scaling of columns in front of them folded into their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    Perceptron,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import LinearSVC
+
+from cumae.data.checks import Floats, Integers
+from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
+
+LINEAR = (
+    LinearDiscriminantAnalysis,
+    LinearSVC,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Perceptron,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
+SCALERS = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
+TILE = 256  # models whose scores and weights stay in the first cache
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One linear model: a row of weights and an offset for each score, and what they vote for."""
+
+    weights: Floats
+    offsets: Floats
+    labels: tuple[int, ...]  # of two classes the first has no score
+
+
+@dataclass(frozen=True, eq=False)
+class LinearVoters(StackedVoters):
+    """Linear models with the same classes: the largest score wins, or the sign of a single one.
+
+    The terms of a score are always added in the order of the columns, so that a score is the same
+    in every batch. A score that overflows is a vote for class 0.
+
+    Parameters
+    ----------
+    n_classes
+        Number of classes.
+    weights
+        For each score and column, a cell for each model.
+    offsets
+        For each score, a cell for each model.
+    labels
+        The class of each score; two of them if there is a single score, for 0 or less and for more.
+    """
+
+    kind: ClassVar[str] = "linear"
+
+    n_classes: int
+    weights: Floats
+    offsets: Floats
+    labels: Integers
+
+    def __post_init__(self) -> None:
+        self._check(weights=(np.float64, 3), offsets=(np.float64, 2), labels=(np.int64, 1))
+        scores, _, models = self.weights.shape
+        if (
+            self.offsets.shape != (scores, models)
+            or scores == 0
+            or len(self.labels) != max(2, scores)
+            or np.any(self.labels < 0)
+            or np.any(self.labels >= self.n_classes)
+        ):
+            raise broken(self.kind)
+
+    def __len__(self) -> int:
+        return int(self.weights.shape[2])
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """Number of columns."""
+        return int(self.weights.shape[1])
+
+    def _add(self, rows: Floats, votes: Integers) -> None:
+        if len(self.weights) == 1:
+            _by_sign(rows, self.weights[0], self.offsets[0], self.labels, votes)
+        else:
+            _by_size(rows, self.weights, self.offsets, self.labels, votes)
+
+    def parts(self, n: int) -> list[Voters]:
+        return [
+            replace(
+                self,
+                weights=np.ascontiguousarray(self.weights[:, :, part]),
+                offsets=np.ascontiguousarray(self.offsets[:, part]),
+            )
+            for part in shares(len(self), n)
+        ]
+
+
+def scores_of(scalers: Sequence[Any], model: Any, n_classes: int) -> Scores:
+    """Read a fitted linear model of scikit-learn that comes behind scalers."""
+    weights = np.atleast_2d(np.array(model.coef_, dtype=np.float64))
+    offsets = np.zeros(len(weights)) + np.asarray(model.intercept_, dtype=np.float64)
+    # A scale may be so small that a weight overflows: such a model votes for class 0.
+    with np.errstate(all="ignore"):
+        for scaler in reversed(scalers):
+            factor, shift = _affine(scaler)
+            offsets = offsets + (weights * shift).sum(axis=1)
+            weights = weights * factor
+    labels = tuple(class_of(label, n_classes) for label in model.classes_)
+    if len(labels) != max(2, len(weights)):
+        raise TypeError
+    return Scores(weights, offsets, labels)
+
+
+def stack_linear(models: Sequence[Scores], n_classes: int) -> LinearVoters:
+    """Stack models of the same width and labels."""
+    return LinearVoters(
+        n_classes,
+        np.ascontiguousarray(np.stack([model.weights for model in models], axis=2)),
+        np.ascontiguousarray(np.stack([model.offsets for model in models], axis=1)),
+        np.array(models[0].labels, dtype=np.int64),
+    )
+
+
+def _affine(scaler: Any) -> tuple[Any, Any]:
+    """Return by what a scaler multiplies each column, and what it adds then."""
+    if getattr(scaler, "clip", False):
+        raise TypeError
+    if type(scaler) is MinMaxScaler:
+        return scaler.scale_, scaler.min_
+    if type(scaler) is MaxAbsScaler:
+        return 1 / scaler.scale_, 0.0
+    if type(scaler) is StandardScaler:
+        centre = scaler.mean_ if scaler.with_mean else 0.0
+        factor = 1 / scaler.scale_ if scaler.with_std else 1.0
+        return factor, -centre * factor
+    if type(scaler) is RobustScaler:
+        centre = scaler.center_ if scaler.with_centering else 0.0
+        factor = 1 / scaler.scale_ if scaler.with_scaling else 1.0
+        return factor, -centre * factor
+    raise TypeError
+
+
+@numba.njit(cache=True, nogil=True)
+def _score(
+    rows: Floats, row: int, weights: Floats, offsets: Floats, first: int, scores: Floats
+) -> None:
+    """Write the scores of some models for four rows, from ``row`` on; the last may stand in.
+
+    Four rows and two columns at a time save loads and stores. How terms are grouped does not
+    matter for a score, as each is added to the sum before the next one.
+    """
+    tile = min(TILE, len(offsets) - first)
+    last, end = first + tile, len(rows) - 1
+    p, q = rows[row], rows[min(row + 1, end)]
+    r, s = rows[min(row + 2, end)], rows[min(row + 3, end)]
+    a, b, c, d = scores[0, :tile], scores[1, :tile], scores[2, :tile], scores[3, :tile]
+    start = offsets[first:last]
+    for i in range(tile):
+        a[i], b[i], c[i], d[i] = start[i], start[i], start[i], start[i]
+    for k in range(0, len(p) - 1, 2):
+        left, right = weights[k, first:last], weights[k + 1, first:last]
+        p0, q0, r0, s0 = p[k], q[k], r[k], s[k]
+        p1, q1, r1, s1 = p[k + 1], q[k + 1], r[k + 1], s[k + 1]
+        for i in range(tile):
+            v, w = left[i], right[i]
+            old_a, old_b, old_c, old_d = a[i], b[i], c[i], d[i]
+            a[i] = (old_a + p0 * v) + p1 * w
+            b[i] = (old_b + q0 * v) + q1 * w
+            c[i] = (old_c + r0 * v) + r1 * w
+            d[i] = (old_d + s0 * v) + s1 * w
+    if len(p) % 2:
+        left = weights[len(p) - 1, first:last]
+        p0, q0, r0, s0 = p[-1], q[-1], r[-1], s[-1]
+        for i in range(tile):
+            a[i] += p0 * left[i]
+            b[i] += q0 * left[i]
+            c[i] += r0 * left[i]
+            d[i] += s0 * left[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _signs(score: Floats, labels: Integers, votes: Integers) -> None:
+    """Count the votes of some models with a single score for one row."""
+    less, more = np.int64(0), np.int64(0)
+    for i in range(len(score)):
+        more += np.int64((score[i] > 0.0) & (score[i] < np.inf))
+    if labels[0] != 0:
+        for i in range(len(score)):
+            less += np.int64((score[i] <= 0.0) & (score[i] > -np.inf))
+        votes[labels[0]] += less
+    votes[labels[1]] += more
+    votes[0] += len(score) - less - more
+
+
+@numba.njit(cache=True, nogil=True)
+def _by_sign(
+    rows: Floats, weights: Floats, offsets: Floats, labels: Integers, votes: Integers
+) -> None:
+    scores = np.empty((4, TILE))
+    for first in range(0, len(offsets), TILE):
+        tile = min(TILE, len(offsets) - first)
+        for row in range(0, len(rows), 4):
+            _score(rows, row, weights, offsets, first, scores)
+            for more in range(min(4, len(rows) - row)):
+                _signs(scores[more, :tile], labels, votes[row + more])
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_best(score: Floats, k: int, best: Floats, place: Integers) -> None:
+    """Compare score ``k`` with the best so far; of equal ones the first wins."""
+    for i in range(len(score)):
+        value = score[i]
+        wins, fits = value > best[i], abs(value) < np.inf
+        now, at = (value if wins else best[i]), (np.int64(k) if wins else place[i])
+        # Nothing is more than infinite, so that a model with a score that overflowed has no winner.
+        best[i] = now if fits else np.inf
+        place[i] = at if fits else np.int64(-1)
+
+
+@numba.njit(cache=True, nogil=True)
+def _winners(place: Integers, labels: Integers, votes: Integers) -> None:
+    """Count the votes of some models with several scores for one row."""
+    left = np.int64(len(place))
+    for k in range(len(labels)):
+        found = np.int64(0)
+        for i in range(len(place)):
+            found += np.int64(place[i] == k)
+        votes[labels[k]] += found
+        left -= found
+    votes[0] += left
+
+
+@numba.njit(cache=True, nogil=True)
+def _by_size(
+    rows: Floats, weights: Floats, offsets: Floats, labels: Integers, votes: Integers
+) -> None:
+    size = offsets.shape[1]
+    scores, bests = np.empty((4, TILE)), np.empty((4, TILE))
+    places = np.empty((4, TILE), dtype=np.int64)
+    for first in range(0, size, TILE):
+        tile = min(TILE, size - first)
+        for row in range(0, len(rows), 4):
+            four = min(4, len(rows) - row)
+            bests[:] = -np.inf
+            places[:] = 0
+            for k in range(len(weights)):
+                _score(rows, row, weights[k], offsets[k], first, scores)
+                for more in range(four):
+                    _keep_best(scores[more, :tile], k, bests[more, :tile], places[more, :tile])
+            for more in range(four):
+                _winners(places[more, :tile], labels, votes[row + more])

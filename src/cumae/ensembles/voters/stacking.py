@@ -1,0 +1,184 @@
+"""Votes of many models at array speed: models of the same kind become arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from cumae.concepts import Rectangle, Tree
+from cumae.data.checks import Integers
+from cumae.ensembles.voters.base import StackedVoters, Voters, running
+from cumae.ensembles.voters.columns import (
+    BoxVoters,
+    CutVoters,
+    runs_of,
+    stack_boxes,
+    stack_cuts,
+)
+from cumae.ensembles.voters.linear import (
+    LINEAR,
+    SCALERS,
+    LinearVoters,
+    scores_of,
+    stack_linear,
+)
+from cumae.ensembles.voters.loop import LoopVoters, count_part
+from cumae.ensembles.voters.trees import (
+    Nodes,
+    TreeVoters,
+    WalkVoters,
+    nodes_of,
+    stack_trees,
+)
+from cumae.errors import InvalidParameter, shown
+from cumae.privacy.validation import check_count
+
+__all__ = ["LoopVoters", "StackedVoters", "Voters", "count_votes", "stack", "voters_from_arrays"]
+
+KINDS: dict[str, type[StackedVoters]] = {
+    kind.kind: kind for kind in (BoxVoters, CutVoters, LinearVoters, TreeVoters, WalkVoters)
+}
+ROWS = 2**17  # queries that are sent to other machines in one go
+
+
+def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[Voters]:
+    """Turn models into voters: those of the same kind into arrays, all others into a loop.
+
+    Arrays are made of thresholds, intervals, points, stumps, boxes and trees of
+    ``cumae.concepts``; and of scikit-learn's decision trees and linear classifiers, also behind
+    scalers in a pipeline. They vote as ``predict`` does, except that scores of linear models within
+    rounding of a tie may fall to the other side.
+
+    Parameters
+    ----------
+    models
+        Fitted classifiers, pipelines or hypotheses, trained on the labels 0 to n_classes - 1.
+    n_classes
+        Number of classes.
+    stand_in
+        A table of one made-up row, in the form in which queries will come. Models that are asked in
+        a loop need it: it fills the places of a fixed shape that no query takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Threshold
+    >>> from cumae.ensembles.voters.stacking import count_votes, stack
+    >>> voters = stack([Threshold(1.0), Threshold(2.0), Threshold(3.0)], n_classes=2)
+    >>> count_votes(voters, np.array([[0.5], [2.5]]), 2).tolist()
+    [[3, 0], [1, 2]]
+    """
+    n_classes = check_count(n_classes, "n_classes", least=2)
+    groups: dict[tuple[Hashable, ...], list[Any]] = {}
+    for model in models:
+        try:
+            key, read = _read(model, n_classes)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            key, read = ("loop",), model  # an unusual one
+        groups.setdefault(key, []).append(read)
+    found: list[Voters] = []
+    for (kind, *more), members in groups.items():
+        width: Any = more[0] if more else 0
+        if kind == "cuts":
+            found.append(stack_cuts(members, n_classes, width))
+        elif kind == "boxes":
+            found.append(stack_boxes(members, n_classes))
+        elif kind == "linear":
+            found.append(stack_linear(members, n_classes))
+        elif kind == "trees":
+            found += stack_trees(members, n_classes)
+        else:
+            found.append(LoopVoters.of(members, n_classes, stand_in))
+    return found
+
+
+def count_votes(
+    voters: Sequence[Voters], X: Any, n_classes: int, numbers: Integers | None = None
+) -> Integers:
+    """Return how many models vote for each class, with a row for each query.
+
+    Arrays vote in threads of this process, and other models in joblib's workers. Under another
+    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there.
+
+    Parameters
+    ----------
+    voters
+        What ``stack`` returned.
+    X
+        Queries: a table of floats, or a data frame.
+    n_classes
+        Number of classes.
+    numbers
+        The running number of each query, from 0; it decides where the query stands in the tables
+        that models get. It must not depend on the other queries.
+    """
+    numbers = running(numbers, len(X))
+    votes = np.zeros((len(X), n_classes), dtype=np.int64)
+    if not _elsewhere():
+        for group in voters:
+            votes += group.count(X, numbers)
+        return votes
+    workers = effective_n_jobs(None)
+    parts = [part for group in voters for part in group.parts(workers)]
+    for start in range(0, len(X), ROWS):
+        rows = X.iloc[start : start + ROWS] if hasattr(X, "iloc") else X[start : start + ROWS]
+        some = numbers[start : start + ROWS]
+        for counted in Parallel()(delayed(count_part)(part, rows, some) for part in parts):
+            votes[start : start + ROWS] += counted
+    return votes
+
+
+def voters_from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> Voters:
+    """Rebuild voters from their ``kind`` and what their ``to_arrays`` returned.
+
+    Examples
+    --------
+    >>> from cumae.concepts import Threshold
+    >>> from cumae.ensembles.voters.stacking import stack, voters_from_arrays
+    >>> (voters,) = stack([Threshold(1.0), Threshold(2.0)], n_classes=2)
+    >>> again = voters_from_arrays(voters.kind, voters.to_arrays())
+    >>> again.count(np.array([[1.5]])).tolist()
+    [[1, 1]]
+    """
+    if kind not in KINDS:
+        raise InvalidParameter(
+            f"kind={shown(kind)} is none of {', '.join(sorted(KINDS))}; give the kind of the "
+            "voters whose arrays these are."
+        )
+    return KINDS[kind].from_arrays(arrays)
+
+
+def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
+    """Return what kind of array a model fits into, and what it adds to that."""
+    # Only these very classes: a subclass may predict in its own way.
+    runs = runs_of(model)
+    if runs is not None:
+        width, where = runs
+        return ("cuts", width), where
+    if type(model) is Rectangle:
+        return ("boxes", len(model.lows)), model
+    steps = [model]
+    if type(model) is Pipeline:
+        steps = [step for _, step in model.steps if step not in (None, "passthrough")]
+    *scalers, last = steps
+    if type(last) in LINEAR and all(type(scaler) in SCALERS for scaler in scalers):
+        scores = scores_of(scalers, last, n_classes)
+        return ("linear", scores.weights.shape[1], scores.labels), scores
+    if type(last) in (DecisionTreeClassifier, ExtraTreeClassifier, Tree, Nodes) and not scalers:
+        nodes = last if type(last) is Nodes else nodes_of(last, n_classes)
+        return ("trees", nodes.width, nodes.single), nodes
+    return ("loop",), model
+
+
+def _elsewhere() -> bool:
+    """Tell whether the user chose a backend of joblib that goes beyond this process."""
+    backend, _ = get_active_backend()
+    # Workers of joblib see the last two: they should not start workers of their own.
+    return type(backend) not in [BACKENDS[k] for k in (DEFAULT_BACKEND, "threading", "sequential")]

@@ -1,0 +1,341 @@
+"""Decision trees, all evaluated at once.
+
+Small trees are filled up to complete ones and rows become ranks among all cuts of a column, so that
+``votes_trees_kernel`` can evaluate many rows at once. Large trees are walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.concepts import Tree
+from cumae.data.checks import Floats, Integers
+from cumae.ensembles.voters import trees_kernel as kernel
+from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
+from cumae.ensembles.voters.trees_kernel import Short
+from cumae.errors import InvalidData
+
+DEEPEST = 6  # of complete trees; deeper ones have more nodes than a walk visits by far
+MOST_CUTS = 2**15 - 2  # of a column, as ranks have 16 bits
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of one tree: go right where a column is more than the cut; -1 marks a leaf."""
+
+    columns: Integers
+    cuts: Floats
+    left: Integers
+    right: Integers
+    labels: Integers
+    depth: int
+    width: int  # 0 if the tree does not know
+    single: bool  # whether rows are rounded to 32 bits
+
+
+class TreeStack(StackedVoters):
+    """What complete and large trees share."""
+
+    single: bool
+
+    def _as_trained(self, rows: Floats) -> Floats:
+        if not self.single:
+            return rows
+        with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
+            return rows.astype(np.float32).astype(np.float64)
+
+    def _need_columns(self, columns: int, least: int) -> None:
+        super()._check_width(columns)
+        if columns < least:
+            raise InvalidData(
+                f"X has {columns} columns, but the models look at column {least - 1}; give the "
+                "columns that they were trained on."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class TreeVoters(TreeStack):
+    """Complete trees of one even depth.
+
+    Parameters
+    ----------
+    n_classes, width, depth
+        Numbers of classes, columns and levels.
+    single
+        Whether rows are rounded to 32 bits, as scikit-learn does.
+    used
+        Columns that have cuts.
+    starts, cuts
+        Where the cuts of each used column begin, and the distinct cuts in order.
+    columns, places
+        For each tree and inner node, level by level: which used column, and which of its cuts.
+    labels
+        For each tree and leaf, the class.
+    """
+
+    kind: ClassVar[str] = "trees"
+
+    n_classes: int
+    width: int
+    depth: int
+    single: bool
+    used: Integers
+    starts: Integers
+    cuts: Floats
+    columns: NDArray[np.int32]
+    places: Short
+    labels: Short
+
+    def __post_init__(self) -> None:
+        self._check(
+            used=(np.int64, 1),
+            starts=(np.int64, 1),
+            cuts=(np.float64, 1),
+            columns=(np.int32, 2),
+            places=(np.int16, 2),
+            labels=(np.int16, 2),
+        )
+        shape = (len(self), 2**self.depth - 1) if self.depth in range(2, DEEPEST + 1, 2) else ()
+        if (
+            self.columns.shape != shape
+            or self.places.shape != shape
+            or self.labels.shape != (len(self), 2**self.depth)
+            or len(self.starts) != len(self.used) + 1
+            or self.starts[0] != 0
+            or self.starts[-1] != len(self.cuts)
+            or np.any(np.diff(self.starts) < 0)
+            or np.any(self.used < 0)
+            or np.any(self.columns < 0)
+            or np.any(self.columns >= len(self.used))
+            or np.any(self.labels < 0)
+            or np.any(self.labels >= self.n_classes)
+        ):
+            raise broken(self.kind)
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[0])
+
+    def _check_width(self, columns: int) -> None:
+        self._need_columns(columns, int(self.used.max(initial=-1)) + 1)
+
+    def _add(self, rows: Floats, votes: Integers) -> None:
+        kernel.complete(
+            rows,
+            self.used,
+            self.starts,
+            self.cuts,
+            self.columns,
+            self.places,
+            self.labels,
+            self.depth,
+            votes,
+        )
+
+    def parts(self, n: int) -> list[Voters]:
+        return [
+            replace(
+                self,
+                columns=self.columns[part],
+                places=self.places[part],
+                labels=self.labels[part],
+            )
+            for part in shares(len(self), n)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class WalkVoters(TreeStack):
+    """Large trees, one behind the other.
+
+    Parameters
+    ----------
+    n_classes, width, single
+        As for ``TreeVoters``.
+    roots
+        Where each tree begins; then the number of all nodes.
+    columns, cuts, left, right
+        For each node, its column, cut and children; a leaf has column -1.
+    labels
+        For each node, the class.
+    """
+
+    kind: ClassVar[str] = "walks"
+
+    n_classes: int
+    width: int
+    single: bool
+    roots: Integers
+    columns: Integers
+    cuts: Floats
+    left: Integers
+    right: Integers
+    labels: Integers
+
+    def __post_init__(self) -> None:
+        names = ("columns", "left", "right", "labels")
+        shapes: dict[str, tuple[type, int]] = dict.fromkeys(names, (np.int64, 1))
+        self._check(roots=(np.int64, 1), cuts=(np.float64, 1), **shapes)
+        count, inner = len(self.columns), self.columns >= 0
+        children = (self.left[inner], self.right[inner])
+        if (
+            any(len(array) != count for array in (self.cuts, self.left, self.right, self.labels))
+            or len(self.roots) == 0
+            or self.roots[0] != 0
+            or self.roots[-1] != count
+            or np.any(np.diff(self.roots) < 1)
+            or np.any(self.columns < -1)
+            # Children lie behind their parent, so that every walk ends.
+            or any(np.any(to <= np.flatnonzero(inner)) or np.any(to >= count) for to in children)
+            or np.any(self.labels < 0)
+            or np.any(self.labels >= self.n_classes)
+        ):
+            raise broken(self.kind)
+
+    def __len__(self) -> int:
+        return len(self.roots) - 1
+
+    def _check_width(self, columns: int) -> None:
+        self._need_columns(columns, int(self.columns.max(initial=-1)) + 1)
+
+    def _add(self, rows: Floats, votes: Integers) -> None:
+        nodes = (self.columns, self.cuts, self.left, self.right, self.labels)
+        kernel.walk(rows, self.roots, *nodes, votes)
+
+    def parts(self, n: int) -> list[Voters]:
+        found: list[Voters] = []
+        for part in shares(len(self), n):
+            first, last = self.roots[part.start], self.roots[part.stop]
+            found.append(
+                replace(
+                    self,
+                    roots=self.roots[part.start : part.stop + 1] - first,
+                    columns=self.columns[first:last],
+                    cuts=self.cuts[first:last],
+                    left=self.left[first:last] - first,
+                    right=self.right[first:last] - first,
+                    labels=self.labels[first:last],
+                )
+            )
+        return found
+
+
+def nodes_of(model: Any, n_classes: int) -> Nodes:
+    """Read a fitted tree of scikit-learn, or a ``Tree`` of ``cumae.concepts``."""
+    if type(model) is Tree:
+        inner, size = len(model.columns), 2 * len(model.columns) + 1
+        places = np.arange(size)
+        with np.errstate(over="ignore", under="ignore"):
+            # x >= cut and x > the next float below are the same.
+            cuts = np.nextafter(np.array(model.cuts, dtype=np.float64), -np.inf)
+        return Nodes(
+            np.append(np.array(model.columns, dtype=np.int64), np.full(size - inner, -1)),
+            np.append(cuts, np.zeros(size - inner)),
+            2 * places + 1,
+            2 * places + 2,
+            np.append(np.zeros(inner, dtype=np.int64), np.array(model.labels, dtype=np.int64)),
+            model.depth,
+            0,
+            single=False,
+        )
+    if model.n_outputs_ != 1:
+        raise TypeError
+    tree = model.tree_
+    left = tree.children_left
+    classes = np.array([class_of(label, n_classes) for label in model.classes_], dtype=np.int64)
+    return Nodes(
+        np.where(left < 0, -1, tree.feature),
+        tree.threshold,
+        left,
+        tree.children_right,
+        classes[np.argmax(tree.value[:, 0, :], axis=1)],
+        tree.max_depth,
+        model.n_features_in_,
+        single=True,
+    )
+
+
+def stack_trees(trees: Sequence[Nodes], n_classes: int) -> list[Voters]:
+    """Stack trees; all of them have the same width and rounding."""
+    groups: dict[int, list[Nodes]] = {}
+    for tree in trees:
+        groups.setdefault(max(2, tree.depth + tree.depth % 2), []).append(tree)
+    large = [tree for depth in sorted(groups) if depth > DEEPEST for tree in groups[depth]]
+    found: list[Voters] = []
+    for depth in sorted(groups):
+        if depth <= DEEPEST:
+            found += _stack_complete(groups[depth], depth, n_classes)
+    return [*found, _join(large, n_classes)] if large else found
+
+
+def _join(trees: Sequence[Nodes], n_classes: int) -> WalkVoters:
+    sizes = [len(tree.columns) for tree in trees]
+    roots = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    offset = np.repeat(roots[:-1], sizes)
+
+    def joined(name: str, kind: type) -> NDArray[Any]:
+        return np.concatenate([getattr(tree, name) for tree in trees]).astype(kind)
+
+    return WalkVoters(
+        n_classes,
+        trees[0].width,
+        trees[0].single,
+        roots,
+        joined("columns", np.int64),
+        joined("cuts", np.float64),
+        joined("left", np.int64) + offset,
+        joined("right", np.int64) + offset,
+        joined("labels", np.int64),
+    )
+
+
+def _stack_complete(trees: Sequence[Nodes], depth: int, n_classes: int) -> list[Voters]:
+    """Fill trees up to complete ones: below a leaf both sides lead to the leaf again."""
+    all_nodes = _join(trees, n_classes)
+    level = all_nodes.roots[:-1].reshape(-1, 1)
+    columns, cuts = [], []
+    for _ in range(depth):
+        leaf = all_nodes.columns[level] < 0
+        columns.append(np.where(leaf, 0, all_nodes.columns[level]))
+        cuts.append(np.where(leaf, np.inf, all_nodes.cuts[level]))
+        sides = [np.where(leaf, level, to[level]) for to in (all_nodes.left, all_nodes.right)]
+        level = np.stack(sides, axis=2).reshape(len(trees), -1)
+    every_column, every_cut = np.hstack(columns), np.hstack(cuts)
+    labels = all_nodes.labels[level].astype(np.int16)
+    return _ranked(every_column, every_cut, labels, all_nodes)
+
+
+def _ranked(columns: Integers, cuts: Floats, labels: Short, like: WalkVoters) -> list[Voters]:
+    """Replace each cut by its place among the cuts of its column."""
+    places = np.zeros(columns.shape, dtype=np.int16)
+    used, columns = np.unique(columns, return_inverse=True)
+    starts, kept = [0], []
+    for column in range(len(used)):
+        mine = columns == column
+        distinct, place = np.unique(cuts[mine], return_inverse=True)
+        if len(distinct) > MOST_CUTS:
+            return [
+                voters
+                for half in shares(len(columns), 2)
+                for voters in _ranked(used[columns[half]], cuts[half], labels[half], like)
+            ]
+        places[mine] = place
+        kept.append(distinct)
+        starts.append(starts[-1] + len(distinct))
+    complete = TreeVoters(
+        like.n_classes,
+        like.width,
+        int(labels.shape[1]).bit_length() - 1,
+        like.single,
+        used,
+        np.array(starts, dtype=np.int64),
+        np.concatenate(kept),
+        columns.astype(np.int32),
+        places,
+        labels,
+    )
+    return [complete]

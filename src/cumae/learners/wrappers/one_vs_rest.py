@@ -1,0 +1,254 @@
+"""More than two classes: OneVsRest."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.claims import claim
+from cumae.data.checks import Floats, Integers
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
+from cumae.learners.wrappers.adapter import Adapter, check_outer_delta
+from cumae.learners.wrappers.base import Wrapper, prepare
+from cumae.privacy import Budget, Cost, calibrate, compose
+from cumae.randomness import SYSTEM, Source
+
+SAFE = 1.0 - 1e-8  # keeps the epsilon that is read off a curve below what was asked
+
+
+@claim("OVR")
+class OneVsRest(Wrapper):
+    """Fit one copy of a learner for each class, against all others, on a share of the budget.
+
+    All copies see all rows, so their costs are composed; the total is at most (epsilon, delta).
+    Each gets epsilon / classes at delta = 0, and more at delta > 0, see ``share_``. A row gets the
+    class with the largest score: ``predict_proba`` or ``decision_function`` of the copies
+    where they have one, else their 0 or 1. Of equal scores the class declared first wins.
+
+    Parameters
+    ----------
+    base
+        A learner of ``cumae`` for two classes, no wrapper and no ``Adapter``. Its epsilon, delta
+        and classes are replaced; if its delta is above 0, the copies get half of ``delta``
+        between them, which must then be above 0, too.
+    classes
+        All labels that may occur, most common first where that is known without the rows.
+    epsilon, delta
+        Privacy parameters of the whole.
+    budget
+        A :class:`~cumae.Budget` to pay from.
+    random_state
+        None in production; a seed or a source voids the guarantee.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Intervals
+    >>> from cumae.learners import PrivateLearner
+    >>> from cumae.learners.wrappers.one_vs_rest import OneVsRest
+    >>> age = np.arange(3000) % 90
+    >>> group = np.where(age < 30, "young", np.where(age < 60, "middle", "old"))
+    >>> base = PrivateLearner(Intervals(), columns=[(0, 90)])
+    >>> learner = OneVsRest(base, ["young", "middle", "old"], epsilon=3.0)
+    >>> learner.fit(age.reshape(-1, 1), group).predict([[10], [45], [80]]).tolist()
+    ['young', 'middle', 'old']
+    >>> learner.guarantee_.epsilon, learner.share_
+    (3.0, 1.0)
+    """
+
+    def __init__(
+        self,
+        base: Learner,
+        classes: Any,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.base = base
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.budget = budget
+        self.random_state = random_state
+
+    @property
+    def _checked_base(self) -> Learner:
+        base: Any = self.base
+        # An Adapter only states what its estimator costs: another number would not make it true.
+        if not isinstance(base, Learner) or isinstance(base, Wrapper | Adapter):
+            raise InvalidParameter(
+                f"base is a {type(base).__name__}, whose epsilon cannot be set from here; give a "
+                "learner of cumae for two classes, such as PrivateLearner(...)."
+            )
+        for name in ("random_state", "budget"):
+            if getattr(base, name, None) is not None:
+                raise InvalidParameter(
+                    f"base has a {name} of its own, which all copies would share; leave it out "
+                    "there and give it to OneVsRest."
+                )
+        check_outer_delta(base, self.delta)
+        return base
+
+    @property
+    def _hands_on_unlabelled(self) -> bool:
+        return self._checked_base.takes_unlabelled
+
+    def _member(self, epsilon: float, delta: float, source: Source) -> Learner:
+        member: Learner = clone(self._checked_base)
+        wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "classes": (0, 1)}
+        if source.deterministic:
+            wanted["random_state"] = source
+        known = member.get_params(deep=False)
+        member.set_params(**{name: value for name, value in wanted.items() if name in known})
+        return member
+
+    def _reader(self) -> Learner:
+        return self._member(self.epsilon, self.delta, SYSTEM)
+
+    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+        del sizes
+        count = len(self.classes)
+        # Copies without a delta leave all of it to the composition.
+        delta = self.delta / (2 * count) if self._checked_base.delta else 0.0
+        # The copies differ in labels only, so that one plan is the plan of each.
+        first = replace(rows, y=_against_others(rows.y, 0))
+
+        def plan(share: float) -> Plan:
+            return prepare(self._member(share, delta, SYSTEM), first)
+
+        share = self._share(lambda share: compose([(plan(share).cost, count)]))
+        planned = plan(share)
+        return replace(
+            planned,
+            cost=compose([(planned.cost, count)]),
+            claims=tuple(dict.fromkeys(("OVR", "COMP", *planned.claims))),
+            steps={"share": share, "delta": delta},
+        )
+
+    def _share(self, total: Callable[[float], Cost]) -> float:
+        """Return an epsilon for each copy whose total cost is within what was asked."""
+        count, epsilon = len(self.classes), self.epsilon
+        even = _even(epsilon, count)
+        total(even)  # raises what is wrong with the base
+        if self.delta == 0 or not 0 < epsilon < math.inf:
+            return even
+        even, found = _short(even), 0.0
+        with contextlib.suppress(InvalidParameter):  # then nothing beats the even split
+            noise = calibrate(
+                lambda noise: total(_short(epsilon / noise)),
+                epsilon * SAFE,
+                self.delta,
+                start=count,
+                tolerance=1e-3,
+            )
+            found = _short(epsilon / noise)
+        simple = found < even and total(even).epsilon(self.delta) <= epsilon
+        return even if simple else found
+
+    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+        members = []
+        for place in range(len(self.classes)):
+            member = self._member(plan.steps["share"], plan.steps["delta"], source)
+            public = () if rows.public is None else (rows.public,)
+            members.append(member.fit(rows.X, _against_others(rows.y, place), *public))
+        self.members_ = members
+        self.share_ = plan.steps["share"]
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return the score of each class for each row."""
+        check_is_fitted(self, "guarantee_")
+        return np.stack([_scores(member, X) for member in self.members_], axis=1)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        places = self._labels(self.decision_function(X))
+        return np.asarray(self.classes_[places])
+
+    def __str__(self) -> str:
+        if not hasattr(self, "members_"):
+            return repr(self)
+        pairs = zip(self.classes_, self.members_, strict=True)
+        return "\n".join(f"{name} against the rest:\n{member}" for name, member in pairs)
+
+    def _labels(self, table: NDArray[Any]) -> Integers:
+        """Return the place of the largest score in each row; of equal ones, the first."""
+        return np.asarray(np.argmax(table, axis=1), dtype=np.int64)
+
+    def _check_y(self, y: ArrayLike, *, unlabelled: bool) -> Integers:
+        classes = _check_classes(self.classes)
+        if unlabelled and UNLABELLED in classes:
+            raise InvalidParameter("classes hold -1, which marks a row without a label; rename it.")
+        if y is None:
+            raise InvalidData("y is missing; fit requires y to be passed, but the target y is None")
+        # In a list, -1 among names would become the text "-1".
+        given = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+        if given.ndim == 2 and given.shape[1] == 1:
+            given = given[:, 0]
+        if given.ndim != 1:
+            raise InvalidData(f"y has shape {given.shape}; give one label for each row.")
+        labels = np.full(len(given), len(classes), dtype=np.int64)
+        for place, name in enumerate(classes):
+            labels[given == name] = place
+        if unlabelled:
+            labels[given == UNLABELLED] = UNLABELLED
+        wrong = np.flatnonzero(labels == len(classes))
+        if len(wrong):
+            raise InvalidData(
+                f"y has a label in row {int(wrong[0])} that is none of the {len(classes)} declared "
+                "classes; declare all, they are never read from the rows."
+            )
+        return labels
+
+    def _stored_params(self) -> dict[str, Any]:
+        check_is_fitted(self, "members_")
+        return super()._stored_params() | {"base": self.members_[0]}  # a copy stands for the base
+
+
+def _check_classes(classes: Any) -> list[Any]:
+    found = [] if classes is None or isinstance(classes, str) else list(classes)
+    if len(found) < 2 or len(set(found)) < len(found):
+        raise InvalidParameter(
+            "classes are fewer than two, or one of them stands twice; declare every label that may "
+            'occur, such as ["red", "green", "blue"].'
+        )
+    return found
+
+
+def _against_others(y: Integers, place: int) -> Integers:
+    return np.where(y == UNLABELLED, UNLABELLED, y == place).astype(np.int64)
+
+
+def _even(epsilon: float, count: int) -> float:
+    """Return the largest float of which so many add up to at most ``epsilon``."""
+    share = epsilon / count
+    if math.isfinite(epsilon):
+        while Fraction(share) * count > Fraction(epsilon):
+            share = math.nextafter(share, 0.0)
+    return share
+
+
+def _short(share: float) -> float:
+    """Round down to six digits: what is read off a copy's own curve is exact for short numbers."""
+    if not 0 < share < math.inf:
+        return share
+    digits = 5 - math.floor(math.log10(share))
+    rounded = float(f"{share:.5e}")
+    return rounded if rounded <= share else float(f"{rounded - 10.0**-digits:.5e}")
+
+
+def _scores(member: Any, X: ArrayLike) -> Floats:
+    if hasattr(member, "predict_proba"):
+        return np.asarray(member.predict_proba(X)[:, 1], dtype=np.float64)
+    rule = member.decision_function if hasattr(member, "decision_function") else member.predict
+    return np.asarray(rule(X), dtype=np.float64)

@@ -1,0 +1,227 @@
+"""A learner that needs public rows becomes one that needs none: PublicDataReduction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from cumae.claims import claim
+from cumae.data.checks import Integers, check_labels, check_rows
+from cumae.data.columns import cells_of_columns, length_of, stacked, width_of
+from cumae.errors import InvalidParameter
+from cumae.learners.base import Rows
+from cumae.learners.wrappers.base import Reduction, check_readable, take_rows
+from cumae.privacy import Budget
+from cumae.privacy.validation import check_count
+from cumae.randomness import Source, integers, permutation, source_for
+
+
+@claim("REDUCE")
+def priv_samp(
+    X: ArrayLike,
+    y: ArrayLike,
+    dummies: ArrayLike,
+    size: int,
+    one_in: int,
+    *,
+    random_state: int | Source | None = None,
+) -> tuple[Any, Integers]:
+    """Hide rows among dummies: PrivSamp, Algorithm 3 of paper 4.
+
+    Each of ``size`` places gets the next row, in random order, with chance 1 / ``one_in``, and
+    a dummy otherwise, or when no row is left. No row appears twice; where depends on coins only.
+
+    Parameters
+    ----------
+    X, y
+        Rows with labels 0 or 1.
+    dummies
+        Public points; a dummy is one of them, with a label by a fair coin.
+    size
+        Number of places.
+    one_in
+        One over the chance of a row at a place.
+    random_state
+        None in production.
+
+    Examples
+    --------
+    >>> from cumae.learners.wrappers.public_reduction import priv_samp
+    >>> points, labels = priv_samp([[7.0]] * 1000, [1] * 1000, [[0.0]], size=500, one_in=10)
+    >>> points.shape, 10 < int((points == 7).sum()) < 150
+    ((500, 1), True)
+    """
+    source, labels = source_for(random_state), check_labels(y)
+    count = length_of(X)
+    check_rows(count, labels)
+    real = integers(check_count(one_in, "one_in", least=1), check_count(size, "size"), source) == 0
+    # The paper's loop stops when the rows are used up; dummies fill what is left.
+    real &= np.cumsum(real) <= count
+    used = permutation(count, source)[: np.count_nonzero(real)]
+    places = count + integers(length_of(dummies), size, source)
+    chosen = integers(2, size, source)
+    places[real], chosen[real] = used, labels[used]
+    return take_rows(_stacked(X, dummies), places), chosen
+
+
+@claim("REDUCE")
+def pub_samp(
+    dummies: ArrayLike, size: int, *, random_state: int | Source | None = None
+) -> tuple[Any, Integers]:
+    """Draw dummies with labels by fair coins: PubSamp, Algorithm 4 of paper 4.
+
+    Examples
+    --------
+    >>> from cumae.learners.wrappers.public_reduction import pub_samp
+    >>> points, labels = pub_samp([[0.0], [1.0]], size=3)
+    >>> len(points), len(labels)
+    (3, 3)
+    """
+    source = source_for(random_state)
+    places = integers(length_of(dummies), check_count(size, "size"), source)
+    return take_rows(dummies, places), integers(2, size, source)
+
+
+def _stacked(X: Any, dummies: Any) -> Any:
+    """Return both tables in one, with the names that the first has."""
+    if width_of(X) != width_of(dummies):
+        raise InvalidParameter(
+            f"dummies have {width_of(dummies)} columns, but X has {width_of(X)}; give the same."
+        )
+    pairs = zip(cells_of_columns(X), cells_of_columns(dummies), strict=True)
+    return _table([stacked(*pair) for pair in pairs], X)
+
+
+def _table(columns: list[NDArray[Any]], like: Any) -> Any:
+    if hasattr(like, "iloc"):
+        return type(like)(dict(zip(like.columns, columns, strict=True)))
+    return np.stack(columns, axis=1)
+
+
+@claim("REDUCE")
+class PublicDataReduction(Reduction):
+    """Run a learner that wants public rows without any: dummies take their place.
+
+    From paper 4, Algorithm 2, where it shows that some classes need many public rows. The rows
+    are hidden among dummies so thinly that a public sample would hardly show one of them; so the
+    base cannot tell that its public rows are dummies only. It costs what the base costs. An excess
+    error of alpha of the base becomes one of ``one_in`` alpha; see :meth:`failure` for the chance.
+
+    Parameters
+    ----------
+    base
+        Object with ``fit(X, y, X_public)``, ``predict`` and ``guarantee_``.
+    dummies
+        Public points, for instance all that may occur.
+    n_public
+        Number of public rows that the base gets.
+    epsilon, delta
+        Most that the base may cost; None takes its own parameters of these names.
+    n_private
+        Number of private rows that the base gets; None takes the paper's 10 ``n_public`` times
+        the number of rows.
+    one_in
+        A private row is a real one with chance 1 / ``one_in``; None takes the paper's 100
+        ``n_public``.
+    public_labels
+        Whether the base gets labels of the public rows as ``y_public``, too.
+    classes, budget, random_state
+        As in :class:`~cumae.learners.PrivateLearner`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Thresholds
+    >>> from cumae.learners import SemiPrivateLearner
+    >>> from cumae.learners.wrappers.public_reduction import PublicDataReduction
+    >>> base = SemiPrivateLearner(Thresholds(), epsilon=1.0)
+    >>> points = [[x] for x in range(10)]
+    >>> learner = PublicDataReduction(base, points, n_public=50, n_private=8000, one_in=4)
+    >>> x = np.arange(2000) % 10
+    >>> learner.fit(x.reshape(-1, 1), x >= 4).predict([[0], [9]])
+    array([0, 1])
+    >>> learner.guarantee_.epsilon
+    1.0
+    """
+
+    def __init__(
+        self,
+        base: Any,
+        dummies: ArrayLike,
+        n_public: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        n_private: int | None = None,
+        one_in: int | None = None,
+        public_labels: bool = False,
+        classes: Any = (0, 1),
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.base = base
+        self.dummies = dummies
+        self.n_public = n_public
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_private = n_private
+        self.one_in = one_in
+        self.public_labels = public_labels
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    @property
+    def _hands_on_unlabelled(self) -> bool:
+        return False
+
+    def _sizes(self, rows: int) -> tuple[int, int, int]:
+        """Return the numbers of public and private rows, and one over the rate."""
+        public = check_count(self.n_public, "n_public", least=1)
+        private = 10 * public * rows if self.n_private is None else self.n_private
+        one_in = 100 * public if self.one_in is None else self.one_in
+        return public, check_count(private, "n_private"), check_count(one_in, "one_in", least=1)
+
+    def _check_all(self, X: Any, X_public: Any) -> None:
+        if X_public is not None:
+            raise InvalidParameter("X_public was given, but this learner does without; leave it.")
+        if not length_of(self.dummies):
+            raise InvalidParameter("dummies are none; give at least one public point.")
+        # As the base gets them, any row may stand next to any dummy.
+        dummies = _table(cells_of_columns(self.dummies), X)
+        check_readable(self._reader(), _stacked(X, self.dummies), dummies)
+
+    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
+        public, private, one_in = self._sizes(len(rows.y))
+        X, y = priv_samp(rows.X, rows.y, self.dummies, private, one_in, random_state=source)
+        dummies = _table(cells_of_columns(self.dummies), rows.X)
+        X_public, y_public = pub_samp(dummies, public, random_state=source)
+        run = replace(rows, X=X, y=y, public=X_public)
+        return [replace(run, public_y=y_public) if self.public_labels else run]
+
+    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
+        del source
+        return {"model_": copies[0]}
+
+    def _labels(self, table: NDArray[Any]) -> Integers:
+        return check_labels(self.model_.predict(table), "the prediction")
+
+    def failure(self, rows: int, beta: float) -> float:
+        """Bound the chance of failure on so many rows, if that of the base is ``beta``.
+
+        Failure means an error of more than ``one_in`` times the base's excess above the best.
+
+        Examples
+        --------
+        >>> from cumae.learners.wrappers.public_reduction import PublicDataReduction
+        >>> round(PublicDataReduction(None, [[0]], n_public=20).failure(100, beta=0.04), 3)
+        0.05
+        """
+        public, private, one_in = self._sizes(rows)
+        seen = -np.expm1(public * np.log1p(-1 / one_in)) if one_in > 1 else 1.0
+        short = stats.binom.sf(rows, private, 1 / one_in)
+        return float(min(1.0, beta + seen + short))

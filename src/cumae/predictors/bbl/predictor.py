@@ -1,0 +1,294 @@
+"""The everlasting predictor of paper 2, GenericBBL, with votes that keep no state."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.claims import claim
+from cumae.data.rows import Integers
+from cumae.data.tables import Table, clean_table
+from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.live import one_at_a_time
+from cumae.predictors.base import Training
+from cumae.predictors.bbl.phases import Labelled, Phase, boost_labels, check_phases
+from cumae.predictors.bbl.plan import BBLPlan
+from cumae.predictors.bbl.rules import Rules, paper_rows, plan_rules, refuse_paper
+from cumae.predictors.everlasting.keeping import FreshRows
+from cumae.predictors.relabelling import Relabelling, relabel
+from cumae.privacy.validation import check_flag
+from cumae.randomness import Source, sample, source_for
+
+
+@claim("BBL")
+class GenericBBL(BBLPlan):
+    """Answer queries for ever by relabelling some of them with a private hypothesis.
+
+    Rows are split into disjoint shards, and each trains the best concept. Queries are answered by
+    their vote. After a fixed number of answers, a hypothesis is drawn among all labellings that
+    the class has for a few of the rows and some of the queries, and labels these queries:
+    they are the rows of the next phase. Algorithm GenericBBL of paper 2, with the changes that its
+    guarantee needs (proofs/BBL.md); :class:`~cumae.predictors.EverlastingPredictor` needs fewer
+    rows for the same noise.
+
+    Parameters
+    ----------
+    concept_class
+        From ``cumae.concepts``, with a proven ``label_boost_k`` (trees have none).
+    epsilon, delta
+        Privacy parameters, for ever.
+    alpha, beta
+        Error of the first relabelling that is aimed at, and the chance of more. With
+        ``votes="between"``, alpha is also the expected share of split votes.
+    constants
+        ``"practical"`` computes what the numbers below cost. ``"paper"`` is for knowing how many
+        rows the paper asks for: it refuses with that number, which no machine holds. The paper
+        has alpha, beta and delta below 1/16, and epsilon up to 1.
+    votes
+        ``"stateless"`` adds noise to every vote, and protects queries too. ``"between"`` is the
+        printed one, BetweenThresholds: it halts for ever after too many split votes, and protects
+        no queries. Of a batch in which it halts before the end, no answer is returned.
+    agnostic
+        Whether to relabel the training rows first, for labels that no concept gets right.
+    fresh
+        Whether rows of ``add_unlabelled`` take the place of queries; a phase takes as many as
+        it gives answers.
+    shard_size
+        Rows of a shard; ``"auto"`` makes the noise 0.12 of the votes where there are enough rows.
+    phase_length
+        Answers of a phase; ``"auto"`` gives the next phase ``growth`` times the rows.
+    growth, max_rows
+        By what the rows of a phase grow, and up to which number. Errors of relabelling shrink as
+        rows grow: with 2 they halve, as in the paper.
+    train_share, query_share, label_share
+        Share of the training rows that are used, of the queries that become rows, and of a phase's
+        rows that are scored when the next ones are labelled.
+    epsilon_boost
+        Parameter of a draw of labels; ``"auto"`` is 1.5.
+    between_share
+        With ``votes="between"``, the share of split votes that are paid for; ``"auto"`` is alpha.
+    columns, classes, n_jobs, progress, budget, random_state
+        As in :class:`~cumae.predictors.QueryRelease`; two classes.
+
+    Attributes
+    ----------
+    guarantee_
+        What is promised, and for what.
+    phase_, answered_
+        Number of the phase, from 1, and answers given since fit.
+    remaining_
+        Infinite; finite if fresh rows run short, and 0 once BetweenThresholds has halted.
+    n_shards_, noise_per_vote_
+        Of this phase.
+    rules_
+        All public numbers: shares, noise, and what training rows and queries pay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.concepts import Thresholds
+    >>> from cumae.predictors.bbl.predictor import GenericBBL
+    >>> x = np.random.default_rng(0).random((5_000, 1))
+    >>> oracle = GenericBBL(Thresholds(), epsilon=5.0, shard_size=12)
+    >>> oracle.fit(x, x[:, 0] > 0.3).predict([[0.05], [0.9]]).shape
+    (2,)
+    >>> oracle.phase_, oracle.answered_, oracle.remaining_
+    (1, 2, inf)
+    """
+
+    # Fitting
+
+    @one_at_a_time
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the first phase, and pay for everything that will ever be asked.
+
+        Parameters
+        ----------
+        X, y
+            Private rows and labels, as for :class:`~cumae.predictors.QueryRelease`. A row with a
+            cell that is no number, or with another label, counts as zeros with the first label.
+        """
+        check_flag(self.agnostic, "agnostic")
+        check_flag(self.fresh, "fresh")
+        training = self._training(X, y)
+        if -1 in list(self.classes):
+            raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
+        wish = self._wish(training)
+        if self.constants == "paper":
+            asked = (wish.alpha, wish.beta, wish.epsilon, wish.delta, wish.vc)
+            refuse_paper(wish.n_rows, paper_rows(*asked))
+        rules = plan_rules(wish)
+        source = source_for(self.random_state)
+        self._warn_of_noise(*check_phases(rules, source))
+        guarantee = self._start(training, self._plan(), source)
+        self._frames_ = False  # models are trained on numbers
+        self.rules_, self._source_ = rules, source
+        table, labels = self._first_rows(training, rules, source)
+        self._next_: Labelled | None = Labelled.draw(rules.sizes(), table, labels, source)
+        self._fresh_ = FreshRows()
+        self._enter()
+        self.answered_ = 0
+        self.guarantee_ = guarantee
+        return self
+
+    @claim("BBL")
+    def _first_rows(
+        self, training: Training, rules: Rules, source: Source
+    ) -> tuple[Table, Integers]:
+        """Return S_1: sampled in random order, and relabelled if no concept need be right."""
+        n_rows = training.rows.n_rows
+        if self.agnostic:
+            steps = Relabelling(n_rows, rules.first, rules.boost, resample=False)
+            found = relabel(training, steps, source)
+            return np.asarray(found.rows.take(np.arange(rules.first))), found.labels
+        table, labels = clean_table(training.rows, training.labels, training.columns)
+        drawn = sample(n_rows, rules.first, source)
+        return table[drawn], labels[drawn]
+
+    # What is public
+
+    @property
+    def phase_(self) -> int:
+        """Number of the phase, from 1."""
+        check_is_fitted(self, "guarantee_")
+        return self._phase_.sizes.number
+
+    @property
+    def n_shards_(self) -> int:
+        """Models of this phase."""
+        check_is_fitted(self, "guarantee_")
+        return self._phase_.ensemble.n_shards
+
+    @property
+    def noise_per_vote_(self) -> float:
+        """Scale of the noise as a share of the votes; with "between", half of the gap."""
+        check_is_fitted(self, "guarantee_")
+        return self._phase_.noise
+
+    @property
+    def remaining_(self) -> float:
+        """Answers left."""
+        check_is_fitted(self, "guarantee_")
+        if self._phase_.halted:
+            return 0
+        if not self.fresh:
+            return math.inf
+        left, rows, sizes = self._phase_.left, len(self._fresh_), self._phase_.sizes
+        if self._next_ is not None:  # its training was broken off: its rows are taken already
+            sizes = self._next_.sizes
+            left = sizes.answers
+        while rows >= sizes.answers:
+            rows -= sizes.answers
+            sizes = self.rules_.sizes(sizes)
+            left += sizes.answers
+        return left
+
+    # Answering
+
+    @claim("BBL")
+    @one_at_a_time
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Answer queries in order; some of them become rows of the next phase.
+
+        A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
+        any other, as made-up cells: else the others would tell about it.
+
+        With ``votes="between"`` it may halt at any query. The answers up to that one were given and
+        count; but if the batch goes on after it, it raises ``BudgetExhausted`` and returns none of
+        them, so that small batches lose less. Every later call raises, too.
+        """
+        table, usable = self._readable(X)
+        self._check_left(len(table))
+        labels = np.empty(len(table), dtype=np.int64)
+        start = 0
+        while start < len(table):
+            if self._phase_.left == 0:
+                self._end_phase()
+            part = slice(start, min(len(table), start + self._phase_.left))
+            found = self._answer(table[part])
+            labels[start : start + len(found)] = found
+            start += len(found)
+            if self._phase_.halted and start < len(table):
+                raise self._failure(
+                    f" The last {len(table) - start} queries got no answer; the {start} before "
+                    "them were answered and counted, but a broken batch is not returned."
+                )
+        labels[~usable] = -1
+        return self._named(labels)
+
+    def _check_left(self, asked: int) -> None:
+        if self._phase_.halted and asked:
+            raise self._failure("")
+        left = self.remaining_
+        if asked > left:
+            raise BudgetExhausted(
+                f"{asked} queries were asked, but {left} answers remain; phase {self.phase_ + 1} "
+                f"needs {self._phase_.sizes.answers:,} rows by add_unlabelled, and "
+                f"{len(self._fresh_):,} wait. The batch was refused whole."
+            )
+
+    def _failure(self, what: str) -> BudgetExhausted:
+        return BudgetExhausted(
+            f"BetweenThresholds has halted in phase {self.phase_} after "
+            f"{self._phase_.sizes.between} split votes, and it fails for ever, as the paper has "
+            f"it.{what} Fit again, with a larger between_share or votes='stateless'."
+        )
+
+    @claim("BBL")
+    def _answer(self, table: Table) -> Integers:
+        phase = self._phase_
+        if not self.fresh:
+            phase.kept.keep(phase.asked, table)  # before: what is kept never depends on an answer
+        labels = phase.answer(table)
+        self.answered_ += len(labels)
+        return labels
+
+    # Phases
+
+    @claim("BBL")
+    def _end_phase(self) -> None:
+        """Label the kept rows by a private hypothesis, and train on them."""
+        phase = self._phase_
+        if self._next_ is None:
+            if phase.scored is None:
+                raise BudgetExhausted(
+                    "a change of phases was broken off while labels were drawn; fit again."
+                )
+            # Dropped first: a draw that is broken off must not be repeated.
+            scored, phase.scored = phase.scored, None
+            rows = phase.kept.rows
+            if self.fresh:
+                rows = self._fresh_.take(phase.sizes.answers)[phase.kept.places]
+            concept = self.rules_.wish.concept
+            labels = boost_labels(concept, scored, rows, self.rules_.boost, self._source_)
+            sizes = self.rules_.sizes(phase.sizes)
+            self._next_ = Labelled.draw(sizes, rows, labels, self._source_)
+        self._enter()
+
+    def _enter(self) -> None:
+        """Train the phase that was drawn; the rows before it are gone afterwards."""
+        if self._next_ is None:
+            raise AssertionError("no phase was drawn")
+        self._phase_: Phase = self._next_.train(
+            self.rules_, self._source_, n_jobs=self.n_jobs, progress=self.progress
+        )
+        self._next_ = None
+
+    @claim("BBL")
+    @one_at_a_time
+    def add_unlabelled(self, X: ArrayLike) -> Self:
+        """Supply rows for the next phases; they are protected like training rows.
+
+        Only with ``fresh=True``. A row with an unusable cell counts as zeros: refusing it would
+        tell about it.
+        """
+        check_is_fitted(self, "guarantee_")
+        if not self.fresh:
+            raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
+        table, _ = self._readable(X)
+        self._fresh_.append(table)
+        return self

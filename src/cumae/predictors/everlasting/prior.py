@@ -1,0 +1,237 @@
+"""A published private model that the votes correct."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.data.columns import Columns
+from cumae.data.tables import clean_table, read_table
+from cumae.ensembles.blocks import blocks
+from cumae.ensembles.isolation import one_thread, warnings_raise
+from cumae.ensembles.shards import Integers
+from cumae.errors import CumaeError, InvalidParameter, shown
+from cumae.learners import Adapter, Learner, PrivateBooster
+from cumae.mechanisms import ExponentialMechanism
+from cumae.predictors.base import Training
+from cumae.predictors.everlasting.keeping import SomeRows
+from cumae.privacy import REPLACE_ONE, Guarantee
+from cumae.randomness import Source
+
+Floats = NDArray[np.float64]
+
+TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
+LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
+TRIAL_SHARE, TRIAL_MOST = 0.05, 5_000  # rows that choose among them
+UNIT = 1000  # a whole weight stands for so many parts of a vote
+
+
+@claim("PRIOR")
+class Prior:
+    """A learner that is trained on a block of rows of its own, and then combined with votes.
+
+    Parameters
+    ----------
+    learner
+        Unfitted; it gets the whole epsilon and delta, because no other part sees its rows.
+    columns
+        How its rows are encoded.
+    encoded
+        Whether queries come encoded already.
+    """
+
+    def __init__(self, learner: Learner, columns: Columns, encoded: bool) -> None:
+        self.learner, self._columns, self._encoded = learner, columns, encoded
+
+    def promise(self, n_rows: int) -> Guarantee:
+        """Return what the learner will promise, from a fit to made-up rows.
+
+        Refuse a learner whose promise is not for any replaced row: the whole would not keep its.
+        """
+        size = min(n_rows, 500)
+        spread = np.linspace(0.0, 1.0, size)
+        table = np.column_stack(
+            [
+                np.zeros(size) if bound is None else bound[0] + spread * (bound[1] - bound[0])
+                for bound in self._columns.bounds
+            ]
+        )
+        tried = clone(self.learner).set_params(columns=self._bounds())
+        try:
+            tried.fit(table, np.arange(size) % len(tried.classes))
+        except CumaeError as error:
+            raise InvalidParameter(f"prior cannot be trained: {error}") from None
+        promised: Guarantee = tried.guarantee_
+        if promised.relation != REPLACE_ONE:
+            raise InvalidParameter(
+                f"prior protects {promised.protects}, where {promised.relation}; give one that "
+                "protects whole rows."
+            )
+        return promised
+
+    def _bounds(self) -> list[Any]:
+        return [None if bound is None else tuple(bound) for bound in self._columns.bounds]
+
+    def fit(self, training: Training, places: Integers, source: Source) -> None:
+        """Train it on some of the rows; unusable ones count as zeros, as nobody must see them."""
+        rows = SomeRows(training.rows, places)
+        table, labels = clean_table(rows, training.labels[places], self._columns)
+        self.learner.set_params(columns=self._bounds(), random_state=source)
+        self.learner.fit(table, labels)
+        self.learner.set_params(random_state=None)
+
+    @claim("PRIOR")
+    def choose_trust(
+        self,
+        noisy: Integers,
+        n_shards: int,
+        shares: Floats,
+        labels: Integers,
+        epsilon: float,
+        source: Source,
+    ) -> float:
+        """Draw how much the votes count, by how many rows of a third block come out right.
+
+        One of these rows moves each score by one at most. A label of -1 counts for nothing.
+        ``shares`` are the prior's for these rows.
+        """
+        scores = [
+            int(np.count_nonzero(np.argmax(combined(noisy, n_shards, t, shares), axis=1) == labels))
+            for t in TRUSTS
+        ]
+        mechanism = ExponentialMechanism(epsilon, random_state=source)
+        return TRUSTS[int(mechanism.choose(np.array(scores)))]
+
+    @claim("PRIOR", "EVER")
+    def shares(self, queries: Any, numbers: Integers) -> Floats:
+        """Return what the prior thinks of each class, as shares that add up to 1.
+
+        Like votes, they are computed in blocks of one shape, in which the running number of a query
+        decides its place; and a query on which the prior fails gets equal shares.
+        """
+        table = queries if self._encoded else read_table(queries, self._columns)
+        n_classes = len(self.learner.classes_)
+        equal = np.full(n_classes, 1 / n_classes)
+        shares = np.empty((len(table), n_classes))
+        with one_thread():
+            for block in blocks(table, numbers, self._stand_in()):
+                shares[block.rows] = block.answers(self._shares, equal)
+        shares[~np.isfinite(shares).all(axis=1)] = equal
+        return shares
+
+    def _stand_in(self) -> Floats:
+        """Return a row within the bounds of all columns."""
+        return np.array([[0.0 if bound is None else bound[0] for bound in self._columns.bounds]])
+
+    def _shares(self, table: Floats) -> Floats | None:
+        """Return shares for each row of a table; None if the prior raises or warns."""
+        with contextlib.suppress(Exception), warnings_raise():
+            if hasattr(self.learner, "predict_proba"):
+                return np.asarray(self.learner.predict_proba(table), dtype=np.float64)
+            labels = np.asarray(self.learner.predict(table))
+            classes = self.learner.classes_
+            known = labels[:, None] == classes
+            return np.where(known, 0.75, 0.25 / (len(classes) - 1))
+        return None
+
+
+def find_prior(
+    prior: Learner | bool | None, training: Training, epsilon: float, delta: float, declared: Any
+) -> Prior | None:
+    """Return the prior to train, from what was declared: the default one where there is none."""
+    if prior is False:
+        return None
+    if prior is None or prior is True:
+        fits = not isinstance(training.model, ConceptClass) and training.n_classes == 2
+        if not fits or declared is None:
+            if prior:
+                raise InvalidParameter(
+                    f"prior=True with {training.n_classes} classes and columns="
+                    f"{'None' if declared is None else '...'}: the default prior is for "
+                    "scikit-learn estimators with two classes and declared columns; give a learner "
+                    "for two classes, or prior=False."
+                )
+            return None
+        prior = PrivateBooster()
+    learner = clone(_checked(prior, training.n_classes, epsilon, delta))
+    known = learner.get_params(deep=False)
+    if known["columns"] is not None and declared is not None:
+        raise InvalidParameter("columns are declared here and in the prior; do it once.")
+    rows = training.rows
+    given = known["columns"] if declared is None else declared
+    wanted: dict[str, Any] = {"classes": tuple(range(training.n_classes))}
+    if not isinstance(learner, Adapter):  # what it stands for has promised its own, and no other
+        wanted |= {"epsilon": epsilon, "delta": delta}
+    learner.set_params(**{name: value for name, value in wanted.items() if name in known})
+    if "budget" in known:
+        learner.set_params(budget=None)
+    columns = Columns(given, rows.names, rows.n_features)
+    return Prior(learner, columns, encoded=declared is not None)
+
+
+def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learner:
+    """Refuse what cannot be a prior, whatever the rows are."""
+    if isinstance(prior, type) and issubclass(prior, Learner):
+        raise InvalidParameter(f"prior is the class {prior.__name__}; give {prior.__name__}().")
+    if not isinstance(prior, Learner):
+        raise InvalidParameter(
+            f"prior={shown(prior)} is no learner; give one of cumae.learners, None or False."
+        )
+    kind = type(prior).__name__
+    if n_classes > 2:
+        raise InvalidParameter(
+            f"prior is a {kind}, but there are {n_classes} classes, and priors know two; give "
+            "prior=False."
+        )
+    if "columns" not in prior.get_params(deep=False):
+        raise InvalidParameter(
+            f"prior is a {kind}, which takes no columns of its own; give a learner that does, such "
+            "as PrivateBooster() or PrivateLogisticRegression()."
+        )
+    if isinstance(prior, Adapter) and (prior.epsilon > epsilon or prior.delta > delta):
+        raise InvalidParameter(
+            f"prior is an Adapter with epsilon={prior.epsilon!r}, delta={prior.delta!r}, more than "
+            f"epsilon={epsilon!r}, delta={delta!r} here; give one that promises as much."
+        )
+    return prior
+
+
+@claim("PRIOR")
+def trust_in(phase: int, trust: float) -> float:
+    """Return how much the votes of a phase count: all that was chosen in the first phase only.
+
+    It was chosen for models that saw true labels. Later ones see answers, and what is wrong with
+    them grows if votes outweigh the prior. By the phase's number alone, which is public.
+
+    Examples
+    --------
+    >>> from cumae.predictors.everlasting.prior import trust_in
+    >>> trust_in(1, 3.0), trust_in(2, 3.0), trust_in(2, 0.1)
+    (3.0, 0.2, 0.1)
+    """
+    return trust if phase == 1 else min(trust, LATER_TRUST)
+
+
+@claim("PRIOR")
+def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Integers:
+    """Return whole weights for each class: the prior's shares, moved by the noisy votes.
+
+    The rule sees public numbers, the published prior and the noisy counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.predictors.everlasting.prior import combined
+    >>> combined(np.array([[60, 40]]), 100, 1.0, np.array([[0.45, 0.55]])).tolist()
+    [[100, 0]]
+    """
+    shares = np.clip(noisy / n_shards, 0.0, 1.0)
+    sums = trust * (shares - 1 / shares.shape[1]) + prior
+    parts = np.rint(UNIT * (sums - sums.min(axis=1, keepdims=True)))
+    return np.asarray(np.minimum(parts, UNIT), dtype=np.int64)

@@ -1,0 +1,254 @@
+"""Which mechanism answers, what it costs and how much noise it adds: all from public numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.claims import claim
+from cumae.errors import InvalidParameter
+from cumae.mechanisms import (
+    BetweenThresholds,
+    GaussianNoise,
+    NoisyMajority,
+    Side,
+    StabilityTest,
+    between_thresholds,
+    stability,
+)
+from cumae.mechanisms.stability import UNSTABLE
+from cumae.privacy import Cost
+from cumae.privacy.validation import check_choice
+from cumae.randomness import SYSTEM, Source
+
+Integers = NDArray[np.int64]
+
+ONLINE = ("stability", "between", "gaussian", "laplace")
+FEW = 100  # answers up to which Laplace noise can be the smaller one
+SURE = 0.95  # how often a class must win at the lead by which mechanisms are compared
+
+
+class Answers(Protocol):
+    """A mechanism at work: it turns vote counts into labels, and counts down."""
+
+    @property
+    def cost(self) -> Cost:
+        """What all answers cost together."""
+
+    @property
+    def remaining(self) -> int:
+        """Answers left; 0 also when no unstable one is left."""
+
+    @property
+    def asked(self) -> int:
+        """Answers given so far."""
+
+    def ask(self, votes: Integers) -> Integers:
+        """Answer in order; -1 where unstable; fewer than asked if the budget ends."""
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """One calibrated mechanism that has not been started.
+
+    Parameters
+    ----------
+    mechanism
+        Its name.
+    claims
+        The proofs that its cost rests on.
+    lead
+        By how many votes a class must be beyond the middle to come out with a chance of 95 %.
+    start
+        Starts it for a number of shards.
+    why
+        Why this one.
+    """
+
+    mechanism: str
+    claims: tuple[str, ...]
+    lead: float
+    start: Callable[[int, Source], Answers]
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is asked for, in public numbers."""
+
+    epsilon: float
+    delta: float
+    max_queries: int
+    max_unstable: int
+    n_classes: int = 2
+
+
+def plan_answers(mechanism: str, demand: Demand) -> AnswerPlan:
+    """Return the mechanism to use. ``"auto"`` takes the one with the least noise on a vote count.
+
+    Examples
+    --------
+    >>> from cumae.predictors.release.answers import Demand, plan_answers
+    >>> plan = plan_answers("auto", Demand(1.0, 1e-6, 1_000, 65))
+    >>> plan.mechanism, round(plan.lead)
+    ('gaussian', 220)
+    >>> plan_answers("auto", Demand(1.0, 1e-6, 1_000_000, 10)).mechanism
+    'between'
+    """
+    check_choice(mechanism, ("auto", *ONLINE), "mechanism")
+    if mechanism != "auto":
+        return _plan(mechanism, demand, f"mechanism={mechanism!r} was asked for")
+    plans = [_plan(name, demand, "") for name in ONLINE if _applies(name, demand)]
+    best = min(plans, key=lambda plan: plan.lead)
+    others = ", ".join(f"{p.mechanism}: {p.lead:,.0f}" for p in plans if p is not best)
+    why = f"{best.mechanism} needs the smallest lead, {best.lead:,.1f} votes beyond the middle"
+    why += f" ({others})" if others else "; no other mechanism applies"
+    return _plan(best.mechanism, demand, why)
+
+
+def _applies(name: str, demand: Demand) -> bool:
+    if demand.epsilon == math.inf:
+        return name == "gaussian"
+    if name == "laplace":
+        return demand.delta == 0 or demand.max_queries <= FEW
+    return demand.delta > 0 and (name != "between" or demand.n_classes == 2)
+
+
+@claim("QUERY")
+def _plan(name: str, demand: Demand, why: str) -> AnswerPlan:
+    if name == "between" and demand.n_classes > 2:
+        raise InvalidParameter(
+            f"mechanism='between' with {demand.n_classes} classes: it takes two; use 'gaussian'."
+        )
+    if name in ("gaussian", "laplace") or demand.epsilon == math.inf:
+        return _noisy(name, demand, why)
+    if name == "between":
+        return _between(demand, why)
+    return _stability(demand, why)
+
+
+def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
+    kind = "laplace" if name == "laplace" else "gaussian"  # without noise both are the majority
+    if kind == "gaussian" and demand.delta == 0 and demand.epsilon < math.inf:
+        raise InvalidParameter(
+            f"mechanism={name!r} with delta={demand.delta!r}: it needs a delta above 0; give 1e-6, "
+            "say, or mechanism='laplace'."
+        )
+
+    def start(n_shards: int, source: Source) -> NoisyMajority:
+        del n_shards
+        return NoisyMajority.calibrated(
+            demand.epsilon,
+            demand.delta,
+            demand.max_queries,
+            demand.n_classes,
+            kind=kind,
+            random_state=source,
+        )
+
+    noise = start(1, SYSTEM).noise
+    if isinstance(noise, GaussianNoise):
+        lead = 1.645 * noise.scale
+    else:
+        lead = _laplace_quantile(noise.epsilon / noise.sensitivity)
+    if demand.n_classes > 2:  # two noisy counts are compared, each half of the lead apart
+        lead *= math.sqrt(2.0) / 2.0
+    return AnswerPlan(name, NoisyMajority.claims, lead, start, why)
+
+
+def _stability(demand: Demand, why: str) -> AnswerPlan:
+    def start(n_shards: int, source: Source) -> StabilityTest:
+        del n_shards
+        return StabilityTest.calibrated(
+            demand.epsilon,
+            demand.delta,
+            demand.max_queries,
+            demand.max_unstable,
+            random_state=source,
+        )
+
+    test = start(1, SYSTEM)
+    lead = test.threshold + _laplace_quantile(
+        test.epsilon * float(stability.THRESHOLD_SHARE), test.epsilon * float(stability.QUERY_SHARE)
+    )
+    return AnswerPlan("stability", StabilityTest.claims, lead, start, why)
+
+
+def _between(demand: Demand, why: str) -> AnswerPlan:
+    def start(n_shards: int, source: Source) -> BetweenAnswers:
+        asked = BetweenThresholds.calibrated(
+            n_shards, demand.epsilon, demand.delta, demand.max_unstable, random_state=source
+        )
+        return BetweenAnswers(asked, demand.max_queries)
+
+    sides = start(2**60, SYSTEM).sides
+    lead = (sides.upper - sides.lower) / 2 + _laplace_quantile(
+        sides.epsilon * float(between_thresholds.THRESHOLD_SHARE),
+        sides.epsilon * float(between_thresholds.QUERY_SHARE),
+    )
+    return AnswerPlan("between", BetweenThresholds.claims, lead, start, why)
+
+
+class BetweenAnswers:
+    """Labels from BetweenThresholds: "between" is an unstable answer.
+
+    Parameters
+    ----------
+    sides
+        The mechanism, asked about the votes for the second class.
+    max_queries
+        How many answers there will be.
+    """
+
+    def __init__(self, sides: BetweenThresholds, max_queries: int) -> None:
+        self.sides = sides
+        self.max_queries, self.asked = max_queries, 0
+
+    @property
+    def cost(self) -> Cost:
+        """All answers together."""
+        return self.sides.cost
+
+    @property
+    def remaining(self) -> int:
+        """Answers left; 0 also when no "between" answer is left."""
+        return self.max_queries - self.asked if self.sides.remaining > 0 else 0
+
+    def ask(self, votes: Integers) -> Integers:
+        """Answer in order; fewer than asked if the last "between" is among them."""
+        sides = self.sides.ask(votes[:, 1])
+        self.asked += len(sides)
+        return np.where(sides == Side.BETWEEN, UNSTABLE, sides)
+
+
+def _laplace_quantile(*rates: float) -> float:
+    """Return where the sum of independent Laplace noises is below with probability SURE, roughly.
+
+    Only compares mechanisms; no guarantee rests on it.
+    """
+    if math.inf in rates:
+        return 0.0
+    if len(rates) == 1:
+        return -math.log(2 * (1 - SURE)) / rates[0]
+    spread = math.sqrt(sum(2 / rate**2 for rate in rates))
+    return 1.645 * spread
+
+
+def unstable_answers(max_queries: int, alpha: float, beta: float) -> int:
+    """Return how many of the queries may be unstable, if each is with a chance of alpha.
+
+    By Chernoff's bound there are more with a chance of beta at most.
+
+    Examples
+    --------
+    >>> from cumae.predictors.release.answers import unstable_answers
+    >>> unstable_answers(1_000, alpha=0.05, beta=0.05)
+    72
+    """
+    mean = alpha * max_queries
+    return max(1, min(max_queries, math.ceil(mean + math.sqrt(3 * mean * math.log(1 / beta)))))

@@ -1,0 +1,71 @@
+"""All queries at once: one hypothesis, drawn among the labellings of the queries."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.claims import claim
+from cumae.concepts import ConceptClass, Hypothesis
+from cumae.ensembles.shards import Integers
+from cumae.errors import BudgetExhausted
+from cumae.randomness import Source
+
+
+@claim("QUERY", "SSPP")
+class Offline:
+    """Private rows that wait for the queries; answering publishes a hypothesis and drops them.
+
+    Parameters
+    ----------
+    concept
+        Its labellings of the queries are the candidates.
+    table, labels
+        Private rows that are known to be usable, and their labels 0 or 1.
+    epsilon
+        Of the one draw.
+    max_queries
+        How many queries the batch may hold.
+    source
+        Where random bits come from.
+    """
+
+    def __init__(
+        self,
+        concept: ConceptClass,
+        table: NDArray[np.float64],
+        labels: Integers,
+        epsilon: float,
+        max_queries: int,
+        source: Source,
+    ) -> None:
+        self.concept, self.epsilon, self.source = concept, epsilon, source
+        self.rows: tuple[NDArray[np.float64], Integers] | None = (table, labels)
+        self.max_queries = max_queries
+        self.hypothesis: Hypothesis | None = None
+
+    @property
+    def remaining(self) -> int:
+        """Queries that the batch may hold; 0 after it."""
+        return self.max_queries if self.rows is not None else 0
+
+    def draw(self, points: NDArray[np.float64]) -> Hypothesis:
+        """Draw and publish the hypothesis; the private rows are gone before it is known."""
+        if self.rows is None:
+            raise BudgetExhausted(
+                "0 answers remain: the one batch of queries was answered. Use hypothesis_ for "
+                "further points; it is published."
+            )
+        (table, labels), self.rows = self.rows, None
+        self.hypothesis = self.concept.choose(
+            points, table, labels, self.epsilon, random_state=self.source
+        )
+        return self.hypothesis
+
+    def ask(self, points: NDArray[np.float64]) -> Integers:
+        """Answer the batch."""
+        if len(points) > self.max_queries and self.rows is not None:
+            raise BudgetExhausted(
+                f"{len(points)} queries were asked, but {self.remaining} remain; ask fewer."
+            )
+        return self.draw(points).predict(points)

@@ -1,0 +1,130 @@
+"""Students: models trained on public queries and their private answers, free to be published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from cumae.concepts import ConceptClass
+from cumae.data.columns import Columns
+from cumae.data.rows import RowSource
+from cumae.data.tables import as_numbers
+from cumae.ensembles.shards import Integers, seeded
+from cumae.ensembles.trial import made_up_rows
+from cumae.errors import CumaeError, InvalidParameter
+
+Floats = NDArray[np.float64]
+
+TRIED_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Public queries and what was answered to them.
+
+    Parameters
+    ----------
+    queries
+        Rows as the models take them: a table of numbers or a data frame.
+    shares
+        One row for each query, one column for each class: how much of it belongs to the class.
+        A query without an answer has zeros.
+    """
+
+    queries: Any
+    shares: Floats
+
+    @classmethod
+    def of_votes(cls, queries: Any, votes: Integers) -> Lesson:
+        """Take noisy vote counts as soft labels: clipped at 0, and each row adds up to 1."""
+        clipped = np.maximum(votes, 0).astype(np.float64)
+        total = clipped.sum(axis=1, keepdims=True)
+        shares = np.divide(clipped, total, out=np.zeros_like(clipped), where=total > 0)
+        return cls(queries, shares)
+
+    @classmethod
+    def of_labels(cls, queries: Any, labels: Integers, n_classes: int) -> Lesson:
+        """Take labels as they are; -1 is no answer."""
+        shares = np.zeros((len(labels), n_classes))
+        known = np.flatnonzero(labels >= 0)
+        shares[known, labels[known]] = 1.0
+        return cls(queries, shares)
+
+
+def check_student(student: Any) -> Any:
+    """Refuse what is no classifier of scikit-learn."""
+    if isinstance(student, ConceptClass):
+        raise InvalidParameter(
+            f"student is {type(student).__name__}, a concept class; give an instance of a "
+            "scikit-learn classifier. Without a student, a concept class publishes a hypothesis."
+        )
+    if (
+        isinstance(student, type)
+        or not hasattr(student, "get_params")
+        or not is_classifier(student)
+    ):
+        kind = student.__name__ if isinstance(student, type) else type(student).__name__
+        raise InvalidParameter(
+            f"student is {kind}; give an instance of a scikit-learn classifier, or of a Pipeline "
+            "that ends in one."
+        )
+    return student
+
+
+def train_student(student: Any, lesson: Lesson, classes: NDArray[Any], seed: int) -> Any:
+    """Return a student that was trained on queries and answers, and labels with the classes.
+
+    If it takes ``sample_weight`` (a Pipeline: if its last step does), each query enters once for
+    each class, weighted by its share; otherwise once, with the class of the largest share. If
+    only one class is left, the student gives that one.
+    """
+    weights = _weight_parameter(student)
+    if weights is not None:
+        rows, places = np.nonzero(lesson.shares)
+        fit_params = {weights: lesson.shares[rows, places]}
+    else:
+        rows = np.flatnonzero(lesson.shares.sum(axis=1) > 0)
+        places, fit_params = np.argmax(lesson.shares[rows], axis=1), {}
+    if not len(rows):  # nothing was answered: as good as any
+        rows, places, fit_params = np.array([0]), np.array([0]), {}
+    queries = _take(lesson.queries, rows)
+    if len(np.unique(places)) == 1:
+        return DummyClassifier(strategy="most_frequent").fit(queries, classes[places])
+    return seeded(clone(student), seed).fit(queries, classes[places], **fit_params)
+
+
+def try_student(
+    student: Any, rows: RowSource, columns: Columns | None, classes: NDArray[Any]
+) -> None:
+    """Train and ask a student on made-up rows, so that its real errors show beforehand."""
+    table = as_numbers(made_up_rows(rows, columns, TRIED_ROWS, 0.0), columns)
+    shares = np.full((TRIED_ROWS, len(classes)), 0.2 / len(classes))
+    shares[np.arange(TRIED_ROWS), np.arange(TRIED_ROWS) % len(classes)] += 0.8
+    try:
+        train_student(student, Lesson(table, shares), classes, 1).predict(table)
+    except CumaeError:
+        raise
+    except Exception as error:
+        raise InvalidParameter(
+            f"student fails on {TRIED_ROWS} made-up rows with {rows.n_features} columns: "
+            f"{type(error).__name__}: {error}. Give another student."
+        ) from error
+
+
+def _weight_parameter(student: Any) -> str | None:
+    """Return under which name a student's fit takes weights, if it does."""
+    if isinstance(student, Pipeline):
+        name, last = student.steps[-1]
+        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
+    return "sample_weight" if has_fit_parameter(student, "sample_weight") else None
+
+
+def _take(queries: Any, rows: Any) -> Any:
+    return queries.iloc[rows] if hasattr(queries, "iloc") else queries[rows]

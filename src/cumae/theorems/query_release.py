@@ -1,0 +1,203 @@
+"""The sizes that paper 3 asks for, with every constant written out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cumae.errors import InvalidData, InvalidParameter, shown
+from cumae.privacy.validation import check_count, check_epsilon
+
+SAMPLED = 56  # Algorithm 3 keeps epsilon / 56 of the rows
+
+
+@dataclass(frozen=True)
+class SubSampSizes:
+    """What Algorithm 5 (SubSamp) needs.
+
+    Parameters
+    ----------
+    n_shards, shard_rows
+        How many models, and rows for each.
+    max_unstable
+        Queries without a clear majority that will be paid for.
+    epsilon, delta
+        Of all answers together.
+    """
+
+    n_shards: int
+    shard_rows: int
+    max_unstable: int
+    epsilon: float
+    delta: float
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all shards together."""
+        return self.n_shards * self.shard_rows
+
+
+@dataclass(frozen=True)
+class AgnosticSizes:
+    """What Algorithm 3 (AgPrivCl) needs: rows, rows in the sample, and those of its SubSamp."""
+
+    n_rows: int
+    n_sampled: int
+    answers: SubSampSizes
+
+
+def pac_rows(alpha: float, beta: float, vc: int) -> int:
+    """Return how many rows make every consistent hypothesis good (Theorem B.4 of paper 1).
+
+    (8/alpha) (vc ln(16/alpha) + ln(2/beta)).
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import pac_rows
+    >>> pac_rows(0.1, 0.1, 1)
+    646
+    """
+    return math.ceil(8 / alpha * (vc * math.log(16 / alpha) + math.log(2 / beta)))
+
+
+def unstable_queries(max_queries: int, error: float, beta: float) -> int:
+    """Return how many of the queries may be unclear if each model has that error.
+
+    A third of the models must be wrong on such a query, so its chance is three times the
+    error, by Markov's inequality; beta is the chance of more, by Chernoff's:
+    3 (error m + sqrt(error m ln(m/beta)/2)).
+    """
+    mean = error * max_queries
+    return max(1, math.ceil(3 * (mean + math.sqrt(mean * math.log(max_queries / beta) / 2))))
+
+
+def shards_for(
+    max_queries: int, max_unstable: int, epsilon: float, delta: float, beta: float
+) -> int:
+    """Return the number of shards, k of step 1 of Algorithm 5."""
+    scale = math.sqrt(32 * max_unstable * math.log(2 / delta)) / epsilon
+    inside = math.log(4 * max_queries * max_unstable / min(delta, beta / 2))
+    return math.ceil(34 * math.sqrt(2) * scale * inside)
+
+
+def subsamp_sizes(
+    max_queries: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
+) -> SubSampSizes:
+    """Return what SubSamp needs for an average error of alpha when some concept is right.
+
+    Models of error alpha/6 leave at most half of alpha to unclear queries on average, and the
+    other half to chance, if there are 3 ln(m/beta)/alpha queries or more (Lemma 3).
+
+    Parameters
+    ----------
+    max_queries
+        Queries to answer.
+    alpha, beta
+        Average error, and the chance that it is larger.
+    epsilon, delta
+        Privacy parameters of all answers.
+    vc
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import subsamp_sizes
+    >>> sizes = subsamp_sizes(1_000, 0.1, 0.1, 1.0, 1e-6, 1)
+    >>> sizes.n_shards, sizes.shard_rows, sizes.max_unstable
+    (240497, 11015, 77)
+    """
+    _check(max_queries, vc, alpha=alpha, beta=beta, delta=delta)
+    if not 0 < check_epsilon(epsilon) < math.inf:
+        raise InvalidParameter(f"epsilon={shown(epsilon)} is not a positive number.")
+    error = alpha / 6
+    unstable = unstable_queries(max_queries, error, beta)
+    shards = shards_for(max_queries, unstable, epsilon, delta, beta)
+    rows = pac_rows(error, beta / (2 * shards), vc)
+    return SubSampSizes(shards, rows, unstable, epsilon, delta)
+
+
+def agnostic_sizes(
+    max_queries: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
+) -> AgnosticSizes:
+    """Return what Algorithm 3 needs for an error of alpha above the best concept's (Lemma 9).
+
+    The sample must be as large as the proof prints (8000 and 7200 are its constants), and give
+    each shard enough rows for an error of alpha/24 with chance 1 - beta/(16 k). The
+    unclear queries are counted for models of error alpha/12, as the proof needs: see the errata.
+
+    Parameters
+    ----------
+    max_queries
+        Queries to answer; the paper asks for 8 ln(1/(alpha beta))/alpha of them at least.
+    alpha, beta
+        Average error beyond the best concept's, and the chance that it is larger.
+    epsilon, delta
+        Privacy parameters of the whole, both below 1.
+    vc
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import agnostic_sizes
+    >>> f"{agnostic_sizes(1_000, 0.1, 0.1, 0.5, 1e-6, 1).n_rows:.1e}"
+    '2.2e+13'
+    """
+    _check(max_queries, vc, alpha=alpha, beta=beta, epsilon=epsilon, delta=delta)
+    least = math.ceil(8 * math.log(1 / (alpha * beta)) / alpha)
+    if max_queries < least:
+        raise InvalidParameter(
+            f"constants='paper' is printed for {least:,} queries or more at alpha={alpha!r}, "
+            f"beta={beta!r}, not for {max_queries:,}; ask for more, or take constants='practical'."
+        )
+    once = min(1.0, alpha * max(1.0, math.sqrt(max_queries * alpha)))
+    repeats = math.log(2 / delta)
+    inner_epsilon, inner_delta = once / repeats, delta / (2 * math.exp(once) * repeats)
+    unstable = unstable_queries(max_queries, alpha / 12, beta)
+    shards = shards_for(max_queries, unstable, inner_epsilon, inner_delta, beta)
+    printed = (
+        8000
+        * (vc * math.log(1 / alpha) + math.log(max_queries / beta))
+        * repeats**1.5
+        * math.log(max_queries * alpha / min(delta, beta / 2))
+        / alpha**2
+        * max(1.0, math.sqrt(max_queries) * alpha**1.5)
+    )
+    close = 7200 * (vc * math.log(1 / alpha) + math.log(8 * shards / beta)) / alpha**2
+    learnt = shards * pac_rows(alpha / 24, beta / (16 * shards), vc)
+    sampled = math.ceil(max(printed, close, learnt))
+    answers = SubSampSizes(shards, sampled // shards, unstable, inner_epsilon, inner_delta)
+    return AgnosticSizes(math.ceil(SAMPLED * sampled / epsilon), sampled, answers)
+
+
+def first_queries(alpha: float, beta: float, vc: int, constant: float = 32.0) -> int:
+    """Return m_o of Algorithm 4: how many queries define the candidates of the second stage.
+
+    constant (vc ln(1/alpha) + ln(1/beta)) / alpha.
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import first_queries
+    >>> first_queries(0.1, 0.1, 1)
+    1474
+    """
+    _check(1, vc, alpha=alpha, beta=beta)
+    return math.ceil(constant * (vc * math.log(1 / alpha) + math.log(1 / beta)) / alpha)
+
+
+def need_rows(n_rows: int, needed: int) -> None:
+    """Refuse too few rows, with the number that the paper asks for."""
+    if n_rows < needed:
+        raise InvalidData(
+            f"{n_rows:,} rows are too few for constants='paper', which asks for {needed:,}; take "
+            "constants='practical'."
+        )
+
+
+def _check(max_queries: int, vc: int, **chances: float) -> None:
+    check_count(max_queries, "max_queries", least=1)
+    check_count(vc, "vc", least=1)
+    for name, value in chances.items():
+        if not 0 < check_epsilon(value, name) < 1:
+            raise InvalidParameter(
+                f"{name}={shown(value)} is not strictly between 0 and 1, as the paper has it."
+            )
