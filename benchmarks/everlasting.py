@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae.concepts import Rectangles, Thresholds
 from cumae.datasets import HEALTH_SURVEY_BOUNDS, load_health_survey
-from cumae.ensembles.shards import train_one_by_one
+from cumae.ensembles.trainer import train_one_by_one
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_labels
 

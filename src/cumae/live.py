@@ -32,3 +32,9 @@ def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
             return method(self, *args, **kwargs)
 
     return locked
+
+
+def forget(estimator: Any) -> None:
+    """Drop an earlier fit: one that is broken off must leave nothing under its guarantee."""
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)

@@ -24,14 +24,13 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, shown
 from cumae.exact import Bounds, exp_bounds, gaussian_bounds
-from cumae.privacy.validation import check_count
+from cumae.parameters import check_count
 
 Words: TypeAlias = NDArray[np.uint64]
-Integers: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
 Real: TypeAlias = int | float | Fraction
 
 LARGEST_SCALE = 2.0**50

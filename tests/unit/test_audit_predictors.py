@@ -20,7 +20,7 @@ from cumae.audit.attacks.everlasting import (
     words,
 )
 from cumae.audit.attacks.predictors import ATTACKS, bbl_halt, release_row
-from cumae.ensembles.shards import Split
+from cumae.ensembles.split import Split
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import GaussianNoise, NoisyMajority
 from cumae.predictors import EverlastingPredictor, QueryRelease

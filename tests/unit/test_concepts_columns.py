@@ -30,12 +30,12 @@ from cumae.concepts import (
     Thresholds,
     Trees,
     UnionOfIntervals,
-    sums,
 )
 from cumae.concepts import intervals as plain_intervals
 from cumae.concepts.columns import cells_of, middle
 from cumae.concepts.kernels import intervals as kernel
-from cumae.concepts.sums import powers
+from cumae.concepts.kernels import sums
+from cumae.concepts.kernels.sums import powers
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
 from cumae.randomness import SYSTEM
 from tests.statistics import chi_square_rejects

@@ -22,9 +22,10 @@ from cumae.learners import (
     SemiPrivateLearner,
 )
 from cumae.learners.active import ActiveLearner, smallest_labelled
-from cumae.learners.base import Plan, Rows
+from cumae.learners.base import Rows
 from cumae.learners.wrappers.label_boost import LabelBoost
 from cumae.privacy import Approximate, Pure, subsample
+from cumae.privacy.plans import Plan
 from cumae.randomness import SeededSource, Source
 from tests.divergence import Exact, assert_covers
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats
 from cumae.concepts import (
     ConceptClass,
     FiniteClass,
@@ -23,7 +24,6 @@ from cumae.concepts import (
     Trees,
     UnionOfIntervals,
 )
-from cumae.data.checks import Floats
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners import GenericLearner, PrivateLearner, SemiPrivateLearner
 from cumae.learners.base import Learner

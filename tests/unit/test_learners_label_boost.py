@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from cumae.concepts import ConceptClass, FiniteClass, Intervals, Threshold, Thresholds, Trees
+from cumae.concepts.relabelling import relabelled, resampled, sampled
 from cumae.data.columns import Columns
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import (
@@ -25,7 +26,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
-from cumae.learners.base import Plan, Rows, Sizes
+from cumae.learners.base import Rows, Sizes
 from cumae.learners.wrappers import schedules as module
 from cumae.learners.wrappers.adapter import Adapter
 from cumae.learners.wrappers.label_boost import IterLabelBoost, LabelBoost
@@ -34,12 +35,10 @@ from cumae.learners.wrappers.schedules import (
     Schedule,
     paper_labels,
     paper_schedule,
-    relabelled,
-    resampled,
-    sampled,
     schedule_cost,
 )
 from cumae.privacy import Approximate, Budget, Pure, label_boost, subsample
+from cumae.privacy.plans import Plan
 from cumae.randomness import SeededSource, Source
 from tests.statistics import chi_square_rejects
 

@@ -37,7 +37,7 @@ from cumae.learners import (
     PublicDataReduction,
     SemiPrivateLearner,
 )
-from cumae.learners.wrappers.adapter import uses_unlabelled
+from cumae.learners.wrappers.base import uses_unlabelled
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 
 BIG = 2**53

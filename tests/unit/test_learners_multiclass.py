@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
+from cumae.arrays import Floats
 from cumae.concepts import Intervals
-from cumae.data.checks import Floats
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import (
     Adapter,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Floats
 from cumae.concepts import Thresholds
-from cumae.data.checks import Floats
 from cumae.learners import GenericLearner
 from cumae.learners.base import Rows, Sizes
 from cumae.privacy import Cost, Pure

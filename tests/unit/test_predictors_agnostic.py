@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Halfspaces, Intervals, Rectangles, Stumps, Thresholds, Trees
-from cumae.ensembles.shards import Trainer
+from cumae.ensembles.trainer import Trainer
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, TooFewRows
 from cumae.mechanisms import noise
 from cumae.predictors.relabelling import Relabelling, agnostic_costs

@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Intervals, Stumps, Thresholds, Trees
-from cumae.ensembles import shards
-from cumae.ensembles.shards import Ensemble
+from cumae.ensembles import trainer as shards
+from cumae.ensembles.ensemble import Ensemble
 from cumae.errors import (
     BudgetExhausted,
     InvalidData,
@@ -30,7 +30,6 @@ from cumae.predictors.bbl import predictor as generic_bbl
 from cumae.predictors.bbl.costs import Drawn, label_draw, scored_epsilon
 from cumae.predictors.bbl.phases import Labelled, Phase
 from cumae.predictors.bbl.predictor import GenericBBL
-from cumae.predictors.bbl.rules import paper_phase, paper_rows
 from cumae.privacy import (
     ZCDP,
     Approximate,
@@ -41,6 +40,7 @@ from cumae.privacy import (
     label_boost,
     subsample,
 )
+from cumae.theorems.everlasting import paper_phase, paper_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 

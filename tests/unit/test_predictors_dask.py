@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import QueryRelease
 from cumae.concepts import Rectangles
-from cumae.ensembles import shards
+from cumae.ensembles import trainer as shards
 from cumae.predictors import ParquetRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")

@@ -17,8 +17,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import BudgetExhausted, EverlastingPredictor
 from cumae.concepts import Stumps
+from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.growing.representatives import represent
-from cumae.ensembles.shards import Ensemble, Split, shard_seeds
+from cumae.ensembles.split import Split, shard_seeds
 from cumae.mechanisms import GaussianNoise
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.margins import MarginTrainer, weight_parameter, weights_of_votes

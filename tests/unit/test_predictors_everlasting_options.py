@@ -15,8 +15,8 @@ from cumae import Budget, BudgetExhausted, EverlastingPredictor, InvalidData, In
 from cumae.errors import TooFewRows
 from cumae.learners import PrivateBooster
 from cumae.predictors.everlasting import predictor as everlasting
-from cumae.predictors.everlasting.keeping import FreshRows
 from cumae.predictors.everlasting.phases import row_keys
+from cumae.predictors.waiting import FreshRows
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")

@@ -18,10 +18,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cumae import InvalidData
-from cumae.ensembles import shards
+from cumae.data.rows import SomeRows
+from cumae.ensembles import trainer as shards
 from cumae.errors import LiveState
 from cumae.predictors.everlasting import phases
-from cumae.predictors.everlasting.keeping import SomeRows
 from tests.everlasting import N, X, Y, oracle
 from tests.forks import answer_in_a_fork
 

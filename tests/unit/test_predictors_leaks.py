@@ -25,10 +25,11 @@ from cumae.concepts import FiniteClass, Stumps, Thresholds
 from cumae.data.cells import plain_cells
 from cumae.data.columns import Columns
 from cumae.data.rows import row_source
-from cumae.ensembles.isolation import GLOBALS
-from cumae.ensembles.shards import Split, Trainer, shard_seeds, train_shards
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.ensembles.trial import check_model
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows
+from cumae.quiet import GLOBALS
 from cumae.randomness import SeededSource
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")

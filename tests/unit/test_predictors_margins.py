@@ -11,8 +11,9 @@ from sklearn.linear_model import RidgeClassifier
 
 from cumae.concepts import Halfspaces, Rectangle, Rectangles, Thresholds, UnionOfIntervals
 from cumae.data.columns import Columns
+from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.growing.representatives import represent
-from cumae.ensembles.shards import Ensemble, train_one_by_one
+from cumae.ensembles.trainer import train_one_by_one
 from cumae.predictors.everlasting.margins import MarginTrainer
 
 BOUNDED = Columns([(0.0, 8.0)], None, 1)

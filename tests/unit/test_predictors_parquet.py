@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cumae.data.labels import label_codes
-from cumae.data.rows import ParquetRows
+from cumae.data.parquet import ParquetRows
 from cumae.errors import InvalidData
 from tests.cells import look, numbers, of_parquet, write
 

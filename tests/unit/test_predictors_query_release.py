@@ -64,7 +64,7 @@ def test_the_votes_are_those_of_the_shards() -> None:
     source = SeededSource(3)
     plan = plan_answers("auto", Demand(math.inf, 1e-6, 1000, 155))
     plan.start(40, source)
-    from cumae.ensembles.shards import Split, shard_seeds
+    from cumae.ensembles.split import Split, shard_seeds
 
     split = Split.draw(len(X), 40, source)
     seeds = shard_seeds(40, source)

@@ -28,15 +28,11 @@ from cumae.checks.shards import models_of, votes_of
 from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
 from cumae.data.rows import row_source
 from cumae.ensembles import isolation as quiet
-from cumae.ensembles import shards
+from cumae.ensembles import trainer as shards
+from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import own_randomness
-from cumae.ensembles.shards import (
-    Ensemble,
-    Split,
-    Trainer,
-    shard_seeds,
-    train_shards,
-)
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.ensembles.trial import check_model, try_out
 from cumae.errors import InvalidParameter
 from cumae.randomness import SYSTEM, SeededSource

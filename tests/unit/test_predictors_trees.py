@@ -11,8 +11,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor
 from cumae.data.tables import read_table
+from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.growing.trees import can_grow
-from cumae.ensembles.shards import Ensemble, train_one_by_one
+from cumae.ensembles.trainer import train_one_by_one
 from cumae.ensembles.voters.trees import Nodes, nodes_of
 from cumae.learners import Columns
 from cumae.predictors.everlasting.margins import MarginTrainer

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cumae.arrays import Floats
 from cumae.privacy import (
     Approximate,
     BoundedRange,
@@ -23,7 +24,6 @@ from cumae.privacy import (
     Pure,
     group,
 )
-from cumae.privacy.loss import Floats
 from tests.divergence import EPSILONS, Law, assert_covers, divergence, product_pair, response
 
 Power = Callable[[Floats], Floats]

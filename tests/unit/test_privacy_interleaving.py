@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from cumae.arrays import Floats
 from cumae.privacy import Cost, Pure
-from cumae.privacy.loss import Floats
 
 QUESTIONS = ANSWERS = 2
 History = tuple[tuple[int, int], ...]

@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv
 from scipy.stats import norm
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
-
-Floats = NDArray[np.float64]
 
 
 @claim("AUDIT")

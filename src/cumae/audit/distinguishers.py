@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-Floats = NDArray[np.float64]
+from cumae.arrays import Floats
+
 Score = Callable[[Floats], Floats]  # one row of numbers for each run; higher speaks for world 1
 Distinguisher = Callable[[Floats, NDArray[np.int64]], Score]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from cumae.audit.versions import Versions
 from cumae.claims import claim
+from cumae.data.ids import check_ids
 from cumae.errors import InvalidParameter
-from cumae.predictors.everlasting.keeping import check_ids
 
 NOBODY = object()
 PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_")

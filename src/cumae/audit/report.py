@@ -9,12 +9,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 
+from cumae.arrays import Floats
 from cumae.audit.results import BROKEN, Audit, Claimed
 
-Floats = NDArray[np.float64]
 HEADER = ("attack", "measure", "claimed", "at least", "share", "runs", "confidence", "verdict")
 NUMBERS = range(2, 7)  # columns that are aligned to the right
 MARKS = {"guessing": ".", "claimed": "#", "measured": "o"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from cumae.audit.bounds import Chances, at_least, at_most
 from cumae.errors import InvalidParameter
-from cumae.privacy.validation import check_epsilon, check_rate
+from cumae.privacy.validation import check_epsilon, check_nonnegative, check_rate
 
 MEASURES = ("epsilon", "rho", "mu")
 BROKEN, NOT_BROKEN, CANNOT_TELL = "BROKEN", "not broken", "cannot tell"
@@ -36,7 +36,7 @@ class Claimed:
         check_rate(self.delta, "delta")
         for name in ("rho", "mu"):
             if getattr(self, name) is not None:
-                check_epsilon(getattr(self, name), name)
+                check_nonnegative(getattr(self, name), name)
 
     @classmethod
     def by(cls, guarantee: Any, *, gaussian_releases: int = 0) -> Claimed:

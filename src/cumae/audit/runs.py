@@ -15,13 +15,14 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats
 from cumae.audit.bounds import Chances, at_least, at_most
-from cumae.audit.distinguishers import Distinguisher, Floats, by_value
+from cumae.audit.distinguishers import Distinguisher, by_value
 from cumae.audit.game import Driver, Game
 from cumae.audit.results import MEASURES, Audit, Claimed, error_of, measured
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, shown
-from cumae.privacy.validation import check_count
+from cumae.parameters import check_count
 from cumae.progress import Progress
 from cumae.randomness import SYSTEM, integers
 

@@ -8,23 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.data.columns import Columns, Declared
 from cumae.data.labels import label_codes
 from cumae.data.rows import row_source
 from cumae.data.tables import as_numbers, read_table
-from cumae.ensembles.shards import (
-    Ensemble,
-    Split,
-    Trainer,
-    shard_seeds,
-    train_shards,
-)
+from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.ensembles.trial import check_model, stand_in_row
 from cumae.randomness import SeededSource
-
-Integers = NDArray[np.int64]
 
 ODD_NUMBERS = (0.0, -0.0, -1.0, 1e-300, -1e9, 1e300, -1.7e308)  # which models may stumble over
 

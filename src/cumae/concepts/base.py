@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.checks import Integers, check_labels, count_rows, exact_weights
+from cumae.data.checks import check_labels, count_rows, exact_weights
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.privacy import BoundedRange, Cost
 from cumae.privacy.validation import check_epsilon

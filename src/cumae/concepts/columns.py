@@ -16,14 +16,8 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.data.checks import (
-    EXACT,
-    Floats,
-    Integers,
-    check_column,
-    check_rows,
-    family,
-)
+from cumae.arrays import Floats, Integers
+from cumae.data.checks import EXACT, check_column, check_rows, family
 from cumae.errors import InvalidData
 
 

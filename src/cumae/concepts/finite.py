@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass
-from cumae.data.checks import Integers, check_labels, check_rows, count_rows
+from cumae.data.checks import check_labels, check_rows, count_rows
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import middle
@@ -26,15 +27,7 @@ from cumae.concepts.kernels.halfspaces_exact import (
     spanning_columns,
     without_fractions,
 )
-from cumae.data.checks import (
-    Floats,
-    Integers,
-    check_number,
-    check_rows,
-    check_table,
-    check_tables,
-    check_tuple,
-)
+from cumae.data.checks import check_number, check_rows, check_table, check_tables, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.kernels import intervals as kernel
-from cumae.concepts.sums import (
+from cumae.concepts.kernels.sums import (
     BLOCK,
     Rescan,
     draw_in_blocks,
@@ -24,9 +25,9 @@ from cumae.concepts.sums import (
     stage_error,
 )
 from cumae.concepts.thresholds import single_column
-from cumae.data.checks import Floats, Integers, check_cell, check_column, check_tuple
+from cumae.data.checks import check_cell, check_column, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.privacy.validation import check_count
+from cumae.parameters import check_count
 from cumae.randomness import Source
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
 from cumae.concepts.stumps import (
@@ -20,9 +21,9 @@ from cumae.concepts.stumps import (
     describe,
     stump_dimension,
 )
-from cumae.data.checks import Floats, Integers, check_number, check_table, check_tuple
+from cumae.data.checks import check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.privacy.validation import check_count
+from cumae.parameters import check_count
 from cumae.randomness import Source
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import middle
@@ -24,15 +25,7 @@ from cumae.concepts.kernels.rectangles import (
     left_totals,
     right_totals,
 )
-from cumae.data.checks import (
-    Floats,
-    Integers,
-    check_number,
-    check_rows,
-    check_table,
-    check_tables,
-    check_tuple,
-)
+from cumae.data.checks import check_number, check_rows, check_table, check_tables, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, weighted_choice
 

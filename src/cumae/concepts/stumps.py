@@ -11,20 +11,13 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, cells_of, distinct_points
-from cumae.data.checks import (
-    Floats,
-    Integers,
-    check_flag,
-    check_number,
-    check_rows,
-    check_table,
-    check_tables,
-)
+from cumae.data.checks import check_flag, check_number, check_rows, check_table, check_tables
 from cumae.errors import InvalidData
-from cumae.privacy.validation import check_count
+from cumae.parameters import check_count
 from cumae.randomness import Source, integers, weighted_choice
 
 

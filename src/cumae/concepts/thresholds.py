@@ -10,13 +10,14 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
-from cumae.concepts.sums import draw_score
-from cumae.data.checks import Integers, check_cell, check_column, check_flag
+from cumae.concepts.kernels.sums import draw_score
+from cumae.data.checks import check_cell, check_column, check_flag
 from cumae.errors import InvalidParameter
-from cumae.privacy.validation import check_choice
+from cumae.parameters import check_choice
 from cumae.randomness import Source, integers
 
 

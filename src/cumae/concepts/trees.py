@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import distinct_points, middle
 from cumae.concepts.kernels import trees as kernel
 from cumae.concepts.stumps import count_splits, stump_dimension
 from cumae.data.checks import (
-    Floats,
-    Integers,
     check_labels,
     check_number,
     check_rows,
@@ -30,7 +29,8 @@ from cumae.data.checks import (
     check_tuple,
 )
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.parameters import check_count
+from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, source_for, weighted_choice
 
 LARGEST_DEPTH = 3

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from cumae.arrays import Floats
+from cumae.data.arrow import arrow_kind
 from cumae.data.columns import Column
 from cumae.errors import InvalidData, InvalidParameter, shown
 
@@ -89,52 +90,6 @@ def _plain_cell(value: Any) -> Any:
     except Exception:  # noqa: BLE001 - an odd cell must not be seen
         return math.nan
     return math.nan
-
-
-def is_arrow_text(kind: Any) -> bool:
-    """Tell whether a type of Arrow holds text."""
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
-def plain_type(field: Any) -> Any:
-    """Return the type of what ``plain`` makes of a column."""
-    return plain(pa.chunked_array([], type=field.type), field).dtype
-
-
-def plain(column: Any, field: Any) -> NDArray[Any]:
-    """Return a column of Parquet with a type that follows from its field, not from its cells."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-        column = column.cast(kind)
-    if pa.types.is_date(kind):
-        return np.asarray(column.to_numpy().astype("datetime64[ms]"))
-    if pa.types.is_floating(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return np.array(column.to_numpy())
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        if not field.nullable:
-            return np.array(column.to_numpy())
-        # Left to pyarrow, one missing cell would turn the others into floats.
-        cells = column.fill_null(pa.scalar(0).cast(kind)).to_numpy().astype(object)
-        cells[column.is_null().to_numpy()] = np.nan
-        return np.asarray(cells)
-    try:
-        values = column.to_pylist()
-    except UnicodeDecodeError:  # one damaged text must not stop the others
-        raw = column.cast(pa.large_binary()).to_pylist()
-        values = [None if cell is None else cell.decode("utf-8", "replace") for cell in raw]
-    filled = (np.nan if cell is None else cell for cell in values)
-    return np.fromiter(filled, dtype=object, count=len(values))
-
-
-def arrow_kind(kind: Any) -> str:
-    """Return what a type of Arrow can hold; nothing where it is neither text nor numbers."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if is_arrow_text(kind):
-        return "text"
-    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return "numbers" if numeric or pa.types.is_boolean(kind) else ""
 
 
 def kind_of(dtype: Any) -> str:
@@ -238,3 +193,17 @@ def _number(cell: Any) -> float:
         with contextlib.suppress(Exception):
             return float(cell)
     return float("nan")
+
+
+def floats(X: Any, start: int, stop: int) -> Floats:
+    """Return some rows of a table as floats, without converting the others.
+
+    What is no number becomes NaN, a vote for class 0: an error would tell that there are models.
+    """
+    part = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
+    table = part.to_numpy() if hasattr(part, "to_numpy") else np.asarray(part)
+    if table.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
+            return np.ascontiguousarray(table, dtype=np.float64)
+    numbers = [_number(cell) for cell in table.flat]
+    return np.array(numbers, dtype=np.float64).reshape(table.shape)

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.errors import InvalidData, InvalidParameter, shown
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 WHOLE = (int, np.integer, np.bool_)
 FLOAT = (float, np.float32, np.float16)

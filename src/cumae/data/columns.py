@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from cumae.data.checks import Floats
+from cumae.arrays import Floats
 from cumae.errors import InvalidData, InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values

@@ -11,8 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
+from cumae.arrays import Integers
 from cumae.data.cells import bare, cells_at, codes_of, kind_of, places_of
-from cumae.data.rows import Integers, ParquetRows, RowSource
+from cumae.data.parquet import ParquetRows
+from cumae.data.rows import RowSource
 from cumae.errors import InvalidData
 
 

@@ -6,33 +6,16 @@ none (objects, lists), by itself. Else one row could change what all shards see.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cumae.data.cells import (
-    arrow_kind,
-    bare,
-    cells_at,
-    kind_of,
-    plain,
-    plain_cells,
-    plain_type,
-    table_of,
-)
-from cumae.errors import InvalidData, InvalidParameter, shown
-
-Integers: TypeAlias = NDArray[np.int64]
-Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+from cumae.arrays import Integers
+from cumae.data.cells import bare, cells_at, kind_of, plain_cells, table_of
+from cumae.errors import InvalidData, InvalidParameter
 
 
 class RowSource(ABC):
@@ -80,10 +63,10 @@ class ArrayRows(RowSource):
         self._table = table if table.ndim == 2 else table.reshape(-1, 1)
         self.n_rows, self.n_features = map(int, self._table.shape)
         self.names = None
-        _need_cells(self)
+        need_cells(self)
 
     def take(self, places: Integers) -> NDArray[Any]:
-        return plain_cells(np.asarray(self._table[_within(places, self.n_rows)]))
+        return plain_cells(np.asarray(self._table[check_places(places, self.n_rows)]))
 
     def is_text(self, place: int) -> bool:  # noqa: ARG002  all columns have one type
         return kind_of(self._table.dtype) == "text"
@@ -100,141 +83,19 @@ class FrameRows(RowSource):
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.n_rows, self.n_features = map(int, frame.shape)
-        self.names: list[str] = _unique([str(name) for name in frame.columns])
+        self.names: list[str] = check_names([str(name) for name in frame.columns])
         self._types = list(frame.dtypes)
         # Columns without pandas around them: asking a frame for them is slow.
         self._columns = [bare(frame.iloc[:, place]) for place in range(self.n_features)]
-        _need_cells(self)
+        need_cells(self)
 
     def take(self, places: Integers) -> pd.DataFrame:
-        places = _within(places, self.n_rows)
+        places = check_places(places, self.n_rows)
         return frame_of(self.names, [cells_at(column, places) for column in self._columns])
 
     def is_text(self, place: int) -> bool:
         # Before pandas 3, objects are how it stores text.
         return self._types[place] == np.dtype(object) or kind_of(self._types[place]) == "text"
-
-
-class ParquetRows(RowSource):
-    """Rows of Parquet files, which may be larger than memory.
-
-    Only row groups that hold a wanted row are read, one at a time. Rows that lie scattered touch
-    many row groups: take those of many shards in one call.
-
-    Parameters
-    ----------
-    paths
-        A file, a list of files, or a folder whose ``*.parquet`` files are taken by name. All must
-        have the same columns of the same types.
-    features
-        Names of the columns to use. Default: all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from cumae.data.rows import ParquetRows
-    >>> table = pd.DataFrame({"age": [31.0, 52.0, 47.0], "ill": [0, 1, 0]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     table.to_parquet(f"{folder}/part.parquet")
-    ...     rows = ParquetRows(folder).without("ill")
-    ...     rows.n_rows, rows.names, rows.take(np.array([2, 0])).to_numpy().tolist()
-    (3, ['age'], [[47.0], [31.0]])
-    """
-
-    is_frame = True
-
-    def __init__(self, paths: Paths, features: Sequence[str] | None = None) -> None:
-        self._paths = _files(paths)
-        self._groups: list[tuple[Path, int, int]] = []  # file, row group of it, rows of that
-        for place, path in enumerate(self._paths):
-            with _opened(path) as file:
-                if not place:
-                    self._schema = file.schema_arrow
-                elif not self._schema.equals(file.schema_arrow):
-                    raise InvalidData(
-                        f"{path.name} has other columns, or columns of other types, than "
-                        f"{self._paths[0].name}; write all files with one schema."
-                    )
-                sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-                self._groups += [(path, i, size) for i, size in enumerate(sizes)]
-        self._starts = np.cumsum([0, *(size for _, _, size in self._groups)])
-        self.n_rows = int(self._starts[-1])
-        self._choose(_unique(list(self._schema.names)) if features is None else list(features))
-
-    def _choose(self, features: list[str]) -> None:
-        for name in _unique(features):
-            kind = self._field(name).type
-            if pa.types.is_nested(kind):
-                raise InvalidData(f"column {name} holds nested values; leave it out of features.")
-        self.names: list[str] = features
-        self.n_features = len(features)
-        _need_cells(self)
-
-    def _field(self, name: str) -> Any:
-        if self._schema.names.count(name) != 1:
-            raise InvalidData(
-                f"the Parquet files have no single column {shown(name)}; they have "
-                f"{self._schema.names!r}."
-            )
-        return self._schema.field(name)
-
-    def without(self, label: str) -> ParquetRows:
-        """Return the same rows without the column of the labels."""
-        self._field(label)
-        rest = object.__new__(ParquetRows)
-        rest.__dict__.update(self.__dict__)
-        rest._choose([name for name in self.names if name != label])
-        return rest
-
-    def take(self, places: Integers) -> pd.DataFrame:
-        places = _within(places, self.n_rows)
-        fields = [self._field(name) for name in self.names]
-        columns = [np.empty(len(places), dtype=plain_type(field)) for field in fields]
-        group_of = np.searchsorted(self._starts, places, side="right") - 1
-        order = np.argsort(group_of, kind="stable")
-        groups, begins = np.unique(group_of[order], return_index=True)
-        for group, where in zip(groups, np.split(order, begins[1:]), strict=False):
-            self._copy(int(group), places[where] - self._starts[group], columns, where)
-        return frame_of(self.names, columns)
-
-    def _copy(
-        self, group: int, inside: Integers, columns: list[NDArray[Any]], where: Integers
-    ) -> None:
-        # A function of its own, so that one row group is gone before the next one is read.
-        table = self._read(group, self.names)
-        for name, column in zip(self.names, columns, strict=True):
-            column[where] = plain(table.column(name).take(pa.array(inside)), self._field(name))
-
-    def _read(self, group: int, names: list[str]) -> Any:
-        path, place, size = self._groups[group]
-        with _opened(path) as file:
-            if (
-                place >= file.num_row_groups
-                or file.metadata.row_group(place).num_rows != size
-                or not self._schema.equals(file.schema_arrow)
-            ):
-                raise InvalidData(f"{path.name} was written anew meanwhile; open it again.")
-            # Without threads, which would still hold this row group while the next one is read.
-            return file.read_row_group(place, columns=names, use_threads=False)
-
-    def parts(self, name: str) -> Iterator[NDArray[Any]]:
-        """Return one column in pieces, from the first row to the last."""
-        field = self._field(name)
-        for group in range(len(self._groups)):
-            yield plain(self._read(group, [name]).column(name), field)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """Return one column of all rows, such as the labels."""
-        return np.concatenate(list(self.parts(name)))
-
-    def is_text(self, place: int) -> bool:
-        return self.kind_of(self.names[place]) == "text"
-
-    def kind_of(self, name: str) -> str:
-        """Return what a column can hold by its type: text, numbers, or "" if neither."""
-        return arrow_kind(self._field(name).type)
 
 
 def row_source(X: Any) -> RowSource:
@@ -272,7 +133,8 @@ def row_source(X: Any) -> RowSource:
     )
 
 
-def _need_cells(rows: RowSource) -> None:
+def need_cells(rows: RowSource) -> None:
+    """Refuse a table without rows or columns."""
     if rows.n_rows == 0:
         raise InvalidData("X has 0 rows; give rows to learn from.")
     if rows.n_features == 0:
@@ -281,14 +143,16 @@ def _need_cells(rows: RowSource) -> None:
         )
 
 
-def _unique(names: list[str]) -> list[str]:
+def check_names(names: list[str]) -> list[str]:
+    """Return the names of the columns, if no two of them are the same."""
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
         raise InvalidData(f"X has several columns of the same name: {twice!r}; rename them.")
     return names
 
 
-def _within(given: Any, n_rows: int) -> Integers:
+def check_places(given: Any, n_rows: int) -> Integers:
+    """Return places of rows, if all of them are there."""
     places: Integers = np.asarray(given, dtype=np.int64)
     if places.ndim != 1 or (len(places) and not 0 <= places.min() <= places.max() < n_rows):
         raise InvalidParameter(f"places must be a flat array of numbers from 0 to {n_rows - 1}.")
@@ -304,18 +168,16 @@ def frame_of(names: list[str], columns: list[NDArray[Any]]) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(names, series, strict=True)), copy=False)
 
 
-def _files(paths: Paths) -> list[Path]:
-    if isinstance(paths, str | os.PathLike):
-        folder = Path(paths)
-        files = sorted(folder.glob("*.parquet")) if folder.is_dir() else [folder]
-    else:
-        files = [Path(path) for path in paths]
-    if not files:
-        raise InvalidData("the folder has no *.parquet file, or the list of files is empty.")
-    return files
+class SomeRows(RowSource):
+    """Some rows of another source, by their places."""
 
+    def __init__(self, rows: RowSource, places: Integers) -> None:
+        self._source, self._places = rows, places
+        self.n_rows, self.n_features = len(places), rows.n_features
+        self.names, self.is_frame = rows.names, rows.is_frame
 
-def _opened(path: Path) -> Any:
-    with contextlib.suppress(OSError, pa.ArrowInvalid):
-        return pq.ParquetFile(path, pre_buffer=False)
-    raise InvalidData(f"{shown(str(path))} is missing, unreadable or no Parquet file.")
+    def take(self, places: Integers) -> Any:
+        return self._source.take(self._places[places])
+
+    def is_text(self, place: int) -> bool:
+        return self._source.is_text(place)

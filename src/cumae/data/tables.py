@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cumae.data.cells import plain_cells
+from cumae.arrays import Integers
+from cumae.data.cells import floats, plain_cells
 from cumae.data.columns import Columns
-from cumae.data.rows import Integers, RowSource, frame_of
-from cumae.ensembles.isolation import warnings_raise
-from cumae.ensembles.voters.base import floats
+from cumae.data.rows import RowSource, frame_of
+from cumae.quiet import warnings_raise
 
 Table = NDArray[np.float64]
 

@@ -10,7 +10,8 @@ import numpy as np
 from cumae.data.cells import faults
 from cumae.data.columns import Columns, Declared
 from cumae.data.labels import label_codes
-from cumae.data.rows import ParquetRows, row_source
+from cumae.data.parquet import ParquetRows
+from cumae.data.rows import row_source
 
 MOST_LINES = 20  # of bad_rows
 BLOCK_ROWS = 65_536  # that bad_rows looks at together

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Ensembles: models on disjoint shards, trained apart and asked together."""

@@ -6,30 +6,13 @@ import contextlib
 import functools
 import random
 import threading
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Python has one list of warning filters and one set of global generators for all threads, so only
-# one of them may change these at a time.
-GLOBALS = threading.RLock()
-
-# They are about the code of a model and not about rows, and would silence every vote.
-HARMLESS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, ResourceWarning)
-
-
-@contextlib.contextmanager
-def warnings_raise() -> Iterator[None]:
-    """Turn warnings into errors."""
-    with GLOBALS, warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for kind in HARMLESS:
-            warnings.simplefilter("ignore", kind)
-        with np.errstate(all="warn", under="ignore"):
-            yield
+from cumae.quiet import GLOBALS, warnings_raise
 
 
 class _OneThread:

@@ -13,10 +13,11 @@ from cumae.data.columns import Columns
 from cumae.data.rows import RowSource, frame_of
 from cumae.data.tables import as_numbers
 from cumae.ensembles.blocks import block_rows
-from cumae.ensembles.isolation import warnings_raise
-from cumae.ensembles.shards import Ensemble, Trainer
+from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.voters.stacking import LoopVoters
 from cumae.errors import CumaeError, InvalidParameter
+from cumae.quiet import warnings_raise
 
 QUERIES = 16
 

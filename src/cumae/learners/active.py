@@ -9,34 +9,29 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import Hypothesis
-from cumae.data.checks import Integers
 from cumae.data.columns import Declared, length_of
 from cumae.errors import InvalidData, InvalidParameter, LiveState
-from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
-from cumae.learners.wrappers.adapter import (
+from cumae.learners.base import UNLABELLED, Learner, Rows, Sizes
+from cumae.learners.wrappers.base import (
     Published,
     check_base,
     check_outer_delta,
     copy_base,
     fit_base,
-    pair_cost,
     plan_base,
     read_pair,
     restate,
+    take_rows,
     uses_unlabelled,
 )
-from cumae.learners.wrappers.base import take_rows
 from cumae.live import NOT_KEPT, one_at_a_time
+from cumae.parameters import check_choice, check_count
 from cumae.privacy import Approximate, Budget, Cost, subsample
-from cumae.privacy.validation import (
-    check_choice,
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_rate,
-)
+from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.validation import check_delta, check_epsilon, check_rate
 from cumae.randomness import Source, permutation, sample, source_for
 
 UP = 1.0 + 1e-12

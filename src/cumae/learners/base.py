@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,13 +15,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.data.checks import Integers, check_rows
+from cumae.arrays import Integers
+from cumae.data.checks import check_rows
 from cumae.data.columns import Columns, Declared, length_of, names_of, width_of
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
 from cumae.learners.storage import from_plain, to_plain
+from cumae.live import forget
 from cumae.mechanisms import LaplaceNoise
-from cumae.privacy import REPLACE_ONE, Budget, Cost, Guarantee
-from cumae.privacy.formulas import FAR
+from cumae.privacy import REPLACE_ONE, Budget, Guarantee
+from cumae.privacy.plans import Plan, promise
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source, source_for
 
@@ -68,51 +70,10 @@ class Sizes:
         return len(self.columns)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a fit is going to do and to cost, known before any row is looked at."""
-
-    cost: Cost
-    claims: tuple[str, ...]
-    protects: str = "one training row"
-    relation: str = REPLACE_ONE
-    assumptions: tuple[str, ...] = ()
-    steps: dict[str, Any] = field(default_factory=dict)  # whatever the learner decided
-    void: bool = False  # whether a part of it draws from a seed
-
-
-def promise(plan: Plan, epsilon: float, delta: float, source: Source) -> Guarantee:
-    """Return what a plan guarantees; it must be within what was asked for."""
-    guarantee = Guarantee.of(
-        plan.cost,
-        protects=plan.protects,
-        claims=(*plan.claims, "RAND") if plan.claims else (),  # none: another's promise
-        delta=delta,
-        relation=plan.relation,
-        assumptions=plan.assumptions,
-        void=source.deterministic or plan.void,
-    )
-    # Reading an epsilon off a curve rounds up by a hair; reading delta there is exact.
-    if guarantee.epsilon > epsilon and plan.cost.delta(epsilon) > delta:
-        if epsilon > FAR:
-            raise InvalidParameter(
-                f"epsilon={epsilon!r} with delta={delta!r}: costs with a delta are known up to "
-                f"epsilon={FAR:g}, which is no privacy at all; give that, or less."
-            )
-        raise AssertionError("a plan costs more than was asked")
-    return replace(guarantee, epsilon=min(guarantee.epsilon, epsilon))
-
-
 def check_some(labels: Integers) -> None:
     """Refuse a table without rows."""
     if not len(labels):
         raise InvalidData("X has no rows; give at least one.")
-
-
-def forget(estimator: Any) -> None:
-    """Drop an earlier fit: one that is broken off must leave nothing under its guarantee."""
-    for name in [name for name in vars(estimator) if name.endswith("_")]:
-        delattr(estimator, name)
 
 
 class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
@@ -169,7 +130,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         sizes = Sizes(labelled, len(rows.y) - labelled, public, columns)
         plan = self._plan(sizes, rows)
         source = source_for(self.random_state)
-        guarantee = promise(plan, self.epsilon, self.delta, source)
+        guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
         forget(self)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
-from cumae.data.checks import Floats, Integers
 from cumae.data.columns import Columns, Declared
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Plan, Rows, Sizes
+from cumae.learners.base import Rows, Sizes
 from cumae.learners.cuts import (
     check_finite,
     check_labelled,
@@ -28,8 +28,9 @@ from cumae.learners.cuts import (
 from cumae.learners.exponential import PUBLIC_ROWS, check_concept
 from cumae.learners.logistic import LEAST_PUBLIC, PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
+from cumae.parameters import check_choice, check_count
 from cumae.privacy import Budget, parallel
-from cumae.privacy.validation import check_choice, check_count
+from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source, permutation
 from cumae.sanitizers import Quantiles
 

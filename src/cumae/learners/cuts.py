@@ -9,27 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Floats
 from cumae.concepts import (
     ConceptClass,
     FiniteClass,
     Halfspaces,
     Points,
-    Projections,
-    Rectangles,
     Thresholds,
     TreeCuts,
     Trees,
     UnionOfIntervals,
 )
-from cumae.data.checks import Floats
+from cumae.concepts.relabelling import JOINT, LARGEST_JOINT
 from cumae.data.columns import Bounds
 from cumae.errors import InvalidData
 
 LARGEST = float(np.finfo(np.float64).max)
 ONE_COLUMN = (Points, Thresholds, UnionOfIntervals)
-JOINT = (Halfspaces, Projections, Rectangles)  # candidates depend on columns together
-# Beyond so many points a draw takes minutes; public rows beyond it are left out, the last first.
-LARGEST_JOINT = {1: 10_000, 2: 2_000, 3: 100}
 
 
 def quantile_cuts(table: Floats, count: int) -> list[tuple[int, float]]:

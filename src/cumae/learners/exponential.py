@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Trees
 from cumae.concepts.columns import alike, check_alike
-from cumae.data.checks import Integers, check_column
+from cumae.data.checks import check_column
 from cumae.data.columns import Columns, Declared, cells_of_columns, width_of
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Learner, Plan, Rows, Sizes
+from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
     check_finite,
@@ -24,8 +25,9 @@ from cumae.learners.cuts import (
     joined,
     public_points,
 )
+from cumae.parameters import check_count
 from cumae.privacy import Budget
-from cumae.privacy.validation import check_count
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
 ONE = 63  # cuts of a single column

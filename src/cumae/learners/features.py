@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from cumae.data.checks import Floats
+from cumae.arrays import Floats
 from cumae.data.columns import Bounds, Columns
 from cumae.learners.cuts import quantile_cuts
 

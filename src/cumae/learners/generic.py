@@ -12,11 +12,12 @@ from cumae.concepts import ConceptClass
 from cumae.data.checks import check_table
 from cumae.data.columns import Columns, Declared
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners.base import ROLES_PUBLIC, Plan, Rows, Sizes
+from cumae.learners.base import ROLES_PUBLIC, Rows, Sizes
 from cumae.learners.cuts import joined, public_points, with_ends
 from cumae.learners.exponential import PUBLIC_ROWS, ConceptLearner
+from cumae.parameters import check_choice
 from cumae.privacy import Budget, parallel
-from cumae.privacy.validation import check_choice
+from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source
 from cumae.sanitizers import Quantiles, Sanitizer, StableThresholds
 

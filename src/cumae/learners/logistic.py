@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import norm
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import Floats, Integers
 from cumae.data.columns import Columns, Declared
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Plan, Rows, Sizes
+from cumae.learners.base import Rows, Sizes
 from cumae.learners.cuts import grid_points
 from cumae.learners.exponential import PUBLIC_ROWS
 from cumae.learners.features import FeatureMap
 from cumae.learners.scored import ScoredLearner
+from cumae.parameters import check_count
 from cumae.privacy import ZCDP, Budget, Cost, DiscreteGaussianVectors, Pure, calibrate
-from cumae.privacy.validation import check_count
+from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source, discrete_gaussian, source_for
 from cumae.sanitizers import Quantiles
 

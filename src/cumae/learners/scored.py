@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 from cumae.learners.base import Learner
 
 

@@ -11,10 +11,11 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data.columns import Declared, stacked
 from cumae.errors import InvalidData
-from cumae.learners.base import UNLABELLED, Plan, Rows, Sizes
+from cumae.learners.base import UNLABELLED, Rows, Sizes
 from cumae.learners.cuts import public_points
 from cumae.learners.exponential import PUBLIC_ROWS, ConceptLearner
 from cumae.privacy import Budget
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
 

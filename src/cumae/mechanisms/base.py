@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, LiveState
+from cumae.parameters import check_count
 from cumae.privacy import REPLACE_ONE, Cost, Guarantee
-from cumae.privacy.validation import check_count
 from cumae.randomness import Source, source_for
 
 PORTION = 1024  # draws that are made ahead; drawing them one by one takes ten times as long

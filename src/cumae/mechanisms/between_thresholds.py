@@ -9,13 +9,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms.base import check_integers
-from cumae.mechanisms.sparse import Integers, SparseVector, check_noise, upper_tail
+from cumae.mechanisms.sparse import SparseVector, check_noise, upper_tail
+from cumae.parameters import check_count
 from cumae.privacy import Approximate, Cost, calibrate
 from cumae.privacy.formulas import FAR, LEAST, UP
-from cumae.privacy.validation import check_count, check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
 
 # Rates of the noise on the thresholds and on the queries, as shares of epsilon. With query noise

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from cumae.claims import claim
 from cumae.errors import InvalidData
 from cumae.mechanisms.base import Mechanism, check_integers
+from cumae.parameters import check_count
 from cumae.privacy import BoundedRange, Cost
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, weighted_choice
 
 

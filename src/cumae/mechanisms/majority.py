@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.mechanisms.base import Ahead, Interactive, check_integers
-from cumae.mechanisms.noise import GaussianNoise, Integers, LaplaceNoise
+from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise
+from cumae.parameters import check_choice, check_count
 from cumae.privacy import Cost, Pure, calibrate
-from cumae.privacy.validation import check_choice, check_count, check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
 
 

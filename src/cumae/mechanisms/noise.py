@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Mechanism, check_integers
+from cumae.parameters import check_count
 from cumae.privacy import Cost, DiscreteGaussian, Pure, calibrate_gaussian
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.privacy.validation import check_epsilon, check_nonnegative
 from cumae.randomness import LARGEST_SCALE, Source, discrete_gaussian, discrete_laplace
-
-Integers = NDArray[np.int64]
 
 
 @claim("NOISE")
@@ -108,7 +107,7 @@ class GaussianNoise(Mechanism):
         moves: int = 1,
         random_state: int | Source | None = None,
     ) -> None:
-        self.scale = check_epsilon(scale, "scale")
+        self.scale = check_nonnegative(scale, "scale")
         if self.scale > LARGEST_SCALE:
             raise InvalidParameter(f"scale={scale!r} is beyond 2**50; give less noise.")
         self.sensitivity = check_count(sensitivity, "sensitivity", least=1)

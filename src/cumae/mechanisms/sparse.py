@@ -6,15 +6,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cumae.arrays import Floats, Integers
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Ahead, Interactive
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import LARGEST_SCALE, Source, discrete_laplace
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class SparseVector(Interactive):

@@ -8,12 +8,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.mechanisms.base import check_integers
-from cumae.mechanisms.sparse import Integers, SparseVector, upper_tail
+from cumae.mechanisms.sparse import SparseVector, upper_tail
+from cumae.parameters import check_count
 from cumae.privacy import Cost, Pure, calibrate, or_fail
-from cumae.privacy.validation import check_count, check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
 
 # A charged answer costs the rate of the threshold noise plus twice that of the query noise. The

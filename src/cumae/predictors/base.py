@@ -13,18 +13,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Integers
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.data.columns import FLAT, Columns, Declared, length_of, names_of, width_of
 from cumae.data.labels import label_codes
 from cumae.data.rows import RowSource, row_source
 from cumae.data.tables import read_one_by_one, read_table, typed_frame, usable_frame
-from cumae.ensembles.shards import Ensemble, Integers, Split, Trainer, shard_seeds, train_shards
+from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.ensembles.trial import check_model, stand_in_row, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
-from cumae.learners.base import Plan, forget, promise
-from cumae.live import NOT_KEPT
+from cumae.live import NOT_KEPT, forget
+from cumae.parameters import check_count
 from cumae.privacy import Budget, Guarantee
-from cumae.privacy.validation import check_count, check_delta, check_epsilon
+from cumae.privacy.plans import Plan, promise
+from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
 
 LEAST_ROWS_PER_CLASS = 2
@@ -152,7 +156,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         What is kept has a name that ends in ``_``, so that a later fit drops all of it at once.
         The guarantee is for the caller to set at the end: a fit that was broken off has none.
         """
-        guarantee = promise(plan, self.epsilon, self.delta, source)
+        guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
         forget(self)

@@ -11,9 +11,10 @@ from typing import Any, NoReturn, TypeAlias
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost
+from cumae.parameters import check_choice
 from cumae.privacy.cost import ZCDP, Cost, check_cost
 from cumae.privacy.formulas import round_up
-from cumae.privacy.validation import check_choice, check_delta, check_epsilon, check_rate, keep
+from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative, check_rate, keep
 
 _Exact: TypeAlias = Fraction | float  # a float if it is infinite
 _Totals: TypeAlias = tuple[_Exact, _Exact, _Exact]  # epsilon, delta, rho
@@ -33,7 +34,7 @@ class Entry:
             self,
             epsilon=check_epsilon(self.epsilon, up=True),
             delta=check_rate(self.delta, "delta", up=True),
-            rho=check_epsilon(self.rho, "rho", up=True),
+            rho=check_nonnegative(self.rho, "rho", up=True),
         )
 
 

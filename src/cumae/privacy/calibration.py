@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
+from cumae.parameters import check_count
 from cumae.privacy.cost import Cost, Gaussian
 from cumae.privacy.discrete_gaussian import DiscreteGaussian
-from cumae.privacy.validation import check_count, check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative
 
 MOST_STEPS = 400
 
@@ -47,8 +48,8 @@ def calibrate(
     """
     epsilon = check_epsilon(epsilon)
     delta = check_delta(delta)
-    start = check_epsilon(start, "start")
-    tolerance = check_epsilon(tolerance, "tolerance")
+    start = check_nonnegative(start, "start")
+    tolerance = check_nonnegative(tolerance, "tolerance")
     if not (0 < start < math.inf and 0 < tolerance < 1):
         raise InvalidParameter(
             f"start={start!r}, tolerance={tolerance!r}: give a positive start and a tolerance "
@@ -120,7 +121,7 @@ def calibrate_gaussian(
             "Laplace noise for delta = 0."
         )
     return _gaussian_scale(
-        epsilon, delta, releases, sensitivity, check_epsilon(tolerance, "tolerance")
+        epsilon, delta, releases, sensitivity, check_nonnegative(tolerance, "tolerance")
     )
 
 

@@ -21,8 +21,10 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.errors import UnknownCost, shown
+from cumae.parameters import check_count
 from cumae.privacy.formulas import (
     FAR,
     HOPELESS,
@@ -37,8 +39,8 @@ from cumae.privacy.formulas import (
     sum_up,
     zcdp_deltas,
 )
-from cumae.privacy.loss import Atoms, Floats, LossGrid, atoms_of_curve, compose_atoms
-from cumae.privacy.validation import check_count, check_delta, check_epsilon, keep
+from cumae.privacy.loss import Atoms, LossGrid, atoms_of_curve, compose_atoms
+from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative, keep
 
 
 class Cost(ABC):
@@ -258,7 +260,7 @@ class ZCDP(Cost):
     def __post_init__(self) -> None:
         keep(
             self,
-            rho=check_epsilon(self.rho, "rho", up=True),
+            rho=check_nonnegative(self.rho, "rho", up=True),
             xi=check_delta(self.xi, "xi", up=True),
         )
 
@@ -293,8 +295,8 @@ class Gaussian(Cost):
     def __post_init__(self) -> None:
         keep(
             self,
-            scale=check_epsilon(self.scale, "scale", down=True),
-            sensitivity=check_epsilon(self.sensitivity, "sensitivity", up=True),
+            scale=check_nonnegative(self.scale, "scale", down=True),
+            sensitivity=check_nonnegative(self.sensitivity, "sensitivity", up=True),
         )
 
     @property

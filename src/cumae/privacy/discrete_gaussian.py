@@ -8,12 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
+from cumae.parameters import check_count
 from cumae.privacy.cost import ZCDP, Cost, Gaussian
 from cumae.privacy.formulas import FAR, HOPELESS, UP, half_square, quotient, randomized_response
-from cumae.privacy.loss import Atoms, Floats
-from cumae.privacy.validation import check_count, check_epsilon, keep
+from cumae.privacy.loss import Atoms
+from cumae.privacy.validation import check_nonnegative, keep
 
 MOST_SCALE = (2**22 - 13) / 12  # atoms are listed for noise up to this scale
 FAR_OUT = 12.0  # standard deviations beyond which the two laws of the proof are not compared
@@ -34,7 +36,7 @@ class DiscreteGaussian(Cost):
     def __post_init__(self) -> None:
         keep(
             self,
-            scale=check_epsilon(self.scale, "scale", down=True),
+            scale=check_nonnegative(self.scale, "scale", down=True),
             sensitivity=check_count(self.sensitivity, "sensitivity"),
         )
 
@@ -104,9 +106,9 @@ class DiscreteGaussianVectors(Cost):
     def __post_init__(self) -> None:
         keep(
             self,
-            mu=check_epsilon(self.mu, "mu", up=True),
+            mu=check_nonnegative(self.mu, "mu", up=True),
             places=check_count(self.places, "places", least=1),
-            scale=check_epsilon(self.scale, "scale", down=True),
+            scale=check_nonnegative(self.scale, "scale", down=True),
         )
         if self.scale < 1:
             raise InvalidParameter(f"scale={self.scale!r} is below 1; count in smaller units.")

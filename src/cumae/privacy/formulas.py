@@ -12,8 +12,9 @@ from fractions import Fraction
 import numpy as np
 from scipy import optimize
 
+from cumae.arrays import Floats
 from cumae.claims import claim
-from cumae.privacy.loss import Atoms, Floats
+from cumae.privacy.loss import Atoms
 
 LEAST = 5e-324  # the smallest positive float
 FAR = 700.0  # no curve is searched for an epsilon beyond this

@@ -9,7 +9,7 @@ from typing import Any
 
 from cumae.errors import InvalidParameter
 from cumae.privacy.cost import Cost, check_cost
-from cumae.privacy.validation import check_delta, check_epsilon, keep
+from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative, keep
 
 REPLACE_ONE = "one row is replaced by any other, and the number of rows is public"
 
@@ -60,7 +60,7 @@ that one row is replaced by any other, and the number of rows is public; proven 
             self,
             epsilon=check_epsilon(self.epsilon, up=True),
             delta=check_delta(self.delta, up=True),
-            rho=None if self.rho is None else check_epsilon(self.rho, "rho", up=True),
+            rho=None if self.rho is None else check_nonnegative(self.rho, "rho", up=True),
             void=bool(self.void),
         )
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft, stats
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 
-Floats = NDArray[np.float64]
 Curve = Callable[[Floats], Floats]
 
 TAIL = 1e-15  # mass that a truncation may move to "infinite loss"; it is added to delta

@@ -13,8 +13,10 @@ from functools import cached_property
 import numpy as np
 from scipy import stats
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
+from cumae.parameters import check_choice, check_count
 from cumae.privacy.cost import (
     Approximate,
     BoundedRange,
@@ -27,15 +29,7 @@ from cumae.privacy.cost import (
 )
 from cumae.privacy.discrete_gaussian import DiscreteGaussian
 from cumae.privacy.formulas import FAR, UP, add_up, sum_up
-from cumae.privacy.loss import Floats
-from cumae.privacy.validation import (
-    check_choice,
-    check_count,
-    check_delta,
-    check_epsilon,
-    check_rate,
-    keep,
-)
+from cumae.privacy.validation import check_delta, check_epsilon, check_rate, keep
 
 VARIANTS = ("tight", "paper")
 

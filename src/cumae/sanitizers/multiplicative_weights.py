@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.checks import Floats
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import ExponentialMechanism, LaplaceNoise
+from cumae.parameters import check_choice, check_count
 from cumae.privacy import BoundedRange, Cost, Pure, compose
-from cumae.privacy.validation import check_choice, check_count, check_epsilon
+from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source
 from cumae.sanitizers.base import (
     Domain,

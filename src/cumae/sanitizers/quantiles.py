@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import Floats, Integers, check_table
+from cumae.data.checks import check_table
 from cumae.errors import InvalidParameter
+from cumae.parameters import check_count
 from cumae.privacy import BoundedRange, Cost, compose
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, integers, permutation, weighted_choice
 from cumae.sanitizers.base import Sanitizer, check_beta, check_data_rows, over, share_of
 

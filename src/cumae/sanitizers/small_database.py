@@ -9,13 +9,14 @@ from itertools import combinations_with_replacement, islice
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.checks import Floats, Integers
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import ExponentialMechanism
+from cumae.parameters import check_count
 from cumae.privacy import BoundedRange, Cost
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.privacy.validation import check_epsilon, check_nonnegative
 from cumae.randomness import Source
 from cumae.sanitizers.base import (
     Domain,
@@ -103,7 +104,7 @@ class SmallDatabase(Sanitizer):
             if check_count(size, "size", least=1) > LARGEST_SIZE:
                 raise InvalidParameter(f"size={size!r}: give at most {LARGEST_SIZE}.")
             return int(size)
-        wanted = check_epsilon(alpha, "alpha")
+        wanted = check_nonnegative(alpha, "alpha")
         if not 0 < wanted < 1:
             raise InvalidParameter(f"alpha={alpha!r} is not strictly between 0 and 1.")
         low, high = 0, 1

@@ -9,12 +9,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import Floats, Integers, check_table
+from cumae.data.checks import check_table
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.sparse import upper_tail
+from cumae.parameters import check_count
 from cumae.privacy import Approximate, Cost
-from cumae.privacy.validation import check_count, check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source, discrete_laplace, permutation
 from cumae.sanitizers.base import Sanitizer, check_beta, check_data_rows, over, share_of
 from cumae.sanitizers.quantiles import (

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The sample sizes that the papers print, as functions."""

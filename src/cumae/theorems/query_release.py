@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from cumae.errors import InvalidData, InvalidParameter, shown
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.parameters import check_count, check_real
 
 SAMPLED = 56  # Algorithm 3 keeps epsilon / 56 of the rows
 
@@ -107,7 +107,7 @@ def subsamp_sizes(
     (240497, 11015, 77)
     """
     _check(max_queries, vc, alpha=alpha, beta=beta, delta=delta)
-    if not 0 < check_epsilon(epsilon) < math.inf:
+    if not 0 < check_real(epsilon, "epsilon") < math.inf:
         raise InvalidParameter(f"epsilon={shown(epsilon)} is not a positive number.")
     error = alpha / 6
     unstable = unstable_queries(max_queries, error, beta)
@@ -197,7 +197,7 @@ def _check(max_queries: int, vc: int, **chances: float) -> None:
     check_count(max_queries, "max_queries", least=1)
     check_count(vc, "vc", least=1)
     for name, value in chances.items():
-        if not 0 < check_epsilon(value, name) < 1:
+        if not 0 < check_real(value, name) < 1:
             raise InvalidParameter(
                 f"{name}={shown(value)} is not strictly between 0 and 1, as the paper has it."
             )

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Attacks, one module for each kind of thing that is attacked."""

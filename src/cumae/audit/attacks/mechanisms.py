@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.audit.game import Game
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
@@ -29,7 +29,6 @@ from cumae.mechanisms import (
 from cumae.mechanisms.base import Mechanism
 from cumae.mechanisms.stability import UNSTABLE
 
-Integers = NDArray[np.int64]
 Ask = Callable[[Any, Integers], Any]  # a mechanism and counts, one row of them for each query
 # Two questions that one voter pushes towards a charged answer, then two that it pulls back: which
 # kind was charged tells the worlds apart. Best of those tried, for what one charged answer tells.

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Compiled loops of the concept classes, and exact sums."""

@@ -22,7 +22,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 
 # Shewchuk's bounds for determinants of differences, with 2^-53 for half a unit in the last place.
 ERROR_2 = (3 + 16 * 2.0**-53) * 2.0**-53

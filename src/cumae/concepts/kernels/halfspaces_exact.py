@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 
 Vector: TypeAlias = Sequence[Any]
 Vectors: TypeAlias = Sequence[Sequence[Any]]

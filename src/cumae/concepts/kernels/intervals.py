@@ -11,8 +11,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from cumae.concepts.sums import BLOCK
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
+from cumae.concepts.kernels.sums import BLOCK
 
 NEVER = -(1 << 30)
 

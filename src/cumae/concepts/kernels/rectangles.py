@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 
 EMPTY = -(1 << 40)  # the E of a sum without terms: far below every gain
 LIMB = 60  # gains of the best box are high * 2^60 + low, so that they may have 120 bits

@@ -18,7 +18,7 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 
 Words: TypeAlias = NDArray[np.uint64]
 Codes: TypeAlias = NDArray[np.int32]

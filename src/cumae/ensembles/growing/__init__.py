@@ -1,1 +1,1 @@
-"""TODO."""
+"""Growing: many small models trained in one loop."""

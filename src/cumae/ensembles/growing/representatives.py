@@ -25,9 +25,9 @@ from typing import Any, TypeAlias
 import numba
 import numpy as np
 
+from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass, IntervalUnion, Rectangle, Threshold, Thresholds
 from cumae.concepts.base import Hypothesis
-from cumae.data.checks import Floats, Integers
 
 Limits: TypeAlias = tuple[float, float] | None
 

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 
 WIDEST = 64  # columns; above, solving takes longer than checking
 NO_ROWS, ONE_CLASS, SOLVED, FAILED = range(4)
@@ -105,7 +105,7 @@ def _solve_all(
 
 @numba.njit(cache=True, nogil=True)
 def _shares(margins: Integers, balanced: bool) -> Floats:
-    """Return the weights of ``cumae.predictors.everlasting.margins.scaled``; 0 for rows without one."""
+    """Return weights that are one on average; 0 for rows without a margin."""
     found = np.abs(margins).astype(np.float64)
     if balanced:
         ones, zeros = found[margins > 0].sum(), found[margins < 0].sum()

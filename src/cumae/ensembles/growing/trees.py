@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 from cumae.ensembles.voters.trees import Nodes
 
 Single = NDArray[np.float32]

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Voters: many models that are asked at once."""

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
+from cumae.data.cells import floats
 from cumae.errors import InvalidData, InvalidParameter
 
 CELLS = 2**18  # of a table that are looked at in one go: 2 MB
@@ -140,20 +141,6 @@ def broken(kind: str) -> InvalidParameter:
     return InvalidParameter(
         f"these arrays are no voters of kind {kind!r}; give what to_arrays returned."
     )
-
-
-def floats(X: Any, start: int, stop: int) -> Floats:
-    """Return some rows of a table as floats, without converting the others.
-
-    What is no number becomes NaN, a vote for class 0: an error would tell that there are models.
-    """
-    part = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
-    table = part.to_numpy() if hasattr(part, "to_numpy") else np.asarray(part)
-    if table.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
-            return np.ascontiguousarray(table, dtype=np.float64)
-    numbers = [_number(cell) for cell in table.flat]
-    return np.array(numbers, dtype=np.float64).reshape(table.shape)
 
 
 def _number(cell: Any) -> float:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
+from cumae.arrays import Floats, Integers
 from cumae.concepts import IntervalUnion, Point, Rectangle, Stump, Threshold
-from cumae.data.checks import Floats, Integers
 from cumae.ensembles.voters.base import StackedVoters, Voters, broken, shares
 from cumae.errors import InvalidData
 

@@ -20,7 +20,7 @@ from sklearn.linear_model import (
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
 
 LINEAR = (

@@ -11,12 +11,13 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.checks import Integers
 from cumae.ensembles.blocks import blank_block, blocks
-from cumae.ensembles.isolation import one_thread, warnings_raise
+from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.base import Voters, class_of, running, shares
 from cumae.errors import InvalidParameter
+from cumae.quiet import warnings_raise
 
 
 @claim("SHARDS", "EVER")

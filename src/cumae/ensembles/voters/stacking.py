@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
+from cumae.arrays import Integers
 from cumae.concepts import Rectangle, Tree
-from cumae.data.checks import Integers
 from cumae.ensembles.voters.base import StackedVoters, Voters, running
 from cumae.ensembles.voters.columns import (
     BoxVoters,
@@ -38,7 +38,7 @@ from cumae.ensembles.voters.trees import (
     stack_trees,
 )
 from cumae.errors import InvalidParameter, shown
-from cumae.privacy.validation import check_count
+from cumae.parameters import check_count
 
 __all__ = ["LoopVoters", "StackedVoters", "Voters", "count_votes", "stack", "voters_from_arrays"]
 

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Floats, Integers
 from cumae.concepts import Tree
-from cumae.data.checks import Floats, Integers
 from cumae.ensembles.voters import trees_kernel as kernel
 from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
 from cumae.ensembles.voters.trees_kernel import Short

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.data.checks import Floats, Integers
+from cumae.arrays import Floats, Integers
 
 Short = NDArray[np.int16]
 

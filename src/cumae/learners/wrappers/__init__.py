@@ -1,1 +1,1 @@
-"""TODO."""
+"""Learners that are made of other learners."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import Integers, check_rows
-from cumae.data.columns import Columns, cells_of_columns, length_of, names_of, width_of
+from cumae.data.checks import check_rows
+from cumae.data.columns import Columns, Declared, cells_of_columns, length_of, names_of, width_of
 from cumae.errors import (
     AnswersDrift,
     CumaeError,
@@ -24,8 +27,11 @@ from cumae.errors import (
     TooFewRows,
     UnknownCost,
 )
-from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes, check_some, forget
+from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Rows, Sizes, check_some
+from cumae.live import forget
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
+from cumae.privacy.guarantee import REPLACE_ONE
+from cumae.privacy.plans import Plan
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import SYSTEM, Source, source_for
 
@@ -321,3 +327,124 @@ def _jointly(parts: Sequence[Guarantee], void: bool) -> Guarantee:
         rho=max(rhos) if len(rhos) == len(parts) else None,
         void=void or any(part.void for part in parts),
     )
+
+
+KNOWN_RELATIONS = (REPLACE_ONE, ROLES_PUBLIC)
+
+
+def _inner_has(name: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(getattr(self, "learner_", self.base), name)
+
+
+class Published(Wrapper):
+    """A wrapper that publishes what one fitted base says, scores included."""
+
+    base: Any
+    learner_: Learner
+
+    @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Return the log odds of the second class, if the base has them."""
+        check_is_fitted(self, "guarantee_")
+        scores: Floats = self.learner_.decision_function(X)
+        return scores
+
+    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Return the chances of both classes, if the base has them."""
+        check_is_fitted(self, "guarantee_")
+        chances: Floats = self.learner_.predict_proba(X)
+        return chances
+
+
+def check_base(base: Any) -> Learner:
+    """Return a base learner whose own parameters say what it costs."""
+    if not isinstance(base, Learner):
+        kind = f"the class {base.__name__}" if isinstance(base, type) else type(base).__name__
+        raise InvalidParameter(
+            f"base is {kind}; give a learner, such as PrivateLearner(...), or wrap a private "
+            "classifier of another library into Adapter(...)."
+        )
+    for name in ("random_state", "budget"):
+        if getattr(base, name, None) is not None:
+            raise InvalidParameter(
+                f"base has a {name} of its own; leave it out there, and give it to the learner "
+                "around it."
+            )
+    if None in (base.epsilon, base.delta):
+        raise InvalidParameter("base has no epsilon or delta of its own; give it numbers.")
+    check_epsilon(base.epsilon)
+    check_delta(base.delta)
+    return base
+
+
+def check_outer_delta(base: Learner, delta: float) -> None:
+    """Refuse a base with a delta inside of a learner that has none."""
+    if base.delta > 0 and delta == 0:
+        raise InvalidParameter(
+            f"delta=0, but the base needs delta={base.delta!r}; give a delta here as well."
+        )
+
+
+def uses_unlabelled(base: Learner) -> bool:
+    """Tell whether rows without a label are of use to a base."""
+    return base._hands_on_unlabelled if isinstance(base, Wrapper) else base.takes_unlabelled
+
+
+def copy_base(base: Learner, columns: Declared, source: Source | None = None) -> Learner:
+    """Return a copy that takes labels 0 and 1, and these columns unless they are None."""
+    copy: Learner = clone(base)
+    wanted: dict[str, Any] = {"classes": (0, 1), "random_state": source}
+    if columns is not None:
+        wanted["columns"] = columns
+    known = copy.get_params(deep=False)
+    copy.set_params(**{name: value for name, value in wanted.items() if name in known})
+    return copy
+
+
+@claim("ITER", "ACTIVE")
+def plan_base(base: Learner, rows: Rows) -> Plan:
+    """Return what a copy of the base will do on rows of these sizes, if a wrapper can use that."""
+    columns = Columns.of(rows.X, base._declared())
+    labelled = int(np.count_nonzero(rows.y != UNLABELLED))
+    public = 0 if rows.public is None else length_of(rows.public)
+    sizes = Sizes(labelled, len(rows.y) - labelled, public, columns)
+    plan = base._plan(sizes, base._rows(columns, rows.X, rows.y, rows.public, None))
+    if plan.relation not in KNOWN_RELATIONS:
+        raise InvalidParameter(
+            f"base promises something for neighbours of which {plan.relation}; it must protect a "
+            "whole replaced row."
+        )
+    return plan
+
+
+@claim("ITER", "ACTIVE")
+def fit_base(base: Learner, rows: Rows, plan: Plan) -> Learner:
+    """Fit a copy and hold it to what was planned."""
+    public = [] if rows.public is None else [rows.public]
+    base.fit(rows.X, rows.y, *public)
+    found = base.guarantee_
+    if found.epsilon > plan.cost.epsilon(base.delta) or found.delta > base.delta:
+        raise AssertionError("the base costs more than it planned")
+    base.set_params(random_state=None)
+    return base
+
+
+def restate(learner: Learner, guarantee: Guarantee) -> None:
+    """Let a learner, and all learners inside of it, promise what holds for the whole only."""
+    learner.guarantee_ = guarantee
+    for value in vars(learner).values():
+        for inner in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
+                restate(inner, guarantee)
+
+
+@claim("ITER", "ACTIVE")
+def read_pair(plan: Plan, base: Learner) -> Approximate:
+    """Return the epsilon that a plan costs at the base's own delta, with that delta."""
+    if plan.cost.pure < np.inf:
+        return Approximate(plan.cost.pure, 0.0)
+    read = plan.cost.epsilon(base.delta)
+    if plan.cost.delta(base.epsilon) <= base.delta:
+        read = min(read, base.epsilon)  # reading an epsilon off a curve rounds up by a hair
+    return Approximate(read, base.delta)

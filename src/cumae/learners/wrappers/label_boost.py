@@ -16,27 +16,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data.checks import Integers, check_column
+from cumae.concepts.relabelling import largest_rate, most_points, relabelled, resampled
+from cumae.data.checks import check_column
 from cumae.data.columns import Columns, Declared, cells_of_columns, length_of, width_of
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Plan, Rows, Sizes
+from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Rows, Sizes
 from cumae.learners.cuts import ONE_COLUMN, check_labelled
 from cumae.learners.exponential import check_concept
-from cumae.learners.wrappers.adapter import (
+from cumae.learners.wrappers.base import (
     Published,
     check_base,
     check_outer_delta,
     copy_base,
     fit_base,
-    pair_cost,
     plan_base,
     read_pair,
     restate,
+    take_rows,
     uses_unlabelled,
 )
-from cumae.learners.wrappers.base import take_rows
 from cumae.learners.wrappers.schedules import (
     Round,
     Schedule,
@@ -44,15 +45,13 @@ from cumae.learners.wrappers.schedules import (
     _paper_rate,
     best_epsilon,
     labelled_sizes,
-    largest_rate,
-    most_points,
     paper_schedule,
-    relabelled,
-    resampled,
     schedule_cost,
 )
+from cumae.parameters import check_choice, check_count
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.validation import check_choice, check_count, check_epsilon
+from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, integers, sample
 
 SLACK = 1.0 - 1e-9  # of what was asked, for rounding

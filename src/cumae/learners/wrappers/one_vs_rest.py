@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import Floats, Integers
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners.base import UNLABELLED, Learner, Plan, Rows, Sizes
-from cumae.learners.wrappers.adapter import Adapter, check_outer_delta
-from cumae.learners.wrappers.base import Wrapper, prepare
+from cumae.learners.base import UNLABELLED, Learner, Rows, Sizes
+from cumae.learners.wrappers.adapter import Adapter
+from cumae.learners.wrappers.base import Wrapper, check_outer_delta, prepare
 from cumae.privacy import Budget, Cost, calibrate, compose
+from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source
 
 SAFE = 1.0 - 1e-8  # keeps the epsilon that is read off a curve below what was asked

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.checks import Integers, check_labels, check_rows
+from cumae.data.checks import check_labels, check_rows
 from cumae.data.columns import cells_of_columns, length_of, stacked, width_of
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Rows
 from cumae.learners.wrappers.base import Reduction, check_readable, take_rows
+from cumae.parameters import check_count
 from cumae.privacy import Budget
-from cumae.privacy.validation import check_count
 from cumae.randomness import Source, integers, permutation, source_for
 
 

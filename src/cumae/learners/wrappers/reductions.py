@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.checks import Integers, check_labels, check_rows
+from cumae.data.checks import check_labels, check_rows
 from cumae.data.columns import Columns, cells_of_columns, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
 from cumae.learners.base import UNLABELLED, Rows
 from cumae.learners.wrappers.base import Reduction, take_rows
+from cumae.parameters import check_choice, check_count
 from cumae.privacy import Budget
-from cumae.privacy.validation import check_choice, check_count, check_epsilon
+from cumae.privacy.validation import check_nonnegative
 from cumae.randomness import Source, integers, permutation
 
 
@@ -160,7 +162,7 @@ def n_rounds(points: int, beta: float) -> int:
 
 
 def _check_chance(value: float, name: str) -> None:
-    if not 0 < check_epsilon(value, name) < 1:
+    if not 0 < check_nonnegative(value, name) < 1:
         raise InvalidParameter(f"{name}={shown(value)} is not between 0 and 1.")
 
 

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.base import LARGEST_ERROR
+from cumae.concepts.relabelling import (
+    EPSILONS,
+    largest_rate,
+    relabelled,
+    resampled,
+    sampled,
+)
 from cumae.errors import InvalidData, InvalidParameter, shown
-from cumae.learners.cuts import JOINT, LARGEST_JOINT
-from cumae.privacy import Approximate, Pure, label_boost, subsample
-from cumae.privacy.transforms import Bootstrapped
-from cumae.privacy.validation import check_count, check_epsilon
-
-UP = 1.0 + 1e-12
-EPSILONS = [round(0.1 * 1.15**i, 3) for i in range(45)]  # tried for the draw: 0.1 to 47
+from cumae.parameters import check_count
+from cumae.privacy import Approximate
+from cumae.privacy.validation import check_epsilon, check_nonnegative
 
 
 @dataclass(frozen=True)
@@ -57,48 +59,6 @@ class Schedule:
 
 
 @claim("ITER")
-def sampled(pair: Approximate, kept: int, rows: int) -> Approximate:
-    """Return what a pair costs on so many of the rows, drawn uniformly, in random order."""
-    if kept == rows:
-        return pair
-    rate = kept / rows
-    return Approximate(subsample(Pure(pair.eps), rate).pure, rate * pair.failure * UP)
-
-
-@claim("ITER")
-def relabelled(
-    pair: Approximate, epsilon: float, role: str, concept: ConceptClass, size: int
-) -> Approximate:
-    """Return what a pair costs after a draw that labels the rows, for a row of S or of T."""
-    if concept.label_boost_k is None:
-        raise InvalidParameter(
-            f"{type(concept).__name__} cannot boost labels: it is not known how far one point can "
-            "move its candidates. Take another class, or GenericLearner, which needs no such bound."
-        )
-    error = concept.weight_error(size, epsilon / 2)
-    if not error <= LARGEST_ERROR:
-        raise InvalidParameter(
-            f"epsilon={epsilon!r} for a draw from {size:,} rows is more than floats can draw with; "
-            "give less, or fewer rows."
-        )
-    if error > 0:
-        off = 2 * (math.log1p(error) - math.log1p(-error)) * UP
-        epsilon = off + max(epsilon, off) if role == "S" else 2 * off
-        role = "S"
-    cost = label_boost(Pure(pair.eps), epsilon, role, concept.label_boost_k)
-    return Approximate(cost.pure, pair.failure)
-
-
-@claim("ITER")
-def resampled(pair: Approximate, rows: int) -> Approximate:
-    """Return what a pair costs on as many rows, drawn with replacement."""
-    if rows == 1:
-        return pair
-    epsilon, factor = Bootstrapped(pair, rows, rows)._mixture(pair.eps)
-    return Approximate(epsilon, min(factor * pair.failure * UP, math.nextafter(1.0, 0.0)))
-
-
-@claim("ITER")
 def schedule_cost(
     base: Approximate, schedule: Schedule, labelled: int, unlabelled: int, concept: ConceptClass
 ) -> Approximate:
@@ -136,15 +96,6 @@ def labelled_sizes(schedule: Schedule) -> list[int]:
     return [schedule.labelled, *(step.labelled + step.kept for step in schedule.rounds)]
 
 
-def largest_rate(pair: Approximate, epsilon: float, delta: float) -> float:
-    """Return the largest share of the rows on which a pair costs at most (epsilon, delta)."""
-    if math.isinf(epsilon):
-        return 1.0
-    with_epsilon = math.expm1(min(epsilon, 700.0)) / math.expm1(min(max(pair.eps, 1e-300), 700.0))
-    with_delta = delta / pair.failure if pair.failure > 0 else 1.0
-    return min(1.0, with_epsilon, with_delta)
-
-
 def best_epsilon(
     inner: Approximate, epsilon: float, delta: float, concept: ConceptClass, size: int
 ) -> float:
@@ -159,11 +110,6 @@ def best_epsilon(
         return drawn * largest_rate(scored, epsilon, delta)
 
     return max(EPSILONS, key=weight)
-
-
-def most_points(concept: ConceptClass, width: int) -> int:
-    """Return how many points a schedule may choose: so many that a draw takes seconds."""
-    return LARGEST_JOINT.get(width, 100) if isinstance(concept, JOINT) else 10**9
 
 
 def paper_labels(alpha: float, beta: float, vc: int, epsilon: float = 1.0) -> int:
@@ -243,5 +189,5 @@ def _paper_rate(epsilon: float) -> float:
 
 def _check_chances(alpha: float, beta: float) -> None:
     for name, value in (("alpha", alpha), ("beta", beta)):
-        if not 0 < check_epsilon(value, name) < 1:
+        if not 0 < check_nonnegative(value, name) < 1:
             raise InvalidParameter(f"{name}={shown(value)} is not strictly between 0 and 1.")

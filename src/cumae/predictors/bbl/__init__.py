@@ -1,1 +1,1 @@
-"""TODO."""
+"""GenericBBL, the everlasting predictor of paper 2."""

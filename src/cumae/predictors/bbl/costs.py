@@ -8,14 +8,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.relabelling import relabelled
 from cumae.errors import InvalidParameter
-from cumae.learners.wrappers.schedules import relabelled
+from cumae.parameters import check_count
 from cumae.privacy import ZCDP, Approximate, Cost, Pure, calibrate, subsample
 from cumae.privacy.formulas import FAR, UP
-from cumae.privacy.loss import Floats
-from cumae.privacy.validation import check_count, check_epsilon, keep
+from cumae.privacy.validation import check_nonnegative, keep
 
 CELLS = 256  # of the range of a draw's loss, in the final reading
 COARSE = 32  # the same while shares are searched
@@ -59,8 +60,8 @@ class Drawn(Cost):
     def __post_init__(self) -> None:
         keep(
             self,
-            width=check_epsilon(self.width, "width", up=True),
-            shift=check_epsilon(self.shift, "shift", up=True),
+            width=check_nonnegative(self.width, "width", up=True),
+            shift=check_nonnegative(self.shift, "shift", up=True),
             cells=check_count(self.cells, "cells", least=1),
         )
 
@@ -106,7 +107,7 @@ class Draw:
 
     def __post_init__(self) -> None:
         for name in ("width", "shift"):
-            keep(self, **{name: check_epsilon(getattr(self, name), name, up=True)})
+            keep(self, **{name: check_nonnegative(getattr(self, name), name, up=True)})
 
     @property
     def pure(self) -> float:

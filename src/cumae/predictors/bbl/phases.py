@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data.rows import ArrayRows
 from cumae.data.tables import Table
+from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly
-from cumae.ensembles.shards import (
-    Ensemble,
-    Integers,
-    Split,
-    Trainer,
-    shard_seeds,
-    train_shards,
-)
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority
 from cumae.mechanisms.between_thresholds import Side

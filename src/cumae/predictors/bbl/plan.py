@@ -8,16 +8,17 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.relabelling import most_points, relabelled
 from cumae.data.columns import Declared
 from cumae.errors import InvalidParameter, TooFewRows, shown
-from cumae.learners.base import Plan
-from cumae.learners.wrappers.schedules import most_points, relabelled
+from cumae.parameters import check_choice, check_count, check_share
 from cumae.predictors.base import Predictor, Training
 from cumae.predictors.bbl.phases import LEAST_ROWS
 from cumae.predictors.bbl.rules import GOOD_NOISE, Sizes, Wish
 from cumae.predictors.relabelling import encoded_width, need_numbers
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.validation import check_choice, check_count, check_epsilon, check_share
+from cumae.privacy.plans import Plan
+from cumae.privacy.validation import check_epsilon, check_nonnegative
 from cumae.randomness import Source
 
 RELATION = (
@@ -120,7 +121,7 @@ class BBLPlan(Predictor):
                 f"epsilon={self.epsilon!r} is beyond {MOST_EPSILON:g}, where floats cannot tell "
                 "what relabelling costs; give less, or infinity for no privacy at all."
             )
-        if not 1 <= check_epsilon(self.growth, "growth") <= 1000:
+        if not 1 <= check_nonnegative(self.growth, "growth") <= 1000:
             raise InvalidParameter(f"growth={self.growth!r} is not from 1 to 1000.")
         boost = self.epsilon_boost if self.epsilon_boost == "auto" else self._boost()
         width = encoded_width(training)
@@ -190,7 +191,7 @@ class BBLPlan(Predictor):
 def _given_share(value: object, name: str) -> float | None:
     if value == "auto":
         return None
-    number = check_epsilon(value, name)
+    number = check_nonnegative(value, name)
     if not 0 < number <= 1:
         raise InvalidParameter(f"{name}={value!r} is not a share above 0 and up to 1, or 'auto'.")
     return number

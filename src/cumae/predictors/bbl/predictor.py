@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.rows import Integers
 from cumae.data.tables import Table, clean_table
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
+from cumae.parameters import check_flag
 from cumae.predictors.base import Training
 from cumae.predictors.bbl.phases import Labelled, Phase, boost_labels, check_phases
 from cumae.predictors.bbl.plan import BBLPlan
-from cumae.predictors.bbl.rules import Rules, paper_rows, plan_rules, refuse_paper
-from cumae.predictors.everlasting.keeping import FreshRows
+from cumae.predictors.bbl.rules import Rules, plan_rules
 from cumae.predictors.relabelling import Relabelling, relabel
-from cumae.privacy.validation import check_flag
+from cumae.predictors.waiting import FreshRows
 from cumae.randomness import Source, sample, source_for
+from cumae.theorems.everlasting import paper_rows, refuse_paper
 
 
 @claim("BBL")

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Answers for ever under one guarantee."""

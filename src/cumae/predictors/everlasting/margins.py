@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Thresholds
 from cumae.data.rows import RowSource
@@ -19,16 +19,9 @@ from cumae.data.tables import as_numbers, read_table
 from cumae.ensembles.growing.representatives import Limits, many_thresholds, represent
 from cumae.ensembles.growing.ridges import can_solve, many_ridges
 from cumae.ensembles.isolation import strictly
-from cumae.ensembles.shards import (
-    Integers,
-    Trainer,
-    seeded,
-    train_one_by_one,
-)
+from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one
 from cumae.ensembles.trial import made_up_labels, made_up_rows
 from cumae.randomness import SeededSource, integers
-
-Floats = NDArray[np.float64]
 
 
 def weights_of_labels(labels: Integers, n_classes: int) -> Integers:

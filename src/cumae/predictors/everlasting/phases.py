@@ -11,9 +11,12 @@ from zlib import crc32
 
 import numpy as np
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.rows import Integers, RowSource
-from cumae.ensembles.shards import Ensemble, Split, shard_seeds, train_shards
+from cumae.data.rows import RowSource
+from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import train_shards
 from cumae.mechanisms import GaussianNoise, NoisyMajority
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.randomness import Source

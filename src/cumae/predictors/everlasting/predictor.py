@@ -10,19 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.rows import Integers
+from cumae.data.ids import check_ids
+from cumae.data.rows import SomeRows
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
-from cumae.predictors.everlasting.keeping import (
-    Admission,
-    FreshRows,
-    MemoryRows,
-    RowKeeper,
-    SomeRows,
-    check_ids,
-)
+from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import (
     choose_weighted,
     weights_of_labels,
@@ -36,6 +31,7 @@ from cumae.predictors.everlasting.prior import (
     trust_in,
 )
 from cumae.predictors.everlasting.rules import EverlastingPlan
+from cumae.predictors.waiting import FreshRows, MemoryRows, RowKeeper
 from cumae.randomness import permutation, source_for
 
 

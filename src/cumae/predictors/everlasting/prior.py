@@ -6,25 +6,23 @@ import contextlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data.columns import Columns
+from cumae.data.rows import SomeRows
 from cumae.data.tables import clean_table, read_table
 from cumae.ensembles.blocks import blocks
-from cumae.ensembles.isolation import one_thread, warnings_raise
-from cumae.ensembles.shards import Integers
+from cumae.ensembles.isolation import one_thread
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.learners import Adapter, Learner, PrivateBooster
 from cumae.mechanisms import ExponentialMechanism
 from cumae.predictors.base import Training
-from cumae.predictors.everlasting.keeping import SomeRows
 from cumae.privacy import REPLACE_ONE, Guarantee
+from cumae.quiet import warnings_raise
 from cumae.randomness import Source
-
-Floats = NDArray[np.float64]
 
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone

@@ -10,13 +10,15 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data.columns import Declared
 from cumae.errors import AnswersDrift, InvalidParameter, TooFewRows
-from cumae.learners.base import Learner, Plan
+from cumae.learners.base import Learner
+from cumae.parameters import check_count, check_flag, check_share
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.phases import Settings
 from cumae.predictors.everlasting.prior import TRIAL_MOST, TRIAL_SHARE, Prior
 from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, parallel
-from cumae.privacy.validation import check_count, check_epsilon, check_flag, check_share
+from cumae.privacy.plans import Plan
+from cumae.privacy.validation import check_nonnegative
 from cumae.randomness import Source
 
 GAME: tuple[str, ...] = (
@@ -103,7 +105,7 @@ class EverlastingPlan(Predictor):
             )
         if -1 in list(self.classes):
             raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
-        if not 1 <= check_epsilon(self.growth, "growth") < math.inf:
+        if not 1 <= check_nonnegative(self.growth, "growth") < math.inf:
             raise InvalidParameter(
                 f"growth={self.growth!r} is below 1 or not finite; give 1 or more."
             )
@@ -118,7 +120,7 @@ class EverlastingPlan(Predictor):
                 "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
                 "meaning; leave them out."
             )
-        if not 0 <= check_epsilon(self.late, "late") <= 0.5:
+        if not 0 <= check_nonnegative(self.late, "late") <= 0.5:
             raise InvalidParameter(f"late={self.late!r} is not from 0 to 0.5; give 0.1, say.")
         if self.background and not self.late:
             raise InvalidParameter(

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Answers to a bounded number of queries."""

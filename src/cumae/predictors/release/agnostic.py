@@ -10,13 +10,12 @@ import numpy as np
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.relabelling import EPSILONS, most_points, relabelled
 from cumae.data.columns import Declared
 from cumae.data.rows import ArrayRows
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Plan
-from cumae.learners.wrappers.adapter import pair_cost
-from cumae.learners.wrappers.schedules import EPSILONS, most_points, relabelled
 from cumae.live import one_at_a_time
+from cumae.parameters import check_choice
 from cumae.predictors.base import Training
 from cumae.predictors.relabelling import (
     Relabelling,
@@ -32,7 +31,8 @@ from cumae.predictors.relabelling import (
 from cumae.predictors.release.answers import ONLINE, AnswerPlan, Demand, plan_answers
 from cumae.predictors.release.base import ASSUMPTIONS, Release
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.validation import check_choice, check_epsilon
+from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.validation import check_nonnegative
 from cumae.randomness import Source, source_for
 from cumae.theorems.query_release import SAMPLED, AgnosticSizes, agnostic_sizes, need_rows
 
@@ -264,7 +264,7 @@ class AgnosticQueryRelease(Release):
 def _tried(asked: float | str, name: str, epsilon: float) -> list[float]:
     if asked == "auto":
         return [math.inf] if epsilon == math.inf else EPSILONS
-    value = check_epsilon(asked, name)
+    value = check_nonnegative(asked, name)
     if value == 0:
         raise InvalidParameter(f"{name}=0 looks at no row; give more.")
     return [value]

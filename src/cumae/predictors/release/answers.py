@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import (
@@ -22,11 +22,9 @@ from cumae.mechanisms import (
     stability,
 )
 from cumae.mechanisms.stability import UNSTABLE
+from cumae.parameters import check_choice
 from cumae.privacy import Cost
-from cumae.privacy.validation import check_choice
 from cumae.randomness import SYSTEM, Source
-
-Integers = NDArray[np.int64]
 
 ONLINE = ("stability", "between", "gaussian", "laplace")
 FEW = 100  # answers up to which Laplace noise can be the smaller one

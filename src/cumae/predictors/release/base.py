@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.ensembles.shards import Ensemble, Integers
+from cumae.ensembles.ensemble import Ensemble
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.live import one_at_a_time
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.base import Ahead
 from cumae.mechanisms.stability import UNSTABLE
+from cumae.parameters import check_count
 from cumae.predictors.base import SMALL_SHARD, Predictor, Training
 from cumae.predictors.release.answers import AnswerPlan, Answers, Demand, unstable_answers
-from cumae.privacy.validation import check_count, check_epsilon
+from cumae.privacy.validation import check_nonnegative
 from cumae.randomness import Source, integers
 
 ASSUMPTIONS = (
@@ -58,7 +60,7 @@ class Release(Predictor):
 
     def _demand(self, epsilon: float, delta: float, n_classes: int) -> Demand:
         for name in ("alpha", "beta"):
-            value = check_epsilon(getattr(self, name), name)
+            value = check_nonnegative(getattr(self, name), name)
             if not 0 < value < 1:
                 raise InvalidParameter(f"{name}={value!r} is not between 0 and 1.")
         if self.abstain and -1 in list(self.classes):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.ensembles.shards import Integers
 from cumae.errors import BudgetExhausted
 from cumae.randomness import Source
 

@@ -13,15 +13,15 @@ from cumae.concepts import ConceptClass, Hypothesis
 from cumae.data.columns import Declared
 from cumae.data.tables import clean_table
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Plan
 from cumae.live import one_at_a_time
+from cumae.parameters import check_choice
 from cumae.predictors.base import Training
 from cumae.predictors.relabelling import check_draw, need_numbers
 from cumae.predictors.release.answers import ONLINE, AnswerPlan, Demand, plan_answers
 from cumae.predictors.release.base import ASSUMPTIONS, Release, check_queries
 from cumae.predictors.release.offline import Offline
 from cumae.privacy import Budget
-from cumae.privacy.validation import check_choice
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source, source_for
 from cumae.theorems.query_release import need_rows, subsamp_sizes
 

@@ -12,15 +12,14 @@ from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass
 from cumae.data.columns import Columns
 from cumae.data.rows import RowSource
 from cumae.data.tables import as_numbers
-from cumae.ensembles.shards import Integers, seeded
+from cumae.ensembles.trainer import seeded
 from cumae.ensembles.trial import made_up_rows
 from cumae.errors import CumaeError, InvalidParameter
-
-Floats = NDArray[np.float64]
 
 TRIED_ROWS = 40
 

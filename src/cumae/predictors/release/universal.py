@@ -11,18 +11,17 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
+from cumae.concepts.relabelling import most_points
 from cumae.data.columns import Declared, length_of
 from cumae.data.tables import clean_table
-from cumae.ensembles.shards import Integers
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners.base import Plan
-from cumae.learners.wrappers.adapter import pair_cost
-from cumae.learners.wrappers.schedules import most_points
 from cumae.live import one_at_a_time
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.stability import UNSTABLE
+from cumae.parameters import check_choice, check_count
 from cumae.predictors.base import Predictor, Training
 from cumae.predictors.relabelling import check_draw, encoded_width, need_numbers
 from cumae.predictors.release.agnostic import AgnosticQueryRelease
@@ -33,7 +32,8 @@ from cumae.predictors.release.query import QueryRelease
 from cumae.predictors.release.stages import split_epsilon, universal_cost
 from cumae.predictors.release.students import Lesson, check_student, train_student, try_student
 from cumae.privacy import Approximate, Budget, Guarantee
-from cumae.privacy.validation import check_choice, check_count, check_epsilon
+from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.validation import check_nonnegative
 from cumae.randomness import Source, integers, source_for
 from cumae.theorems.query_release import first_queries, need_rows, subsamp_sizes
 
@@ -201,7 +201,7 @@ class UniversalQueryRelease(Predictor):
         need_numbers(training.rows, training.columns)
         width = encoded_width(training)
         n_first = self._count_first(concept, width)
-        share = check_epsilon(self.share, "share")
+        share = check_nonnegative(self.share, "share")
         if not 0 < share < 1:
             raise InvalidParameter(f"share={share!r} is not strictly between 0 and 1.")
         before, after = split_epsilon(self.epsilon, share)

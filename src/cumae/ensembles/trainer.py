@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data.columns import Columns
@@ -20,55 +20,11 @@ from cumae.data.rows import RowSource
 from cumae.data.tables import as_numbers, read_table, usable_rows
 from cumae.ensembles.growing.trees import can_grow, many_trees
 from cumae.ensembles.isolation import one_core, strictly
-from cumae.ensembles.voters.stacking import Voters, count_votes, stack
-from cumae.errors import InvalidParameter
-from cumae.privacy.validation import check_count
+from cumae.ensembles.split import Split
 from cumae.progress import Progress
-from cumae.randomness import Source, integers, permutation
-
-Integers = NDArray[np.int64]
 
 BLOCK_CELLS = 2**24  # cells that are in memory at a time while shards train
 TASK_SHARDS = 32  # shards that a worker gets at a time
-
-
-@claim("SHARDS")
-@dataclass(frozen=True)
-class Split:
-    """Which rows belong to which shard, drawn without looking at any.
-
-    A shard is a slice of one permutation of all row numbers, so that no row can be in two of them.
-    Sizes differ by one at most, and every row is in a shard.
-
-    Examples
-    --------
-    >>> from cumae.ensembles.shards import Split
-    >>> from cumae.randomness import SYSTEM
-    >>> split = Split.draw(10, 3, SYSTEM)
-    >>> [len(split.places(shard)) for shard in range(3)]
-    [3, 3, 4]
-    """
-
-    order: Integers
-    n_shards: int
-
-    @classmethod
-    def draw(cls, n_rows: int, n_shards: int, source: Source) -> Split:
-        """Split so many rows at random."""
-        check_count(n_shards, "n_shards", least=1)
-        if n_shards > n_rows:
-            raise InvalidParameter(
-                f"n_shards={n_shards!r} for {n_rows} rows: each shard needs rows of its own."
-            )
-        return cls(permutation(n_rows, source), n_shards)
-
-    def first(self, shard: int) -> int:
-        """Return where a shard starts in the order."""
-        return shard * len(self.order) // self.n_shards
-
-    def places(self, shard: int) -> Integers:
-        """Return the row numbers of a shard."""
-        return self.order[self.first(shard) : self.first(shard + 1)]
 
 
 @claim("SHARDS")
@@ -177,38 +133,6 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 @claim("SHARDS")
-class Ensemble:
-    """The models of all shards, and their votes as whole numbers.
-
-    Parameters
-    ----------
-    models
-        One for each shard; a number always votes for that class, and None for the first one.
-    n_classes
-        Number of declared classes.
-    stand_in
-        A table of one made-up row, in the form in which queries come; only models that cannot be
-        stacked need it.
-    """
-
-    def __init__(self, models: Sequence[Any], n_classes: int, stand_in: Any = None) -> None:
-        self.n_classes = n_classes
-        self.n_shards = len(models)
-        fixed = [model or 0 for model in models if model is None or isinstance(model, int)]
-        self.constant = np.bincount(fixed, minlength=n_classes)
-        trained = [model for model in models if model is not None and not isinstance(model, int)]
-        self.voters: list[Voters] = stack(trained, n_classes, stand_in)
-
-    def votes(self, X: Any, numbers: Integers | None = None) -> Integers:
-        """Return one row of vote counts for each query; each row adds up to the shards.
-
-        ``numbers`` are the running numbers of the queries, as for ``count_votes``.
-        """
-        counts = count_votes(self.voters, X, self.n_classes, numbers)
-        return counts + self.constant
-
-
-@claim("SHARDS")
 def train_shards(
     rows: RowSource,
     labels: Integers,
@@ -234,11 +158,6 @@ def train_shards(
             models += trained
             bar.advance(len(trained))
     return models
-
-
-def shard_seeds(n_shards: int, source: Source) -> Integers:
-    """Draw a seed for each shard."""
-    return integers(2**31 - 1, n_shards, source)
 
 
 Task = tuple[Any, Integers, Integers, Integers]  # rows, labels, where shards start, seeds

@@ -14,8 +14,8 @@ from fractions import Fraction
 import numba
 import numpy as np
 
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import Floats, Integers
 from cumae.randomness import Source, bernoulli_exp, integers, weighted_choice
 
 BLOCK = 1024

@@ -1,0 +1,11 @@
+"""Names for the arrays that are used everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+Integers = NDArray[np.int64]

@@ -1,0 +1,55 @@
+"""Columns of Arrow as numpy arrays, with types that never follow from cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def is_arrow_text(kind: Any) -> bool:
+    """Tell whether a type of Arrow holds text."""
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
+
+
+def plain_type(field: Any) -> Any:
+    """Return the type of what ``plain`` makes of a column."""
+    return plain(pa.chunked_array([], type=field.type), field).dtype
+
+
+def plain(column: Any, field: Any) -> NDArray[Any]:
+    """Return a column of Parquet with a type that follows from its field, not from its cells."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+        column = column.cast(kind)
+    if pa.types.is_date(kind):
+        return np.asarray(column.to_numpy().astype("datetime64[ms]"))
+    if pa.types.is_floating(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return np.array(column.to_numpy())
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        if not field.nullable:
+            return np.array(column.to_numpy())
+        # Left to pyarrow, one missing cell would turn the others into floats.
+        cells = column.fill_null(pa.scalar(0).cast(kind)).to_numpy().astype(object)
+        cells[column.is_null().to_numpy()] = np.nan
+        return np.asarray(cells)
+    try:
+        values = column.to_pylist()
+    except UnicodeDecodeError:  # one damaged text must not stop the others
+        raw = column.cast(pa.large_binary()).to_pylist()
+        values = [None if cell is None else cell.decode("utf-8", "replace") for cell in raw]
+    filled = (np.nan if cell is None else cell for cell in values)
+    return np.fromiter(filled, dtype=object, count=len(values))
+
+
+def arrow_kind(kind: Any) -> str:
+    """Return what a type of Arrow can hold; nothing where it is neither text nor numbers."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if is_arrow_text(kind):
+        return "text"
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return "numbers" if numeric or pa.types.is_boolean(kind) else ""

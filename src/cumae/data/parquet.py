@@ -1,0 +1,161 @@
+"""Rows of Parquet files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from cumae.arrays import Integers
+from cumae.data.arrow import arrow_kind, plain, plain_type
+from cumae.data.rows import RowSource, check_names, check_places, frame_of, need_cells
+from cumae.errors import InvalidData, shown
+
+Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class ParquetRows(RowSource):
+    """Rows of Parquet files, which may be larger than memory.
+
+    Only row groups that hold a wanted row are read, one at a time. Rows that lie scattered touch
+    many row groups: take those of many shards in one call.
+
+    Parameters
+    ----------
+    paths
+        A file, a list of files, or a folder whose ``*.parquet`` files are taken by name. All must
+        have the same columns of the same types.
+    features
+        Names of the columns to use. Default: all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from cumae.data.parquet import ParquetRows
+    >>> table = pd.DataFrame({"age": [31.0, 52.0, 47.0], "ill": [0, 1, 0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table.to_parquet(f"{folder}/part.parquet")
+    ...     rows = ParquetRows(folder).without("ill")
+    ...     rows.n_rows, rows.names, rows.take(np.array([2, 0])).to_numpy().tolist()
+    (3, ['age'], [[47.0], [31.0]])
+    """
+
+    is_frame = True
+
+    def __init__(self, paths: Paths, features: Sequence[str] | None = None) -> None:
+        self._paths = _files(paths)
+        self._groups: list[tuple[Path, int, int]] = []  # file, row group of it, rows of that
+        for place, path in enumerate(self._paths):
+            with _opened(path) as file:
+                if not place:
+                    self._schema = file.schema_arrow
+                elif not self._schema.equals(file.schema_arrow):
+                    raise InvalidData(
+                        f"{path.name} has other columns, or columns of other types, than "
+                        f"{self._paths[0].name}; write all files with one schema."
+                    )
+                sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+                self._groups += [(path, i, size) for i, size in enumerate(sizes)]
+        self._starts = np.cumsum([0, *(size for _, _, size in self._groups)])
+        self.n_rows = int(self._starts[-1])
+        self._choose(check_names(list(self._schema.names)) if features is None else list(features))
+
+    def _choose(self, features: list[str]) -> None:
+        for name in check_names(features):
+            kind = self._field(name).type
+            if pa.types.is_nested(kind):
+                raise InvalidData(f"column {name} holds nested values; leave it out of features.")
+        self.names: list[str] = features
+        self.n_features = len(features)
+        need_cells(self)
+
+    def _field(self, name: str) -> Any:
+        if self._schema.names.count(name) != 1:
+            raise InvalidData(
+                f"the Parquet files have no single column {shown(name)}; they have "
+                f"{self._schema.names!r}."
+            )
+        return self._schema.field(name)
+
+    def without(self, label: str) -> ParquetRows:
+        """Return the same rows without the column of the labels."""
+        self._field(label)
+        rest = object.__new__(ParquetRows)
+        rest.__dict__.update(self.__dict__)
+        rest._choose([name for name in self.names if name != label])
+        return rest
+
+    def take(self, places: Integers) -> pd.DataFrame:
+        places = check_places(places, self.n_rows)
+        fields = [self._field(name) for name in self.names]
+        columns = [np.empty(len(places), dtype=plain_type(field)) for field in fields]
+        group_of = np.searchsorted(self._starts, places, side="right") - 1
+        order = np.argsort(group_of, kind="stable")
+        groups, begins = np.unique(group_of[order], return_index=True)
+        for group, where in zip(groups, np.split(order, begins[1:]), strict=False):
+            self._copy(int(group), places[where] - self._starts[group], columns, where)
+        return frame_of(self.names, columns)
+
+    def _copy(
+        self, group: int, inside: Integers, columns: list[NDArray[Any]], where: Integers
+    ) -> None:
+        # A function of its own, so that one row group is gone before the next one is read.
+        table = self._read(group, self.names)
+        for name, column in zip(self.names, columns, strict=True):
+            column[where] = plain(table.column(name).take(pa.array(inside)), self._field(name))
+
+    def _read(self, group: int, names: list[str]) -> Any:
+        path, place, size = self._groups[group]
+        with _opened(path) as file:
+            if (
+                place >= file.num_row_groups
+                or file.metadata.row_group(place).num_rows != size
+                or not self._schema.equals(file.schema_arrow)
+            ):
+                raise InvalidData(f"{path.name} was written anew meanwhile; open it again.")
+            # Without threads, which would still hold this row group while the next one is read.
+            return file.read_row_group(place, columns=names, use_threads=False)
+
+    def parts(self, name: str) -> Iterator[NDArray[Any]]:
+        """Return one column in pieces, from the first row to the last."""
+        field = self._field(name)
+        for group in range(len(self._groups)):
+            yield plain(self._read(group, [name]).column(name), field)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of all rows, such as the labels."""
+        return np.concatenate(list(self.parts(name)))
+
+    def is_text(self, place: int) -> bool:
+        return self.kind_of(self.names[place]) == "text"
+
+    def kind_of(self, name: str) -> str:
+        """Return what a column can hold by its type: text, numbers, or "" if neither."""
+        return arrow_kind(self._field(name).type)
+
+
+def _files(paths: Paths) -> list[Path]:
+    if isinstance(paths, str | os.PathLike):
+        folder = Path(paths)
+        files = sorted(folder.glob("*.parquet")) if folder.is_dir() else [folder]
+    else:
+        files = [Path(path) for path in paths]
+    if not files:
+        raise InvalidData("the folder has no *.parquet file, or the list of files is empty.")
+    return files
+
+
+def _opened(path: Path) -> Any:
+    with contextlib.suppress(OSError, pa.ArrowInvalid):
+        return pq.ParquetFile(path, pre_buffer=False)
+    raise InvalidData(f"{shown(str(path))} is missing, unreadable or no Parquet file.")

@@ -1,0 +1,51 @@
+"""What a fit is going to do and to cost, and what it may promise for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cumae.errors import InvalidParameter
+from cumae.privacy.cost import Approximate, Cost, Pure
+from cumae.privacy.formulas import FAR
+from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit is going to do and to cost, known before any row is looked at."""
+
+    cost: Cost
+    claims: tuple[str, ...]
+    protects: str = "one training row"
+    relation: str = REPLACE_ONE
+    assumptions: tuple[str, ...] = ()
+    steps: dict[str, Any] = field(default_factory=dict)  # whatever the learner decided
+    void: bool = False  # whether a part of it draws from a seed
+
+
+def promise(plan: Plan, epsilon: float, delta: float, *, void: bool) -> Guarantee:
+    """Return what a plan guarantees; it must be within what was asked for."""
+    guarantee = Guarantee.of(
+        plan.cost,
+        protects=plan.protects,
+        claims=(*plan.claims, "RAND") if plan.claims else (),  # none: another's promise
+        delta=delta,
+        relation=plan.relation,
+        assumptions=plan.assumptions,
+        void=void or plan.void,
+    )
+    # Reading an epsilon off a curve rounds up by a hair; reading delta there is exact.
+    if guarantee.epsilon > epsilon and plan.cost.delta(epsilon) > delta:
+        if epsilon > FAR:
+            raise InvalidParameter(
+                f"epsilon={epsilon!r} with delta={delta!r}: costs with a delta are known up to "
+                f"epsilon={FAR:g}, which is no privacy at all; give that, or less."
+            )
+        raise AssertionError("a plan costs more than was asked")
+    return replace(guarantee, epsilon=min(guarantee.epsilon, epsilon))
+
+
+def pair_cost(pair: Approximate) -> Cost:
+    """Return a pair without a delta as what it is: pure."""
+    return Pure(pair.eps) if pair.failure == 0 else pair

@@ -1,0 +1,74 @@
+"""The sizes of GenericBBL in paper 2, with every constant as printed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cumae.errors import InvalidData, InvalidParameter, shown
+from cumae.parameters import check_real
+
+TAU = 1.1e10  # the paper's constant
+
+
+@dataclass(frozen=True)
+class PaperPhase:
+    """What the paper prints for phase i: all as real numbers, before rounding."""
+
+    alpha: float
+    beta: float
+    shard_rows: float  # lambda_i
+    shards: float  # T_i
+    answers: float  # R_i
+    between: float  # c_i
+
+    @property
+    def rows(self) -> float:
+        """Return |S_i|."""
+        return self.shard_rows * self.shards
+
+
+def paper_phase(
+    number: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
+) -> PaperPhase:
+    """Return the sizes of steps 1 to 3c of GenericBBL, with natural logarithms."""
+    alpha, beta = alpha / 2.0**number, beta / 2.0**number
+    rows = (8 * vc * math.log(13 / alpha) + 4 * math.log(2 / beta)) / alpha
+    inside = math.log(rows / (epsilon * alpha * beta * delta))
+    shards = TAU * rows * math.log(1 / delta) * inside**2 / (alpha * epsilon)
+    answers = 25600 * rows * shards / epsilon
+    return PaperPhase(alpha, beta, rows, shards, answers, 64 * alpha * answers)
+
+
+def paper_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int) -> int:
+    """Return how many labelled rows the paper asks for: more than any machine holds.
+
+    S_1 is a share epsilon/(3 + exp(epsilon + 4)) of them.
+
+    Examples
+    --------
+    >>> from cumae.theorems.everlasting import paper_rows
+    >>> f"{paper_rows(1 / 20, 1 / 20, 1.0, 1e-6, vc=1):.1e}"
+    '5.7e+24'
+    """
+    given = {"alpha": alpha, "beta": beta, "delta": delta}
+    wrong = [name for name in given if not 0 < check_real(given[name], name) < 1 / 16]
+    wrong += [] if 0 < check_real(epsilon, "epsilon") <= 1 else ["epsilon"]
+    if wrong:
+        given["epsilon"] = epsilon
+        good = {"alpha": 0.05, "beta": 0.05, "delta": 1e-6, "epsilon": 1.0}
+        raise InvalidParameter(
+            f"constants='paper' with {', '.join(f'{name}={shown(given[name])}' for name in wrong)}:"
+            " the paper has alpha, beta and delta between 0 and 1/16, and epsilon in (0, 1]. To "
+            f"see its number of rows, give {', '.join(f'{name}={good[name]!r}' for name in wrong)}."
+        )
+    first = paper_phase(1, alpha, beta, epsilon, delta, vc)
+    return math.ceil(first.rows * (3 + math.exp(epsilon + 4)) / epsilon)
+
+
+def refuse_paper(n_rows: int, needed: int) -> None:
+    """Refuse the paper's constants: the numbers they ask for do not fit into 64 bits."""
+    raise InvalidData(
+        f"{n_rows:,} rows are too few for constants='paper', which asks for {needed:,} (about "
+        f"{needed:.1e}) labelled rows; take constants='practical'."
+    )
