@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, InvalidData, LiveState
+from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
 from cumae.parameters import check_count
 from cumae.privacy import REPLACE_ONE, Cost, Guarantee
+from cumae.privacy.validation import plain_number
 from cumae.randomness import Source, source_for
 
 PORTION = 1024  # draws that are made ahead; drawing them one by one takes ten times as long
@@ -67,8 +68,16 @@ class Mechanism(ABC):
         return f"<{type(self).__name__} with cost {self.cost!r}>"
 
 
+@claim("NOISE")
 class Interactive(Mechanism):
-    """A mechanism with live state: it counts down, and there must only ever be one of it."""
+    """A mechanism with live state: it counts down, and there must only ever be one of it.
+
+    It cannot be copied or pickled. To go on in another process, store what ``to_facts`` returns,
+    stop using this object, and make a new one there with ``from_facts``.
+    """
+
+    fact_names: ClassVar[tuple[str, ...]]
+    _ahead: Ahead
 
     def __init__(self, random_state: int | Source | None) -> None:
         super().__init__(random_state)
@@ -90,6 +99,72 @@ class Interactive(Mechanism):
                 "again."
             )
 
+    def to_facts(self) -> dict[str, Any]:
+        """Return all that this mechanism must remember, as numbers and texts that JSON can hold.
+
+        These are the parameters of the noise, how many answers are left, and the noise on a
+        threshold that is still in force. Noise that was drawn ahead is not among them: it is thrown
+        away, here as well, so that it cannot be used twice.
+
+        Only one mechanism may go on from here, either this object or the one that ``from_facts``
+        makes: two of them would spend the same budget twice and use the same threshold noise.
+        Whoever reads the threshold noise can undo a part of the protection, so store the facts as
+        safely as the private rows.
+
+        Returns
+        -------
+        dict from str to int, float, str or such a dict
+            The class under ``"kind"``, and the names in ``fact_names``.
+
+        Raises
+        ------
+        LiveState
+            If this process is not the one in which the mechanism was started.
+        """
+        self._check_process()
+        with self._lock:
+            self._drop_ahead()
+            return {"kind": type(self).__name__, **self._facts()}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any], random_state: int | Source | None = None) -> Self:
+        """Make the mechanism that ``to_facts`` described; it costs nothing that was not paid then.
+
+        Parameters
+        ----------
+        facts : dict from str to int, float, str or such a dict
+            What ``to_facts`` returned, also after a way through JSON.
+        random_state : int, Source or None
+            None in production; a seed or a source in tests, which voids the guarantee.
+
+        Returns
+        -------
+        Interactive
+            Of the same class, with the same answers left and the same threshold noise. Its next
+            noise is new: under coins in the same state it goes on as the original would.
+
+        Raises
+        ------
+        InvalidParameter
+            If the facts are incomplete, of another class, or contradict each other.
+        """
+        if set(facts) != {"kind", *cls.fact_names} or facts["kind"] != cls.__name__:
+            raise InvalidParameter(
+                f"these are not the facts of a {cls.__name__}; give what its to_facts returned."
+            )
+        return cls._restored(facts, random_state)
+
+    @classmethod
+    @abstractmethod
+    def _restored(cls, facts: Mapping[str, Any], random_state: int | Source | None) -> Self:
+        """Check the facts and make a mechanism of them without drawing threshold noise."""
+
+    def _facts(self) -> dict[str, Any]:
+        return {name: plain_number(getattr(self, name)) for name in self.fact_names}
+
+    def _drop_ahead(self) -> None:
+        self._ahead.drop()
+
     def _refuse(self, *_: Any) -> NoReturn:
         raise LiveState(
             f"{type(self).__name__} cannot be copied or pickled, because both copies would hold "
@@ -108,7 +183,7 @@ class Ahead:
 
     Parameters
     ----------
-    draw
+    draw : callable from int to array
         Returns so many independent draws.
 
     Examples
@@ -134,6 +209,18 @@ class Ahead:
             waiting = self._draw(PORTION)
             self._waiting = waiting[count:]
         return np.concatenate([*parts, waiting[:count]])
+
+    def drop(self) -> None:
+        """Throw away what was drawn and not taken yet."""
+        self._waiting = self._waiting[:0]
+
+
+def check_left(value: object, most: int, name: str) -> int:
+    """Return a stored number of answers left if it is a whole number from 0 to ``most``."""
+    left = check_count(value, name)
+    if left > most:
+        raise InvalidParameter(f"{name}={left!r} is more than the {most} that there were in all.")
+    return left
 
 
 def check_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +14,17 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.mechanisms.base import check_integers
-from cumae.mechanisms.sparse import SparseVector, check_noise, upper_tail
+from cumae.mechanisms.base import check_integers, check_left
+from cumae.mechanisms.sparse import (
+    SparseVector,
+    check_noise,
+    check_threshold_noise,
+    upper_tail,
+)
 from cumae.parameters import check_count
 from cumae.privacy import Approximate, Cost, calibrate
 from cumae.privacy.formulas import FAR, LEAST, UP
-from cumae.privacy.validation import check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon, from_plain_number
 from cumae.randomness import Source
 
 # Rates of the noise on the thresholds and on the queries, as shares of epsilon. With query noise
@@ -73,6 +80,7 @@ class BetweenThresholds(SparseVector):
     """
 
     claims = ("BT",)
+    fact_names = ("lower", "upper", "epsilon", "max_between", "remaining", "threshold_noise")
 
     def __init__(
         self,
@@ -85,20 +93,46 @@ class BetweenThresholds(SparseVector):
         random_state: int | Source | None = None,
     ) -> None:
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        self.max_between = self.remaining = check_count(max_between, "max_between", least=1)
-        self.lower = lower = check_count(lower, "lower", -(2**62))
-        self.upper = upper = check_count(upper, "upper", -(2**62))
-        if lower > upper:
-            raise InvalidParameter(f"lower={lower!r} is above upper={upper!r}; swap them.")
+        gap = self._set_thresholds(lower, upper)
         needed = least_gap(epsilon, delta)
-        if upper - lower < needed:
+        if gap < needed:
             raise InvalidParameter(
-                f"lower={lower!r}, upper={upper!r} are {upper - lower} apart, but "
+                f"lower={lower!r}, upper={upper!r} are {gap} apart, but "
                 f"epsilon={epsilon!r}, delta={delta!r} need {needed}; move them apart or "
                 "allow a larger epsilon."
             )
-        self.delta = delta_at_gap(epsilon, upper - lower)
-        super().__init__(epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state)
+        self._begin(epsilon, max_between, random_state)
+
+    def _set_thresholds(self, lower: int, upper: int) -> int:
+        self.lower = check_count(lower, "lower", -(2**62))
+        self.upper = check_count(upper, "upper", -(2**62))
+        if lower > upper:
+            raise InvalidParameter(f"lower={lower!r} is above upper={upper!r}; swap them.")
+        return self.upper - self.lower
+
+    def _begin(
+        self,
+        epsilon: float,
+        max_between: int,
+        random_state: int | Source | None,
+        threshold_noise: int | None = None,
+    ) -> None:
+        self.max_between = self.remaining = check_count(max_between, "max_between", least=1)
+        self.delta = delta_at_gap(epsilon, self.upper - self.lower)
+        SparseVector.__init__(
+            self, epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state, threshold_noise
+        )
+
+    @classmethod
+    def _restored(cls, facts: Mapping[str, Any], random_state: int | Source | None) -> Self:
+        # Past the constructor: these thresholds were in force, and their delta follows from them.
+        found = cls.__new__(cls)
+        found._set_thresholds(facts["lower"], facts["upper"])
+        noise = check_threshold_noise(facts["threshold_noise"])
+        epsilon = check_noise(from_plain_number(facts["epsilon"]), QUERY_SHARE)
+        found._begin(epsilon, facts["max_between"], random_state, noise)
+        found.remaining = check_left(facts["remaining"], found.max_between, "remaining")
+        return found
 
     @classmethod
     def calibrated(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Self
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.mechanisms.base import Ahead, Interactive, check_integers
-from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise
+from cumae.mechanisms.base import Ahead, Interactive, check_integers, check_left
+from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise, noise_from_facts
 from cumae.parameters import check_choice, check_count
 from cumae.privacy import Cost, Pure, calibrate
 from cumae.privacy.validation import check_delta, check_epsilon
@@ -54,6 +57,7 @@ class NoisyMajority(Interactive):
     """
 
     claims = ("MULTI", "NOISE")
+    fact_names = ("noise", "n_classes", "max_queries", "remaining")
 
     def __init__(
         self,
@@ -99,6 +103,16 @@ class NoisyMajority(Interactive):
             single = laplace_epsilon(epsilon, delta, count)
             noise = LaplaceNoise(single, moves, random_state=random_state)
         return cls(noise, n_classes, count)
+
+    def _facts(self) -> dict[str, Any]:
+        return {**super()._facts(), "noise": self.noise.to_facts()}
+
+    @classmethod
+    def _restored(cls, facts: Mapping[str, Any], random_state: int | Source | None) -> Self:
+        noise = noise_from_facts(facts["noise"], random_state)
+        found = cls(noise, facts["n_classes"], facts["max_queries"])
+        found.remaining = check_left(facts["remaining"], found.max_queries, "remaining")
+        return found
 
     @property
     def cost(self) -> Cost:

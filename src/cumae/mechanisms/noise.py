@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +15,12 @@ from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Mechanism, check_integers
 from cumae.parameters import check_count
 from cumae.privacy import Cost, DiscreteGaussian, Pure, calibrate_gaussian
-from cumae.privacy.validation import check_epsilon, check_nonnegative
+from cumae.privacy.validation import (
+    check_epsilon,
+    check_nonnegative,
+    from_plain_number,
+    plain_number,
+)
 from cumae.randomness import LARGEST_SCALE, Source, discrete_gaussian, discrete_laplace
 
 
@@ -53,6 +60,11 @@ class LaplaceNoise(Mechanism):
                 "give a larger epsilon."
             )
         super().__init__(random_state)
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them; there is no state besides."""
+        epsilon = plain_number(self.epsilon)
+        return {"kind": "laplace", "epsilon": epsilon, "sensitivity": self.sensitivity}
 
     @property
     def cost(self) -> Cost:
@@ -130,6 +142,11 @@ class GaussianNoise(Mechanism):
         scale = calibrate_gaussian(epsilon, delta, count, sensitivity)
         return cls(scale, sensitivity, moves=moves, random_state=random_state)
 
+    def to_facts(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them; there is no state besides."""
+        sizes = {"sensitivity": self.sensitivity, "moves": self.moves}
+        return {"kind": "gaussian", "scale": self.scale, **sizes}
+
     @property
     def cost(self) -> Cost:
         """One release."""
@@ -140,3 +157,35 @@ class GaussianNoise(Mechanism):
         values = check_integers(counts, "counts")
         noise = discrete_gaussian(self.scale, values.size, self.source)
         return values + noise.reshape(values.shape)
+
+
+def noise_from_facts(
+    facts: Mapping[str, Any], random_state: int | Source | None = None
+) -> GaussianNoise | LaplaceNoise:
+    """Make the noise that ``to_facts`` of one of these classes described.
+
+    Parameters
+    ----------
+    facts : dict from str to int, float or str
+        What ``to_facts`` returned.
+    random_state : int, Source or None
+        None in production; a seed or a source in tests, which voids the guarantee.
+
+    Raises
+    ------
+    InvalidParameter
+        If the facts are incomplete or of something else.
+
+    Examples
+    --------
+    >>> from cumae.mechanisms.noise import LaplaceNoise, noise_from_facts
+    >>> noise_from_facts(LaplaceNoise(0.5).to_facts()).epsilon
+    0.5
+    """
+    match facts:
+        case {"kind": "gaussian", "scale": scale, "sensitivity": sensitivity, "moves": moves}:
+            return GaussianNoise(scale, sensitivity, moves=moves, random_state=random_state)
+        case {"kind": "laplace", "epsilon": epsilon, "sensitivity": sensitivity}:
+            epsilon = from_plain_number(epsilon)
+            return LaplaceNoise(epsilon, sensitivity, random_state=random_state)
+    raise InvalidParameter("these are not the facts of a noise; give what to_facts returned.")

@@ -11,12 +11,25 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Floats, Integers
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Ahead, Interactive
+from cumae.parameters import check_count
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import LARGEST_SCALE, Source, discrete_laplace
 
 
 class SparseVector(Interactive):
-    """Threshold noise that lasts until a charged answer, and fresh noise for each query."""
+    """Threshold noise that lasts until a charged answer, and fresh noise for each query.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What one charged answer, with all free ones before it, costs.
+    threshold_share, query_share : Fraction
+        The rates of the noise on the threshold and on a query, as shares of epsilon.
+    random_state : int, Source or None
+        None in production; a seed or a source in tests, which voids the guarantee.
+    threshold_noise : int or None
+        The noise that is in force, of a mechanism that goes on; None draws it.
+    """
 
     def __init__(
         self,
@@ -24,14 +37,28 @@ class SparseVector(Interactive):
         threshold_share: Fraction,
         query_share: Fraction,
         random_state: int | Source | None,
+        threshold_noise: int | None = None,
     ) -> None:
         super().__init__(random_state)
         self.epsilon = check_noise(epsilon, query_share)
         self._threshold_rate = rate_of(self.epsilon, threshold_share)
         self._query_rate = rate_of(self.epsilon, query_share)
+        self._ahead = self._from_own_source()
+        self._threshold_noise = (
+            self._fresh_threshold_noise() if threshold_noise is None else threshold_noise
+        )
+
+    @property
+    def threshold_noise(self) -> int:
+        """The noise on the threshold that is in force; as secret as the private rows."""
+        return self._threshold_noise
+
+    def _from_own_source(self) -> Ahead:
         source = self.source.child()  # of their own: threshold noise comes in between
-        self._ahead = Ahead(lambda count: discrete_laplace(self._query_rate, count, source=source))
-        self._threshold_noise = self._fresh_threshold_noise()
+        return Ahead(lambda count: discrete_laplace(self._query_rate, count, source=source))
+
+    def _drop_ahead(self) -> None:
+        self._ahead = self._from_own_source()  # as in the mechanism that is made of the facts
 
     def _refresh(self) -> None:
         """Draw new threshold noise. Called before a charged answer is counted, never after."""
@@ -55,6 +82,14 @@ def check_noise(epsilon: float, share: Fraction) -> float:
             "answers that are charged."
         )
     return number
+
+
+def check_threshold_noise(value: object) -> int:
+    """Return stored threshold noise if it is a whole number that could have been drawn."""
+    noise = check_count(value, "threshold_noise", -(2**62))
+    if noise > 2**62:
+        raise InvalidParameter("threshold_noise is beyond 2**62, so it was never drawn here.")
+    return noise
 
 
 def rate_of(epsilon: float, share: Fraction) -> Fraction | float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +13,16 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.mechanisms.base import check_integers
-from cumae.mechanisms.sparse import SparseVector, upper_tail
+from cumae.mechanisms.base import check_integers, check_left
+from cumae.mechanisms.sparse import (
+    SparseVector,
+    check_noise,
+    check_threshold_noise,
+    upper_tail,
+)
 from cumae.parameters import check_count
 from cumae.privacy import Cost, Pure, calibrate, or_fail
-from cumae.privacy.validation import check_delta, check_epsilon
+from cumae.privacy.validation import check_delta, check_epsilon, from_plain_number
 from cumae.randomness import Source
 
 # A charged answer costs the rate of the threshold noise plus twice that of the query noise. The
@@ -79,6 +86,15 @@ class StabilityTest(SparseVector):
     """
 
     claims = ("STAB",)
+    fact_names = (
+        "epsilon",
+        "threshold",
+        "max_queries",
+        "max_unstable",
+        "queries_remaining",
+        "unstable_remaining",
+        "threshold_noise",
+    )
 
     def __init__(
         self,
@@ -90,14 +106,41 @@ class StabilityTest(SparseVector):
         random_state: int | Source | None = None,
     ) -> None:
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        self.max_queries = self._queries_left = check_count(max_queries, "max_queries", least=1)
-        self.max_unstable = self.unstable_remaining = check_count(
-            max_unstable, "max_unstable", least=1
+        counts = self._set_counts(max_queries, max_unstable)
+        self._begin(epsilon, least_threshold(epsilon, delta, *counts), random_state)
+
+    def _set_counts(self, max_queries: int, max_unstable: int) -> tuple[int, int]:
+        self.max_queries = check_count(max_queries, "max_queries", least=1)
+        self.max_unstable = check_count(max_unstable, "max_unstable", least=1)
+        self.queries_remaining, self.unstable_remaining = self.max_queries, self.max_unstable
+        return self.max_queries, self.max_unstable
+
+    def _begin(
+        self,
+        epsilon: float,
+        threshold: int,
+        random_state: int | Source | None,
+        threshold_noise: int | None = None,
+    ) -> None:
+        self.threshold = threshold
+        self.delta = delta_at_threshold(epsilon, threshold, self.max_queries, self.max_unstable)
+        SparseVector.__init__(
+            self, epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state, threshold_noise
         )
-        counts = self.max_queries, self.max_unstable
-        self.threshold = least_threshold(epsilon, delta, *counts)
-        self.delta = delta_at_threshold(epsilon, self.threshold, *counts)
-        super().__init__(epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state)
+
+    @classmethod
+    def _restored(cls, facts: Mapping[str, Any], random_state: int | Source | None) -> Self:
+        # Past the constructor: this threshold was in force, and its delta follows from it.
+        found = cls.__new__(cls)
+        queries, unstable = found._set_counts(facts["max_queries"], facts["max_unstable"])
+        threshold = check_count(facts["threshold"], "threshold")
+        noise = check_threshold_noise(facts["threshold_noise"])
+        epsilon = check_noise(from_plain_number(facts["epsilon"]), QUERY_SHARE)
+        found._begin(epsilon, threshold, random_state, noise)
+        left = facts["queries_remaining"], facts["unstable_remaining"]
+        found.queries_remaining = check_left(left[0], queries, "queries_remaining")
+        found.unstable_remaining = check_left(left[1], unstable, "unstable_remaining")
+        return found
 
     @classmethod
     def calibrated(
@@ -135,12 +178,12 @@ class StabilityTest(SparseVector):
     @property
     def remaining(self) -> int:
         """Queries left; 0 also when no unstable answer is left."""
-        return self._queries_left if self.unstable_remaining > 0 else 0
+        return self.queries_remaining if self.unstable_remaining > 0 else 0
 
     @property
     def asked(self) -> int:
         """Queries answered so far."""
-        return self.max_queries - self._queries_left
+        return self.max_queries - self.queries_remaining
 
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries in order: the label's column, or -1 where it is unstable.
@@ -178,7 +221,7 @@ class StabilityTest(SparseVector):
             answers[start - 1] = UNSTABLE
             self._refresh()
             self.unstable_remaining -= 1
-        self._queries_left -= start
+        self.queries_remaining -= start
         return np.asarray(answers[:start], dtype=np.int64)
 
 

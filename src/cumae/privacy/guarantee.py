@@ -9,7 +9,14 @@ from typing import Any
 
 from cumae.errors import InvalidParameter
 from cumae.privacy.cost import Cost, check_cost
-from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative, keep
+from cumae.privacy.validation import (
+    check_delta,
+    check_epsilon,
+    check_nonnegative,
+    from_plain_number,
+    keep,
+    plain_number,
+)
 
 REPLACE_ONE = "one row is replaced by any other, and the number of rows is public"
 
@@ -98,8 +105,7 @@ that one row is replaced by any other, and the number of rows is public; proven 
         plain = asdict(self)
         plain["claims"], plain["assumptions"] = list(self.claims), list(self.assumptions)
         for name in ("epsilon", "rho"):
-            if plain[name] == math.inf:
-                plain[name] = "inf"
+            plain[name] = plain_number(plain[name])
         return plain
 
     @classmethod
@@ -108,9 +114,8 @@ that one row is replaced by any other, and the number of rows is public; proven 
         fields = dict(plain)
         for name in {"claims", "assumptions"} & fields.keys():
             fields[name] = tuple(fields[name])
-        for name in ("epsilon", "rho"):
-            if fields.get(name) == "inf":
-                fields[name] = math.inf
+        for name in {"epsilon", "rho"} & fields.keys():
+            fields[name] = from_plain_number(fields[name])
         try:
             return cls(**fields)
         except TypeError as error:

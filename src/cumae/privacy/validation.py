@@ -59,6 +59,16 @@ def check_rate(value: object, name: str = "rate", *, up: bool = False) -> float:
     return number
 
 
+def plain_number(value: float) -> float | str:
+    """Return a number as JSON can hold it: infinity becomes ``"inf"``."""
+    return "inf" if value == math.inf else value
+
+
+def from_plain_number(value: Any) -> Any:
+    """Return what ``plain_number`` was given; anything else comes back as it is."""
+    return math.inf if isinstance(value, str) and value == "inf" else value
+
+
 def keep(cost: object, **fields: float | None) -> None:
     """Store checked values as plain numbers: a float16 would round what is computed from it.
 
