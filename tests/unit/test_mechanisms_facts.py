@@ -112,7 +112,7 @@ def test_a_mechanism_that_has_given_all_stays_spent() -> None:
     majority = NoisyMajority.calibrated(1.0, 1e-6, 4)
     majority.ask(CLOSE)
     for spent, question in ((votes, 500), (test, [[9, 1]]), (majority, [[9, 1]])):
-        restored: Any = type(spent).from_facts(_stored(spent))  # type: ignore[attr-defined]
+        restored: Any = type(spent).from_facts(_stored(spent))
         assert restored.remaining == 0
         with pytest.raises(BudgetExhausted):
             restored.ask(question)
