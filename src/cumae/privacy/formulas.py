@@ -41,6 +41,11 @@ def sum_up(terms: Iterable[tuple[float, int]]) -> float:
     return round_up(total)
 
 
+def times_up(figure: float, count: int) -> float:
+    """Return the product, rounded up."""
+    return sum_up([(figure, count)])
+
+
 def add_up(a: Floats, b: float) -> Floats:
     """Return the sums, rounded up."""
     total = a + b

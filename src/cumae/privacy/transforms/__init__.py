@@ -1,0 +1,26 @@
+"""How a cost changes when rows are subsampled, relabelled, resampled, grouped or split.
+
+Where the papers print a formula and a tighter one is proven, ``variant`` chooses between
+``"paper"`` and ``"tight"``, the default.
+"""
+
+from cumae.privacy.transforms.bootstrapping import Bootstrapped, bootstrap
+from cumae.privacy.transforms.disjoint import parallel
+from cumae.privacy.transforms.failure import Failing, or_fail
+from cumae.privacy.transforms.groups import Grouped, group
+from cumae.privacy.transforms.label_boosting import label_boost
+from cumae.privacy.transforms.subsampling import PaperSubsampled, Subsampled, subsample
+
+__all__ = [
+    "Bootstrapped",
+    "Failing",
+    "Grouped",
+    "PaperSubsampled",
+    "Subsampled",
+    "bootstrap",
+    "group",
+    "label_boost",
+    "or_fail",
+    "parallel",
+    "subsample",
+]
