@@ -12,8 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cumae.data.parquet import ParquetRows
-from cumae.data.rows import RowSource
+from cumae.data import ParquetRows, RowSource
 
 ODD = [None, "text", 10**30, math.nan, True, [1, 2], b"raw", Decimal("0.1"), pd.NA]
 

@@ -148,7 +148,8 @@ NO_NUMBERS: list[tuple[Any, str]] = [
     (pd.DataFrame({"a": pd.Categorical([1], ordered=True), "b": [2]}), "cat.codes"),
     (np.array([[1, 2]], dtype=np.longdouble), "float64"),
     (np.array([[1, Decimal(2)]], dtype=object), "Decimal"),
-    ([[[1.0, 2.0]]], "3 dimensions"),
+    (np.ones((1, 1, 2)), "3 dimensions"),
+    ([[[1.0, 2.0]]], "flat rows"),
 ]
 
 

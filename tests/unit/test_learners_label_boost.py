@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from cumae.concepts import ConceptClass, FiniteClass, Intervals, Threshold, Thresholds, Trees
 from cumae.concepts.relabelling import relabelled, resampled, sampled
-from cumae.data.columns import Columns
+from cumae.data import Columns
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import (
     GenericLearner,

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cumae.concepts import FiniteClass, Halfspaces, Rectangles, Threshold, Thresholds
-from cumae.data.columns import cells_of_columns
+from cumae.data import cells_of_columns
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows
 from cumae.learners import (
     AccuracyBoost,

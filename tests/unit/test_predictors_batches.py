@@ -39,7 +39,7 @@ from cumae.checks.predictors import (
     shards_learn,
 )
 from cumae.concepts import Thresholds
-from cumae.data import tables
+from cumae.data import lenient
 from cumae.ensembles import trial
 from cumae.ensembles.blocks import BLOCK_ROWS, block_rows, blocks
 from cumae.ensembles.isolation import one_thread
@@ -440,7 +440,7 @@ def test_inferred_types_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def inferred(names: Any, columns: Any) -> Any:
         return pd.DataFrame(dict(zip(names, map(list, columns), strict=True)))
 
-    monkeypatch.setattr(tables, "frame_of", inferred)
+    monkeypatch.setattr(lenient, "frame_of", inferred)
     monkeypatch.setattr("cumae.ensembles.blocks.frame_of", inferred)
     halve_failing_batches(monkeypatch)
     assert caught(

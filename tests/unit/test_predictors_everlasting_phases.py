@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cumae import InvalidData
-from cumae.data.rows import SomeRows
+from cumae.data import SomeRows
 from cumae.ensembles import trainer as shards
 from cumae.errors import LiveState
 from cumae.predictors.everlasting import phases

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cumae.data.labels import label_codes
-from cumae.data.rows import row_source
+from cumae.data import label_codes, row_source
 from cumae.errors import InvalidData, InvalidParameter
 from tests.cells import ODD, write
 
@@ -114,7 +113,7 @@ def test_labels_of_the_wrong_form_are_refused(y: Any, message: str) -> None:
 
 
 def test_labels_of_the_wrong_number_or_type_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidData, match="3 labels for 2 rows"):
+    with pytest.raises(InvalidData, match="X has 2 rows but y has 3"):
         label_codes(row_source([[1], [2]]), [0, 1, 0], (0, 1))
     for numeric in (np.array([0, 1]), np.array([0.5]), pd.Series([True, None], dtype="boolean")):
         with pytest.raises(InvalidData, match=r"numbers.*are text; declare .*classes="):

@@ -22,9 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import AgnosticQueryRelease, Budget, QueryRelease, UniversalQueryRelease
 from cumae.concepts import FiniteClass, Stumps, Thresholds
-from cumae.data.cells import plain_cells
-from cumae.data.columns import Columns
-from cumae.data.rows import row_source
+from cumae.data import Columns, plain_cells, row_source
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.ensembles.trial import check_model

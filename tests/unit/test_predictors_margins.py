@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 
 from cumae.concepts import Halfspaces, Rectangle, Rectangles, Thresholds, UnionOfIntervals
-from cumae.data.columns import Columns
+from cumae.data import Columns
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.growing.representatives import represent
 from cumae.ensembles.trainer import train_one_by_one

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cumae.data.labels import label_codes
-from cumae.data.parquet import ParquetRows
+from cumae.data import ParquetRows, label_codes
 from cumae.errors import InvalidData
 from tests.cells import look, numbers, of_parquet, write
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from cumae.data.rows import RowSource, row_source
+from cumae.data import RowSource, row_source
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.predictors import bad_rows
 from tests.cells import ODD, look, numbers, of_parquet, write

@@ -26,7 +26,7 @@ from cumae import QueryRelease
 from cumae.checks import SHARD_LAWS, Neighbours, check_estimator
 from cumae.checks.shards import models_of, votes_of
 from cumae.concepts import Intervals, Rectangles, Stumps, Thresholds
-from cumae.data.rows import row_source
+from cumae.data import row_source
 from cumae.ensembles import isolation as quiet
 from cumae.ensembles import trainer as shards
 from cumae.ensembles.ensemble import Ensemble

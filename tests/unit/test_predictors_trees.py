@@ -10,7 +10,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor
-from cumae.data.tables import read_table
+from cumae.data import read_table
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.growing.trees import can_grow
 from cumae.ensembles.trainer import train_one_by_one

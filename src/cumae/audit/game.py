@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cumae.audit.versions import Versions
 from cumae.claims import claim
-from cumae.data.ids import check_ids
+from cumae.data import check_ids
 from cumae.errors import InvalidParameter
 
 NOBODY = object()

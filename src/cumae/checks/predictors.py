@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.checks.shards import Neighbours, demand
-from cumae.data.rows import row_source
+from cumae.data import row_source
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.randomness import SeededSource
 

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from cumae.arrays import Integers
-from cumae.data.columns import Columns, Declared
-from cumae.data.labels import label_codes
-from cumae.data.rows import row_source
-from cumae.data.tables import as_numbers, read_table
+from cumae.data import Columns, Declared, as_numbers, label_codes, read_table, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards

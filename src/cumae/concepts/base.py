@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.checks import check_labels, count_rows, exact_weights
+from cumae.data import check_labels, exact_weights, length_of
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.privacy import BoundedRange, Cost
 from cumae.privacy.validation import check_epsilon
@@ -129,7 +129,7 @@ class ConceptClass(ABC):
             None in production; a seed or a source in tests, which voids guarantees.
         """
         labels = check_labels(y)
-        n_points = count_rows(points, "points")
+        n_points = length_of(points, "points")
         rate = self._rate(check_epsilon(epsilon), max(len(labels), n_points), n_points)
         return self._draw(points, X, labels, rate, source_for(random_state))
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.checks import EXACT, check_column, check_rows, family
+from cumae.data import EXACT, check_column, check_rows, family
 from cumae.errors import InvalidData
 
 

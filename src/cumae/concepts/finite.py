@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass
-from cumae.data.checks import check_labels, check_rows, count_rows
+from cumae.data import check_labels, check_rows, length_of
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
 
@@ -66,7 +66,7 @@ class FiniteClass(ConceptClass):
                     f"hypothesis {number} of type {type(hypothesis).__name__} has no predict."
                 )
         if domain is not None:
-            count_rows(domain, "domain")
+            length_of(domain, "domain")
         self.domain = domain
 
     def __eq__(self, other: object) -> bool:
@@ -98,7 +98,7 @@ class FiniteClass(ConceptClass):
         """
         del n_features
         bound = len(self.hypotheses).bit_length() - 1
-        if self.domain is None or count_rows(self.domain, "domain") > SMALL_DOMAIN:
+        if self.domain is None or length_of(self.domain, "domain") > SMALL_DOMAIN:
             return bound
         labels = np.unique(self._labels(self.domain), axis=0)
         for size in range(min(bound, labels.shape[1]), 0, -1):
@@ -112,7 +112,7 @@ class FiniteClass(ConceptClass):
 
     def _labels(self, X: ArrayLike, numbers: Iterable[int] | None = None) -> Integers:
         """Labels of all rows, one line for each hypothesis, or for those with these numbers."""
-        rows = count_rows(X, "X")
+        rows = length_of(X, "X")
         lines = []
         for i in range(len(self.hypotheses)) if numbers is None else numbers:
             line = check_labels(self.hypotheses[i].predict(X), f"the prediction of hypothesis {i}")
@@ -123,7 +123,7 @@ class FiniteClass(ConceptClass):
 
     def _representatives(self, points: ArrayLike) -> Integers:
         """Return the first hypothesis for each labelling of the points."""
-        if count_rows(points, "points") == 0:
+        if length_of(points, "points") == 0:
             return np.zeros(1, dtype=np.int64)
         _, first = np.unique(self._labels(points), axis=0, return_index=True)
         return np.sort(first)

@@ -27,7 +27,7 @@ from cumae.concepts.kernels.halfspaces_exact import (
     spanning_columns,
     without_fractions,
 )
-from cumae.data.checks import check_number, check_rows, check_table, check_tables, check_tuple
+from cumae.data import check_number, check_rows, check_table, check_tables, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, integers, weighted_choice
 

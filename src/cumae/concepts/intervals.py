@@ -25,7 +25,7 @@ from cumae.concepts.kernels.sums import (
     stage_error,
 )
 from cumae.concepts.thresholds import single_column
-from cumae.data.checks import check_cell, check_column, check_tuple
+from cumae.data import check_cell, check_column, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source

@@ -15,7 +15,7 @@ from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import alike, check_alike, compare, distinct_points
 from cumae.concepts.thresholds import single_column
-from cumae.data.checks import check_cell, check_column, check_rows
+from cumae.data import check_cell, check_column, check_rows
 from cumae.randomness import Source, integers, weighted_choice
 
 

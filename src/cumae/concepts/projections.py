@@ -21,7 +21,7 @@ from cumae.concepts.stumps import (
     describe,
     stump_dimension,
 )
-from cumae.data.checks import check_number, check_table, check_tuple
+from cumae.data import check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source

@@ -25,7 +25,7 @@ from cumae.concepts.kernels.rectangles import (
     left_totals,
     right_totals,
 )
-from cumae.data.checks import check_number, check_rows, check_table, check_tables, check_tuple
+from cumae.data import check_number, check_rows, check_table, check_tables, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, weighted_choice
 

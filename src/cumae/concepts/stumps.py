@@ -15,9 +15,9 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, cells_of, distinct_points
-from cumae.data.checks import check_flag, check_number, check_rows, check_table, check_tables
+from cumae.data import check_number, check_rows, check_table, check_tables
 from cumae.errors import InvalidData
-from cumae.parameters import check_count
+from cumae.parameters import check_count, check_flag
 from cumae.randomness import Source, integers, weighted_choice
 
 

@@ -15,9 +15,9 @@ from cumae.claims import claim
 from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.kernels.sums import draw_score
-from cumae.data.checks import check_cell, check_column, check_flag
+from cumae.data import check_cell, check_column
 from cumae.errors import InvalidParameter
-from cumae.parameters import check_choice
+from cumae.parameters import check_choice, check_flag
 from cumae.randomness import Source, integers
 
 

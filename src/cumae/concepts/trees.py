@@ -20,7 +20,7 @@ from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import distinct_points, middle
 from cumae.concepts.kernels import trees as kernel
 from cumae.concepts.stumps import count_splits, stump_dimension
-from cumae.data.checks import (
+from cumae.data import (
     check_labels,
     check_number,
     check_rows,

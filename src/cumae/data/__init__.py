@@ -1,1 +1,92 @@
-"""How private rows, labels and queries are read: each one by itself, by declared types."""
+"""How private rows, labels and queries are read: each one by itself, by declared types.
+
+The way of a training row. ``row_source`` (``rows``, ``parquet``) wraps the table and reads nothing
+but its size, names and types. ``label_codes`` (``labels``) reads the label. When a shard asks for
+the row, ``RowSource.take`` copies it, and cells of unusual types become plain values (``cells``).
+What was declared about the columns (``columns``) then turns it into numbers: ``as_numbers`` for the
+estimator, or ``read_table`` where no cell may raise (``lenient``).
+
+The way of a query. ``read_one_by_one`` (``lenient``) puts each query of a list into a row of its
+own. It passes ``row_source`` and ``take`` as a training row does. Then ``read_table``, or
+``typed_frame`` for models that take data frames, gives it the types that were fixed at fit. A query
+that cannot be read is unusable; it is no error, and the others do not notice.
+
+Learners and concept classes read their rows as a whole before they pay, and refuse what they cannot
+use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``).
+
+What all of them share exists once: ``containers`` knows names, widths and lengths of tables,
+``numbers`` makes floats of cells, and ``codes_of`` compares cells with declared labels and
+categories (both in ``cells``). What one cell holds never changes how another one is read.
+"""
+
+from cumae.data.cells import numbers, plain_cells
+from cumae.data.columns import FLAT, Bounds, Column, Columns, Declared
+from cumae.data.containers import (
+    cells_of_columns,
+    frame_of,
+    length_of,
+    names_of,
+    stacked,
+    width_of,
+)
+from cumae.data.faults import bad_rows
+from cumae.data.ids import check_ids
+from cumae.data.labels import UNLABELLED, check_labels, check_rows, class_places, label_codes
+from cumae.data.lenient import (
+    as_numbers,
+    clean_table,
+    read_one_by_one,
+    read_table,
+    typed_frame,
+    usable_frame,
+    usable_rows,
+)
+from cumae.data.parquet import ParquetRows
+from cumae.data.rows import ArrayRows, FrameRows, RowSource, SomeRows, row_source
+from cumae.data.strict import check_column, check_table, check_tables, exact_weights, family
+from cumae.data.values import EXACT, check_cell, check_number, check_tuple
+
+__all__ = [
+    "EXACT",
+    "FLAT",
+    "UNLABELLED",
+    "ArrayRows",
+    "Bounds",
+    "Column",
+    "Columns",
+    "Declared",
+    "FrameRows",
+    "ParquetRows",
+    "RowSource",
+    "SomeRows",
+    "as_numbers",
+    "bad_rows",
+    "cells_of_columns",
+    "check_cell",
+    "check_column",
+    "check_ids",
+    "check_labels",
+    "check_number",
+    "check_rows",
+    "check_table",
+    "check_tables",
+    "check_tuple",
+    "class_places",
+    "clean_table",
+    "exact_weights",
+    "family",
+    "frame_of",
+    "label_codes",
+    "length_of",
+    "names_of",
+    "numbers",
+    "plain_cells",
+    "read_one_by_one",
+    "read_table",
+    "row_source",
+    "stacked",
+    "typed_frame",
+    "usable_frame",
+    "usable_rows",
+    "width_of",
+]

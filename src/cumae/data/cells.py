@@ -1,14 +1,13 @@
-"""How single cells are read: each by its column's declared type or, without one, by itself."""
+"""How single cells are read: each by itself, whatever the other cells hold."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,28 +16,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats
 from cumae.data.arrow import arrow_kind
-from cumae.data.columns import Column
-from cumae.errors import InvalidData, InvalidParameter, shown
-
-
-def table_of(X: Sequence[Any]) -> NDArray[Any]:
-    """Return the cells of a list as they are.
-
-    Numpy would choose one type for all of them, and so one cell could change the others.
-    """
-    rows = [
-        isinstance(row, list | tuple | pd.Series) or (isinstance(row, np.ndarray) and row.ndim == 1)
-        for row in X
-    ]
-    widths = {len(row) for row in X} if all(rows) else {1}
-    if any(rows) and (not all(rows) or len(widths) > 1):
-        raise InvalidData("X is no regular table; give rows of the same length.")
-    (width,) = widths or {1}
-    cells: Any = chain.from_iterable(X) if any(rows) else X
-    table = np.fromiter(cells, dtype=object, count=len(X) * width)
-    if len(table) and all(isinstance(cell, list | tuple | dict | np.ndarray) for cell in table):
-        raise InvalidData("the rows of X hold no single values; give a list of flat rows.")
-    return table.reshape(len(X), width)
+from cumae.errors import InvalidParameter, shown
 
 
 def bare(series: Any) -> Any:
@@ -46,17 +24,30 @@ def bare(series: Any) -> Any:
     return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
 
 
-def cells_at(column: Any, places: NDArray[np.int64]) -> NDArray[Any]:
-    """Return some cells of a bare column, with NaN for what is missing."""
+def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
+    """Return some cells of a bare column as a numpy array, with NaN where pandas misses one.
+
+    Of its own types pandas would make floats as soon as one cell is missing. Here each cell stays
+    what it is.
+    """
     if isinstance(column, np.ndarray):
-        return plain_cells(column[places])
+        return column[places]
     if isinstance(column, pd.Categorical):
-        # Not through pandas: a missing cell would turn whole numbers into floats.
         values = np.full(len(column.categories) + 1, np.nan, dtype=object)
         values[:-1] = column.categories.to_numpy(dtype=object)
         # The code of a missing cell is -1: the last value.
-        return plain_cells(values[column.codes[places]])
-    return plain_cells(column.take(places).to_numpy(dtype=object, na_value=np.nan))
+        return np.asarray(values[column.codes[places]])
+    return np.asarray(column[places].to_numpy(dtype=object, na_value=np.nan))
+
+
+def cells_at(column: Any, places: Any = slice(None)) -> NDArray[Any]:
+    """Return some cells of a bare column as plain values, with NaN for what is missing."""
+    return plain_cells(unpacked(column, places))
+
+
+def is_missing(cell: Any) -> bool:
+    """Tell whether a cell is None, NaN, NaT or what pandas has for a missing one."""
+    return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
 def plain_cells(cells: NDArray[Any]) -> NDArray[Any]:
@@ -109,31 +100,40 @@ def kind_of(dtype: Any) -> str:
 def places_of(classes: Any) -> dict[Any, int]:
     """Return the place of each declared class."""
     listed = isinstance(classes, Sequence | np.ndarray) and not isinstance(classes, str | bytes)
-    labels = [c.item() if isinstance(c, np.generic) else c for c in classes] if listed else []
+    labels = list(classes) if listed else []
     known: dict[Any, int] = {}
     with contextlib.suppress(TypeError):  # what has no hash can be no class
-        known = {label: place for place, label in enumerate(labels)}
-    missing = any(pd.api.types.is_scalar(label) and pd.isna(label) for label in known)
-    if len(known) < 2 or len(known) < len(labels) or missing:
+        known = places_of_values(labels)
+    if len(known) < 2 or len(known) < len(labels):
         raise InvalidParameter(
             f"classes={shown(classes)} must list at least two labels, all different, none missing."
         )
     return known
 
 
+def places_of_values(values: Iterable[Any]) -> dict[Any, int]:
+    """Return the place of each value, without those that stand for a missing cell."""
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    return {value: place for place, value in enumerate(plain) if not is_missing(value)}
+
+
 def codes_of(cells: NDArray[Any], known: dict[Any, int]) -> NDArray[np.int64]:
-    """Return the place of each cell among the known labels, or -1; no cell raises."""
+    """Return for each cell the place of the known value that it equals, or -1; no cell raises.
+
+    This is how labels and categories are read.
+    """
     numeric = cells.dtype.kind in "biuf"
-    if numeric and all(isinstance(label, int | float | str) for label in known):
+    if numeric and all(isinstance(value, int | float | str) for value in known):
         return _codes_of_numbers(cells.view(np.uint8) if cells.dtype.kind == "b" else cells, known)
-    objects = cells.astype(object)
-    with contextlib.suppress(Exception):  # a cell may be anything, and raise anything
-        return np.array([known.get(cell, -1) for cell in objects], dtype=np.int64)
-    codes = np.full(len(objects), -1, dtype=np.int64)
-    for place, cell in enumerate(objects):
-        with contextlib.suppress(Exception):
-            codes[place] = known.get(cell, -1)
-    return codes
+    found = (_code_of(cell, known) for cell in cells.astype(object))
+    return np.fromiter(found, dtype=np.int64, count=len(cells))
+
+
+def _code_of(cell: Any, known: dict[Any, int]) -> int:
+    try:
+        return known.get(cell, -1)
+    except Exception:  # noqa: BLE001 - a cell may be anything, and raise anything
+        return -1
 
 
 def _codes_of_numbers(cells: NDArray[Any], known: dict[Any, int]) -> NDArray[np.int64]:
@@ -161,49 +161,37 @@ def _in_type(label: Any, dtype: np.dtype[Any]) -> Any:
     return number
 
 
-def faults(cells: NDArray[Any], column: Column, most: int) -> list[tuple[int, str]]:
-    """Return the places of the first bad cells of a column, and what is wrong with them."""
-    missing = np.asarray(pd.isna(cells))
-    marks = {"missing value": missing}
-    if column.categories is not None:
-        known = {label: place for place, label in enumerate(column.categories)}
-        marks["none of the declared categories"] = ~missing & (codes_of(cells, known) < 0)
-    elif cells.dtype.kind not in "Mm":
-        numbers = _numbers(cells)
-        good = ~np.isnan(numbers)
-        if column.bounds is not None or 2 * good.sum() > (~missing).sum():
-            marks["no number"] = ~missing & ~good
-        marks["infinite value"] = np.isinf(numbers)
-        if column.bounds is not None:
-            outside = (numbers < column.bounds[0]) | (numbers > column.bounds[1])
-            marks["outside its declared bounds"] = np.isfinite(numbers) & outside
-    return [
-        (int(row), fault) for fault, mark in marks.items() for row in np.flatnonzero(mark)[:most]
-    ]
+NUMBERS = {float, int, bool, type(None)}  # numpy reads these as ``number_of`` does, but faster
+NO_NUMBERS = (str, bytes, np.complexfloating, np.datetime64, np.timedelta64)
 
 
-def _numbers(cells: NDArray[Any]) -> NDArray[np.float64]:
-    if cells.dtype.kind in "biuf":
-        return cells.astype(np.float64)
-    return np.fromiter(map(_number, cells), dtype=np.float64, count=len(cells))
+def numbers(cells: NDArray[Any]) -> Floats:
+    """Return cells as floats, each read by itself; NaN for what is missing or is no number.
 
+    No cell raises or warns. Text is no number, whatever it says.
 
-def _number(cell: Any) -> float:
-    if not isinstance(cell, str | bytes):
-        with contextlib.suppress(Exception):
-            return float(cell)
-    return float("nan")
-
-
-def floats(X: Any, start: int, stop: int) -> Floats:
-    """Return some rows of a table as floats, without converting the others.
-
-    What is no number becomes NaN, a vote for class 0: an error would tell that there are models.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.data.cells import numbers
+    >>> numbers(np.array([1, True, None, "2", 10**400], dtype=object)).tolist()
+    [1.0, 1.0, nan, nan, nan]
     """
-    part = X.iloc[start:stop] if hasattr(X, "iloc") else X[start:stop]
-    table = part.to_numpy() if hasattr(part, "to_numpy") else np.asarray(part)
-    if table.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
-            return np.ascontiguousarray(table, dtype=np.float64)
-    numbers = [_number(cell) for cell in table.flat]
-    return np.array(numbers, dtype=np.float64).reshape(table.shape)
+    with np.errstate(all="ignore"):
+        if cells.dtype.kind in "biuf":
+            return np.asarray(cells, dtype=np.float64)
+        if cells.dtype.kind != "O":
+            return np.full(cells.shape, np.nan)
+        if set(map(type, cells.flat)) <= NUMBERS:
+            with contextlib.suppress(OverflowError):  # an integer beyond all floats
+                return cells.astype(np.float64)
+        found = map(number_of, cells.flat)
+        return np.fromiter(found, dtype=np.float64, count=cells.size).reshape(cells.shape)
+
+
+def number_of(cell: Any) -> float:
+    """Return a cell as a float; NaN if it is no number."""
+    if not isinstance(cell, NO_NUMBERS):
+        with contextlib.suppress(Exception):  # a cell may be anything, and raise anything
+            return float(cell)
+    return math.nan

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from cumae.arrays import Floats
+from cumae.data.cells import codes_of, numbers, places_of_values
+from cumae.data.containers import cells_of_columns, length_of, names_of, width_of
 from cumae.errors import InvalidData, InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
@@ -33,8 +34,21 @@ class Column:
         """Names and bounds of the numbers that stand for it."""
         if self.categories is None:
             return [(self.name, self.bounds)]
-        shown = self.categories[1:] if len(self.categories) == 2 else self.categories
-        return [(f"{self.name}={category}", (0.0, 1.0, 1.0)) for category in shown]
+        return [(f"{self.name}={category}", (0.0, 1.0, 1.0)) for category in self._marked]
+
+    @property
+    def _marked(self) -> tuple[Any, ...]:
+        """The categories that have an indicator of their own."""
+        categories = self.categories or ()
+        return categories[1:] if len(categories) == 2 else categories
+
+    def read(self, cells: NDArray[Any]) -> Floats:
+        """Return the numbers that stand for each cell; NaN for what is no number."""
+        if self.categories is None:
+            return numbers(cells).reshape(-1, 1)
+        codes = codes_of(cells, places_of_values(self.categories))
+        first = len(self.categories) - len(self._marked)
+        return np.asarray(codes[:, None] == np.arange(first, len(self.categories)), dtype=float)
 
 
 class Columns:
@@ -91,23 +105,57 @@ class Columns:
 
     def encode(self, X: ArrayLike) -> Floats:
         """Return the rows as numbers; an error names a row and a column, never a value."""
-        names = names_of(X)
+        names, width = names_of(X), width_of(X)
         if names is not None and self.given is not None and names != self.given:
             raise InvalidData(
                 "X has other columns, or another order of columns, than the rows of fit; select "
                 f"{self.given!r}."
             )
-        if width_of(X) != len(self.columns):
-            flat = np.ndim(X) == 1
+        if width != len(self.columns):
+            flat = width == 1 and names is None
             raise InvalidData(
-                f"X has {width_of(X)} features, but Learner is expecting "
+                f"X has {width} features, but Learner is expecting "
                 f"{len(self.columns)} features as input." + (f" {FLAT}" if flat else "")
             )
+        table = self.read(X)
+        if np.isnan(table).any():
+            for column, cells in zip(self.columns, cells_of_columns(X), strict=True):
+                self._refuse(column, cells)
+        return table
+
+    def read(self, X: ArrayLike) -> Floats:
+        """Return the rows as numbers, without any error: NaN for what is missing or no number.
+
+        Each cell is read by itself. ``X`` must have the columns that were declared.
+        """
+        kind = X.dtype.kind if isinstance(X, np.ndarray) and X.ndim == 2 else "O"
+        if kind in "biuf" and all(column.categories is None for column in self.columns):
+            return np.array(numbers(X))  # type: ignore[arg-type]  # the same, but faster
         parts = [
-            _encode(column, self._key(column), values)
-            for column, values in zip(self.columns, cells_of_columns(X), strict=True)
+            column.read(cells)
+            for column, cells in zip(self.columns, cells_of_columns(X), strict=True)
         ]
         return np.hstack(parts) if parts else np.zeros((length_of(X), 0))
+
+    def _refuse(self, column: Column, cells: NDArray[Any]) -> None:
+        """Say what is wrong with a numeric column, if anything is."""
+        if column.categories is not None:
+            return
+        if cells.dtype.kind == "c":
+            raise InvalidData(
+                f"Complex data not supported: column {column.name}; give real numbers."
+            )
+        unread, missing = np.isnan(numbers(cells)), np.asarray(pd.isna(cells))
+        if np.any(unread & ~missing):
+            raise InvalidData(
+                f"column {column.name} holds something that is no number. If it is text, declare "
+                f'what can occur: columns={{{self._key(column)}: ["one", "another"]}}.'
+            )
+        if unread.any():
+            raise InvalidData(
+                f"X has a missing value (NaN) in row {int(np.argmax(unread))}, column "
+                f"{column.name}; fill or drop it."
+            )
 
     def _key(self, column: Column) -> str:
         """Return how a declaration names a column."""
@@ -170,119 +218,6 @@ class Columns:
             plain["names"],
             len(declared),
         )
-
-
-def names_of(X: ArrayLike) -> list[str] | None:
-    """Return the names of a data frame's columns; None for what has no names."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(name) for name in columns]
-
-
-def width_of(X: ArrayLike) -> int:
-    """Return the number of columns; a flat list is one column."""
-    _refuse_sparse(X)
-    shape = getattr(X, "shape", None)
-    if shape is None:
-        shape = _array(X).shape
-    if len(shape) not in (1, 2):
-        raise InvalidData(f"X has {len(shape)} dimensions; give rows and columns.")
-    if len(shape) == 2 and shape[1] == 0:
-        raise InvalidData(
-            f"X has 0 feature(s) (shape=({shape[0]}, 0)) while a minimum of 1 is required."
-        )
-    return int(shape[1]) if len(shape) == 2 else 1
-
-
-def _refuse_sparse(X: ArrayLike) -> None:
-    if issparse(X):
-        raise InvalidData("X is sparse; give a dense table, such as X.toarray().")
-
-
-def length_of(X: ArrayLike) -> int:
-    """Return the number of rows."""
-    _refuse_sparse(X)
-    rows: Any = X if hasattr(X, "__len__") else _array(X)
-    return len(rows)
-
-
-def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
-    """Return the columns one by one, so that each keeps a type of its own."""
-    if getattr(X, "columns", None) is not None:
-        frame: Any = X
-        return [_cells(frame.iloc[:, i]) for i in range(frame.shape[1])]
-    table = _array(X)
-    return list(table.reshape(len(table), width_of(table)).T)
-
-
-def _cells(series: Any) -> NDArray[Any]:
-    if hasattr(series, "cat"):
-        # Not through pandas: a missing cell would turn whole numbers into floats.
-        values = np.full(len(series.cat.categories) + 1, np.nan, dtype=object)
-        values[:-1] = series.cat.categories.to_numpy(dtype=object)
-        return np.asarray(values[series.cat.codes.to_numpy()])  # the code of a missing cell is -1
-    # Of types of its own pandas makes floats as soon as one cell is missing: keep each cell.
-    if not isinstance(series.dtype, np.dtype) or series.dtype.kind == "O":
-        return np.asarray(series.to_numpy(dtype=object, na_value=np.nan))
-    return np.asarray(series)
-
-
-def stacked(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows of both; where types differ each cell keeps its own."""
-    if first.dtype != second.dtype:
-        first, second = first.astype(object), second.astype(object)
-    return np.concatenate([first, second])
-
-
-def _array(X: ArrayLike) -> NDArray[Any]:
-    if isinstance(X, np.ndarray):
-        return X
-    array = None
-    # Numpy would give a list one type, so that one cell could change how all others are read.
-    with contextlib.suppress(ValueError):
-        array = np.asarray(X, dtype=None if hasattr(X, "__array__") else object)
-    if array is None or array.ndim == 0:
-        raise InvalidData("X is no regular table; give rows of the same length.")
-    return array
-
-
-def _encode(column: Column, key: str, values: NDArray[Any]) -> Floats:
-    if column.categories is not None:
-        text = values.astype(object)
-        shown = column.categories[1:] if len(column.categories) == 2 else column.categories
-        marks = [_equal(text, category) for category in shown]
-        return np.column_stack(marks).astype(np.float64)
-    if values.dtype.kind == "c":
-        raise InvalidData(f"Complex data not supported: column {column.name}; give real numbers.")
-    if values.dtype.kind not in "biufO" or (
-        values.dtype.kind == "O" and any(isinstance(cell, str) for cell in values)
-    ):
-        raise InvalidData(
-            f"column {column.name} holds something that is no number. If it is text, declare what "
-            f'can occur: columns={{{key}: ["one", "another"]}}.'
-        )
-    numbers = None
-    with contextlib.suppress(TypeError, ValueError, OverflowError):  # their text carries values
-        numbers = values.astype(np.float64).reshape(-1, 1)  # cell by cell, if they are objects
-    if numbers is None:
-        raise InvalidData(f"column {column.name} holds something that is no number.")
-    missing = np.flatnonzero(np.isnan(numbers))
-    if len(missing):
-        raise InvalidData(
-            f"X has a missing value (NaN) in row {int(missing[0])}, column {column.name}; fill or "
-            "drop it."
-        )
-    return numbers
-
-
-def _equal(cells: NDArray[Any], category: Any) -> NDArray[np.bool_]:
-    """Tell which cells are the category, each for itself; what cannot be compared is not."""
-    with contextlib.suppress(TypeError, ValueError):
-        return np.asarray(cells == category, dtype=bool)
-    marks = np.zeros(len(cells), dtype=bool)
-    for place, cell in enumerate(cells):
-        with contextlib.suppress(TypeError, ValueError):
-            marks[place] = bool(cell == category)
-    return marks
 
 
 def _by_position(

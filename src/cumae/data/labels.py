@@ -1,4 +1,10 @@
-"""Labels as places in the declared classes, each read as if it were the only one."""
+"""Labels, each read by itself as its place among the declared classes.
+
+All three entries read cells in the same way (``codes_of``). They differ in what they do about a
+label that is none of the classes: ``label_codes``, for predictors, marks it with -1, because an
+error would tell about a private row. ``class_places``, for learners, and ``check_labels``, for
+concept classes, refuse it before anything is paid, and name its row.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +14,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
-from cumae.data.cells import bare, cells_at, codes_of, kind_of, places_of
+from cumae.data.cells import bare, cells_at, codes_of, is_missing, kind_of, places_of
 from cumae.data.parquet import ParquetRows
 from cumae.data.rows import RowSource
 from cumae.errors import InvalidData
+
+UNLABELLED = -1  # marks a row without a label, for learners that can use such rows
 
 
 def label_codes(rows: RowSource, y: Any, classes: Sequence[Any]) -> Integers:
@@ -25,17 +33,16 @@ def label_codes(rows: RowSource, y: Any, classes: Sequence[Any]) -> Integers:
 
     Parameters
     ----------
-    rows
+    rows : RowSource
         The rows that the labels belong to.
-    y
+    y : list, array, Series or str
         One label for each row; for ParquetRows, the name of a column will do.
-    classes
+    classes : sequence
         The labels that can occur, declared without looking at ``y``.
 
     Examples
     --------
-    >>> from cumae.data.labels import label_codes
-    >>> from cumae.data.rows import row_source
+    >>> from cumae.data import label_codes, row_source
     >>> label_codes(row_source([[1], [2], [3]]), [0, True, "a"], classes=(0, 1)).tolist()
     [0, 1, -1]
     """
@@ -45,13 +52,64 @@ def label_codes(rows: RowSource, y: Any, classes: Sequence[Any]) -> Integers:
             raise InvalidData("y is the name of a column, which needs ParquetRows; give labels.")
         _need_fitting(rows.kind_of(y), known)
         return np.concatenate([codes_of(part, known) for part in rows.parts(y)])
-    cells, kind = _labels(y)
-    if len(cells) != rows.n_rows:
-        raise InvalidData(
-            f"y has {len(cells)} labels for {rows.n_rows} rows; give one label for each row."
-        )
+    cells, kind = _given_labels(y)
+    check_rows(rows.n_rows, cells)
     _need_fitting(kind, known)
     return codes_of(cells, known)
+
+
+def class_places(y: Any, classes: Sequence[Any], *, unlabelled: bool) -> Integers:
+    """Return for each label its place in ``classes``; refuse a label that is none of them.
+
+    Parameters
+    ----------
+    y : list, array or Series
+        The labels.
+    classes : sequence
+        The labels that can occur, declared without looking at ``y``.
+    unlabelled : bool
+        Whether -1 marks a row without a label. It is returned as it is.
+
+    Examples
+    --------
+    >>> from cumae.data import class_places
+    >>> class_places(["yes", -1, "no"], ("no", "yes"), unlabelled=True).tolist()
+    [1, -1, 0]
+    """
+    known = places_of(classes)
+    beyond = len(known)
+    if unlabelled:
+        known[UNLABELLED] = beyond
+    codes = codes_of(_given_labels(y)[0], known)
+    wrong = np.flatnonzero(codes < 0)
+    if len(wrong):
+        raise InvalidData(
+            f"y has a label in row {int(wrong[0])} that is none of classes={tuple(classes)!r}; "
+            "declare the classes, which are never read from the rows. A missing label is none of "
+            "them, text is not a number, and -1 is for learners that take rows without a label."
+        )
+    return np.where(codes == beyond, UNLABELLED, codes)
+
+
+def check_labels(y: ArrayLike, name: str = "y") -> Integers:
+    """Return labels as integers; refuse those that are neither 0 nor 1."""
+    cells, _ = _label_cells(y, name)
+    if cells.dtype.kind in "iu" and len(cells) and cells.min() >= 0 and cells.max() <= 1:
+        return cells.astype(np.int64, copy=False)  # the same as below, but faster
+    codes = codes_of(cells, {0: 0, 1: 1})
+    wrong = np.flatnonzero(codes < 0)
+    if len(wrong):
+        row = int(wrong[0])
+        if is_missing(cells[row]):
+            raise InvalidData(f"{name} has a missing value in row {row}; fill or drop it.")
+        raise InvalidData(f"{name} has a label in row {row} that is neither 0 nor 1.")
+    return codes
+
+
+def check_rows(count: int, y: NDArray[Any]) -> None:
+    """Refuse labels that do not match the rows."""
+    if count != len(y):
+        raise InvalidData(f"X has {count} rows but y has {len(y)}; give one label for each row.")
 
 
 def _need_fitting(kind: str, known: dict[Any, int]) -> None:
@@ -65,34 +123,44 @@ def _need_fitting(kind: str, known: dict[Any, int]) -> None:
         )
 
 
-def _only(cell: Any) -> Any:
-    """Return the label that stands alone in a list; a row of several is none."""
-    return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
-
-
-def _labels(y: Any) -> tuple[NDArray[Any], str]:
-    """Return the labels cell by cell, and what their type as a whole can hold."""
+def _given_labels(y: Any) -> tuple[NDArray[Any], str]:
+    """Return the labels given to ``fit``, and warn as scikit-learn does of those in a table."""
     if y is None:
-        raise InvalidData("fit requires y to be passed, but the target y is None.")
+        raise InvalidData("y is missing; fit requires y to be passed, but the target y is None.")
     if isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-        y = y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y[:, 0]
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; it is taken as one.",
             DataConversionWarning,
             stacklevel=4,
         )
-    if hasattr(y, "__array__") and not isinstance(y, pd.Series | np.ndarray | pd.DataFrame):
-        y = np.asarray(y)
-    if isinstance(y, list | tuple):
-        return np.fromiter(map(_only, y), dtype=object, count=len(y)), ""
+    return _label_cells(y, "y")
+
+
+def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
+    """Return the labels cell by cell, and what their type as a whole can hold."""
+    if isinstance(y, pd.DataFrame) and y.shape[1] == 1:
+        y = y.iloc[:, 0]
     if isinstance(y, pd.Series):
         cells: Any = bare(y)
-        if not isinstance(cells, np.ndarray):
-            cells = cells_at(cells, np.arange(len(y)))
-        return cells, kind_of(y.dtype)
-    if isinstance(y, np.ndarray) and y.ndim == 1 and not isinstance(y, np.ma.MaskedArray):
-        return y, kind_of(y.dtype)
+        return cells if isinstance(cells, np.ndarray) else cells_at(cells), kind_of(y.dtype)
+    if isinstance(y, Sequence) and not isinstance(y, str | bytes):
+        return np.fromiter(map(_only, y), dtype=object, count=len(y)), ""
+    if hasattr(y, "__array__") and not isinstance(y, np.ndarray):
+        y = np.asarray(y)
+    if isinstance(y, np.ndarray) and not isinstance(y, np.ma.MaskedArray):
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        if y.ndim == 1:
+            return y, kind_of(y.dtype)
+        raise InvalidData(
+            f"{name} has shape {y.shape}; give one label for each row, in a flat list, array or "
+            "Series."
+        )
     raise InvalidData(
-        f"y is a {type(y).__name__} of a form that cannot be used; give a flat list, array or "
-        "Series with one label for each row."
+        f"{name} of type {type(y).__name__} cannot be used; give a flat list, array or Series with "
+        "one label for each row."
     )
+
+
+def _only(cell: Any) -> Any:
+    """Return the label that stands alone in a list; a row of several is none."""
+    return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.data.arrow import arrow_kind, plain, plain_type
-from cumae.data.rows import RowSource, check_names, check_places, frame_of, need_cells
+from cumae.data.containers import frame_of
+from cumae.data.rows import RowSource, check_names, check_places, need_cells
 from cumae.errors import InvalidData, shown
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.data.cells import bare, cells_at, kind_of, plain_cells, table_of
+from cumae.data.cells import bare, cells_at, kind_of, plain_cells
+from cumae.data.containers import array_of, frame_of, names_of, need_columns
 from cumae.errors import InvalidData, InvalidParameter
 
 
@@ -83,7 +84,7 @@ class FrameRows(RowSource):
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.n_rows, self.n_features = map(int, frame.shape)
-        self.names: list[str] = check_names([str(name) for name in frame.columns])
+        self.names: list[str] = check_names(names_of(frame) or [])
         self._types = list(frame.dtypes)
         # Columns without pandas around them: asking a frame for them is slow.
         self._columns = [bare(frame.iloc[:, place]) for place in range(self.n_features)]
@@ -123,10 +124,8 @@ def row_source(X: Any) -> RowSource:
         return FrameRows(X)
     if isinstance(X, np.ndarray):
         return ArrayRows(X)
-    if isinstance(X, list | tuple):
-        return ArrayRows(table_of(X))
-    if hasattr(X, "__array__") and not isinstance(X, pd.Series):
-        return ArrayRows(np.asarray(X))
+    if isinstance(X, list | tuple) or (hasattr(X, "__array__") and not isinstance(X, pd.Series)):
+        return ArrayRows(array_of(X))
     raise InvalidData(
         f"X is a {type(X).__name__}; give a numpy array, a memory map, a list of rows, a pandas "
         'DataFrame or ParquetRows("folder"). A sparse matrix is made dense by X.toarray().'
@@ -137,10 +136,7 @@ def need_cells(rows: RowSource) -> None:
     """Refuse a table without rows or columns."""
     if rows.n_rows == 0:
         raise InvalidData("X has 0 rows; give rows to learn from.")
-    if rows.n_features == 0:
-        raise InvalidData(
-            f"X has 0 feature(s) (shape=({rows.n_rows}, 0)) while a minimum of 1 is required."
-        )
+    need_columns(rows.n_features, rows.n_rows)
 
 
 def check_names(names: list[str]) -> list[str]:
@@ -157,15 +153,6 @@ def check_places(given: Any, n_rows: int) -> Integers:
     if places.ndim != 1 or (len(places) and not 0 <= places.min() <= places.max() < n_rows):
         raise InvalidParameter(f"places must be a flat array of numbers from 0 to {n_rows - 1}.")
     return places
-
-
-def frame_of(names: list[str], columns: list[NDArray[Any]]) -> pd.DataFrame:
-    """Return a frame of columns that keep the types of their arrays.
-
-    The type is written out: pandas would look at all cells of an object column to choose one.
-    """
-    series = [pd.Series(column, dtype=column.dtype, copy=False) for column in columns]
-    return pd.DataFrame(dict(zip(names, series, strict=True)), copy=False)
 
 
 class SomeRows(RowSource):

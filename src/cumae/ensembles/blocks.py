@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.rows import frame_of
+from cumae.data import frame_of
 
 BLOCK_ROWS = 4096  # fewer, and calls take most of the time; more, and a single row is slow
 BLOCK_CELLS = 2**20  # at the most: 8 MB

@@ -15,9 +15,7 @@ from sklearn.base import clone
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.columns import Columns
-from cumae.data.rows import RowSource
-from cumae.data.tables import as_numbers, read_table, usable_rows
+from cumae.data import Columns, RowSource, as_numbers, read_table, usable_rows
 from cumae.ensembles.growing.trees import can_grow, many_trees
 from cumae.ensembles.isolation import one_core, strictly
 from cumae.ensembles.split import Split

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from cumae.concepts import ConceptClass
-from cumae.data.columns import Columns
-from cumae.data.rows import RowSource, frame_of
-from cumae.data.tables import as_numbers
+from cumae.data import Columns, RowSource, as_numbers, frame_of
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer

@@ -1,6 +1,6 @@
 """Private learners: scikit-learn classifiers that may be published, with their guarantee."""
 
-from cumae.data.columns import Columns
+from cumae.data import Columns
 from cumae.learners.active import ActiveLearner
 from cumae.learners.base import Learner
 from cumae.learners.boosting import PrivateBooster

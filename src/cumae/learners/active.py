@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import Hypothesis
-from cumae.data.columns import Declared, length_of
+from cumae.data import Declared, length_of
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import UNLABELLED, Learner, Rows, Sizes
 from cumae.learners.wrappers.base import (

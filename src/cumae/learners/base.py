@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +11,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
-from cumae.data.checks import check_rows
-from cumae.data.columns import Columns, Declared, length_of, names_of, width_of
+from cumae.data import (
+    UNLABELLED,
+    Columns,
+    Declared,
+    check_rows,
+    class_places,
+    length_of,
+    names_of,
+    width_of,
+)
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
 from cumae.learners.storage import from_plain, to_plain
 from cumae.live import forget
@@ -27,7 +33,6 @@ from cumae.privacy.plans import Plan, promise
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source, source_for
 
-UNLABELLED = -1
 FORMAT = 1
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
 
@@ -291,33 +296,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
             raise InvalidParameter(
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
-        if y is None:
-            raise InvalidData("y is missing; fit requires y to be passed, but the target y is None")
-        # Among names, -1 must stay a number.
-        named = isinstance(y, list | tuple) and any(isinstance(name, str) for name in classes)
-        given = np.asarray(y, dtype=object if named else None)
-        if given.ndim == 2 and given.shape[1] == 1:
-            given = given[:, 0]
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected; it is taken as one.",
-                DataConversionWarning,
-                stacklevel=2,
-            )
-        if given.ndim != 1:
-            raise InvalidData(f"y has shape {given.shape}; give one label for each row.")
-        labels = np.full(len(given), 2, dtype=np.int64)
-        for place, name in enumerate(classes):
-            labels[given == name] = place
-        if unlabelled:
-            labels[given == UNLABELLED] = UNLABELLED
-        wrong = np.flatnonzero(labels == 2)
-        if len(wrong):
-            raise InvalidData(
-                f"y has a label in row {int(wrong[0])} that is none of classes={tuple(classes)!r}; "
-                "declare the classes, which are never read from the rows. A missing label is none "
-                "of them, text is not a number, and -1 is for learners that take rows without one."
-            )
-        return labels
+        return class_places(y, classes, unlabelled=unlabelled)
 
 
 def _descendants(kind: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
-from cumae.data.columns import Columns, Declared
+from cumae.data import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Rows, Sizes
 from cumae.learners.cuts import (

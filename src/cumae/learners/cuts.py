@@ -21,7 +21,7 @@ from cumae.concepts import (
     UnionOfIntervals,
 )
 from cumae.concepts.relabelling import JOINT, LARGEST_JOINT
-from cumae.data.columns import Bounds
+from cumae.data import Bounds
 from cumae.errors import InvalidData
 
 LARGEST = float(np.finfo(np.float64).max)

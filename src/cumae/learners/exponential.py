@@ -13,8 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Trees
 from cumae.concepts.columns import alike, check_alike
-from cumae.data.checks import check_column
-from cumae.data.columns import Columns, Declared, cells_of_columns, width_of
+from cumae.data import Columns, Declared, cells_of_columns, check_column, width_of
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.cuts import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from cumae.arrays import Floats
-from cumae.data.columns import Bounds, Columns
+from cumae.data import Bounds, Columns
 from cumae.learners.cuts import quantile_cuts
 
 LARGEST = 1e150  # its square is a float

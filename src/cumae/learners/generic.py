@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.checks import check_table
-from cumae.data.columns import Columns, Declared
+from cumae.data import Columns, Declared, check_table
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, Rows, Sizes
 from cumae.learners.cuts import joined, public_points, with_ends

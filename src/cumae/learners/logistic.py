@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.columns import Columns, Declared
+from cumae.data import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Rows, Sizes
 from cumae.learners.cuts import grid_points

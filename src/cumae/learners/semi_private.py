@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.columns import Declared, stacked
+from cumae.data import Declared, stacked
 from cumae.errors import InvalidData
 from cumae.learners.base import UNLABELLED, Rows, Sizes
 from cumae.learners.cuts import public_points

@@ -10,7 +10,7 @@ import numpy as np
 
 from cumae import concepts, sanitizers
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data.columns import Columns
+from cumae.data import Columns
 from cumae.errors import InvalidParameter
 from cumae.learners.features import FeatureMap
 from cumae.privacy import Guarantee

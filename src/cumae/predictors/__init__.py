@@ -1,7 +1,6 @@
 """Predictors: private answers from an ensemble of models on disjoint shards."""
 
-from cumae.data.parquet import ParquetRows
-from cumae.data.unusable import bad_rows
+from cumae.data import ParquetRows, bad_rows
 from cumae.predictors.bbl.predictor import GenericBBL
 from cumae.predictors.everlasting.predictor import EverlastingPredictor
 from cumae.predictors.release.agnostic import AgnosticQueryRelease

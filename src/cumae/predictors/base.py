@@ -15,10 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
-from cumae.data.columns import FLAT, Columns, Declared, length_of, names_of, width_of
-from cumae.data.labels import label_codes
-from cumae.data.rows import RowSource, row_source
-from cumae.data.tables import read_one_by_one, read_table, typed_frame, usable_frame
+from cumae.data import (
+    FLAT,
+    Columns,
+    Declared,
+    RowSource,
+    label_codes,
+    length_of,
+    names_of,
+    read_one_by_one,
+    read_table,
+    row_source,
+    typed_frame,
+    usable_frame,
+    width_of,
+)
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards

@@ -11,9 +11,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.base import LARGEST_ERROR
 from cumae.concepts.relabelling import largest_rate, relabelled, resampled, sampled
-from cumae.data.columns import Columns
-from cumae.data.rows import ArrayRows, RowSource
-from cumae.data.tables import clean_table
+from cumae.data import ArrayRows, Columns, RowSource, clean_table
 from cumae.errors import InvalidData
 from cumae.predictors.base import Training
 from cumae.predictors.release.answers import Demand

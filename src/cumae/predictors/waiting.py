@@ -11,7 +11,7 @@ import pandas as pd
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.rows import RowSource, row_source
+from cumae.data import RowSource, row_source
 
 
 class RowKeeper(Protocol):

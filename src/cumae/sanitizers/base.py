@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.checks import check_table
+from cumae.data import check_table
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms.base import Mechanism
 from cumae.privacy.validation import check_rate

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import check_table
+from cumae.data import check_table
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.sparse import upper_tail
 from cumae.parameters import check_count

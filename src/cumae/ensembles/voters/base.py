@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.cells import floats
+from cumae.data import numbers
 from cumae.errors import InvalidData, InvalidParameter
 
 CELLS = 2**18  # of a table that are looked at in one go: 2 MB
@@ -71,17 +70,19 @@ class StackedVoters(Voters):
         return self._count(X, 1)
 
     def _count(self, X: Any, threads: int) -> Integers:
-        rows, columns = X.shape
+        count, columns = X.shape
         self._check_width(columns)
-        votes = np.zeros((rows, self.n_classes), dtype=np.int64)
-        if rows * columns * len(self) < WORTH_THREADS:
+        votes = np.zeros((count, self.n_classes), dtype=np.int64)
+        if count * columns * len(self) < WORTH_THREADS:
             threads = 1
-        step = max(1, min(CELLS // max(1, columns), -(-rows // threads)))
+        step = max(1, min(CELLS // max(1, columns), -(-count // threads)))
 
         def fill(start: int) -> None:
-            self._fill(floats(X, start, start + step), votes[start : start + step])
+            part = slice(start, start + step)
+            rows = numbers(np.asarray(X.iloc[part] if hasattr(X, "iloc") else X[part]))
+            self._fill(np.ascontiguousarray(rows), votes[part])
 
-        for_each(fill, range(0, rows, step), threads)
+        for_each(fill, range(0, count, step), threads)
         return votes
 
     def _fill(self, rows: Floats, votes: Integers) -> None:
@@ -141,12 +142,6 @@ def broken(kind: str) -> InvalidParameter:
     return InvalidParameter(
         f"these arrays are no voters of kind {kind!r}; give what to_arrays returned."
     )
-
-
-def _number(cell: Any) -> float:
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        return float(cell)
-    return math.nan
 
 
 def for_each(work: Callable[[int], None], places: range, threads: int) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from cumae.arrays import Integers
-from cumae.data.columns import Columns, Declared
+from cumae.data import Columns, Declared
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.cuts import refuse_infinite

@@ -17,8 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.checks import check_rows
-from cumae.data.columns import Columns, Declared, cells_of_columns, length_of, names_of, width_of
+from cumae.data import (
+    Columns,
+    Declared,
+    cells_of_columns,
+    check_rows,
+    length_of,
+    names_of,
+    width_of,
+)
 from cumae.errors import (
     AnswersDrift,
     CumaeError,

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.data import class_places
+from cumae.errors import InvalidParameter
 from cumae.learners.base import UNLABELLED, Learner, Rows, Sizes
 from cumae.learners.wrappers.adapter import Adapter
 from cumae.learners.wrappers.base import Wrapper, check_outer_delta, prepare
@@ -190,26 +191,7 @@ class OneVsRest(Wrapper):
         classes = _check_classes(self.classes)
         if unlabelled and UNLABELLED in classes:
             raise InvalidParameter("classes hold -1, which marks a row without a label; rename it.")
-        if y is None:
-            raise InvalidData("y is missing; fit requires y to be passed, but the target y is None")
-        # In a list, -1 among names would become the text "-1".
-        given = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
-        if given.ndim == 2 and given.shape[1] == 1:
-            given = given[:, 0]
-        if given.ndim != 1:
-            raise InvalidData(f"y has shape {given.shape}; give one label for each row.")
-        labels = np.full(len(given), len(classes), dtype=np.int64)
-        for place, name in enumerate(classes):
-            labels[given == name] = place
-        if unlabelled:
-            labels[given == UNLABELLED] = UNLABELLED
-        wrong = np.flatnonzero(labels == len(classes))
-        if len(wrong):
-            raise InvalidData(
-                f"y has a label in row {int(wrong[0])} that is none of the {len(classes)} declared "
-                "classes; declare all, they are never read from the rows."
-            )
-        return labels
+        return class_places(y, classes, unlabelled=unlabelled)
 
     def _stored_params(self) -> dict[str, Any]:
         check_is_fitted(self, "members_")

@@ -11,8 +11,7 @@ from scipy import stats
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.checks import check_labels, check_rows
-from cumae.data.columns import cells_of_columns, length_of, stacked, width_of
+from cumae.data import cells_of_columns, check_labels, check_rows, length_of, stacked, width_of
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Rows
 from cumae.learners.wrappers.base import Reduction, check_readable, take_rows

@@ -16,8 +16,7 @@ from scipy import stats
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.checks import check_labels, check_rows
-from cumae.data.columns import Columns, cells_of_columns, length_of
+from cumae.data import Columns, cells_of_columns, check_labels, check_rows, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
 from cumae.learners.base import UNLABELLED, Rows
 from cumae.learners.wrappers.base import Reduction, take_rows

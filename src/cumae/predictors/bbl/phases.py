@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.rows import ArrayRows
-from cumae.data.tables import Table
+from cumae.data import ArrayRows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly
 from cumae.ensembles.split import Split, shard_seeds
@@ -62,7 +61,7 @@ class Kept:
     """
 
     places: Integers  # sorted
-    rows: Table
+    rows: Floats
 
     @classmethod
     def draw(cls, sizes: Sizes, width: int, source: Source) -> Kept:
@@ -70,7 +69,7 @@ class Kept:
         places = np.sort(sample(sizes.answers, sizes.following, source))
         return cls(places, np.zeros((sizes.following, width)))
 
-    def keep(self, start: int, table: Table) -> None:
+    def keep(self, start: int, table: Floats) -> None:
         """Store those of some queries in a row, the first of which has the place ``start``."""
         first, last = np.searchsorted(self.places, [start, start + len(table)])
         self.rows[first:last] = table[self.places[first:last] - start]
@@ -84,7 +83,7 @@ class Phase:
     sizes: Sizes
     ensemble: Ensemble
     votes: Votes
-    scored: tuple[Table, Integers] | None
+    scored: tuple[Floats, Integers] | None
     kept: Kept
     asked: int = 0
 
@@ -105,7 +104,7 @@ class Phase:
             return (self.votes.upper - self.votes.lower) / 2 / self.ensemble.n_shards
         return self.sizes.scale / self.ensemble.n_shards
 
-    def answer(self, table: Table) -> Integers:
+    def answer(self, table: Floats) -> Integers:
         """Answer queries; fewer than asked if it halts."""
         counts = self.ensemble.votes(table, self.asked + np.arange(len(table)))
         if isinstance(self.votes, NoisyMajority):
@@ -126,14 +125,14 @@ class Labelled:
     """
 
     sizes: Sizes
-    table: Table
+    table: Floats
     labels: Integers
     split: Split
     seeds: Integers
     places: Integers  # of rows that will be scored
 
     @classmethod
-    def draw(cls, sizes: Sizes, table: Table, labels: Integers, source: Source) -> Labelled:
+    def draw(cls, sizes: Sizes, table: Floats, labels: Integers, source: Source) -> Labelled:
         """Draw the split, the seeds and the rows to score, from counts alone."""
         split = Split.draw(len(table), sizes.shards, source)
         seeds = shard_seeds(sizes.shards, source)
@@ -163,8 +162,8 @@ class Labelled:
 @claim("BBL")
 def boost_labels(
     concept: ConceptClass,
-    scored: tuple[Table, Integers],
-    rows: Table,
+    scored: tuple[Floats, Integers],
+    rows: Floats,
     epsilon: float,
     source: Source,
 ) -> Integers:

@@ -9,7 +9,7 @@ from typing import Any
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.relabelling import most_points, relabelled
-from cumae.data.columns import Declared
+from cumae.data import Declared
 from cumae.errors import InvalidParameter, TooFewRows, shown
 from cumae.parameters import check_choice, check_count, check_share
 from cumae.predictors.base import Predictor, Training

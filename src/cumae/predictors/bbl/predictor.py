@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.tables import Table, clean_table
+from cumae.data import clean_table
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.parameters import check_flag
@@ -139,7 +139,7 @@ class GenericBBL(BBLPlan):
     @claim("BBL")
     def _first_rows(
         self, training: Training, rules: Rules, source: Source
-    ) -> tuple[Table, Integers]:
+    ) -> tuple[Floats, Integers]:
         """Return S_1: sampled in random order, and relabelled if no concept need be right."""
         n_rows = training.rows.n_rows
         if self.agnostic:
@@ -240,7 +240,7 @@ class GenericBBL(BBLPlan):
         )
 
     @claim("BBL")
-    def _answer(self, table: Table) -> Integers:
+    def _answer(self, table: Floats) -> Integers:
         phase = self._phase_
         if not self.fresh:
             phase.kept.keep(phase.asked, table)  # before: what is kept never depends on an answer

@@ -14,8 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Thresholds
-from cumae.data.rows import RowSource
-from cumae.data.tables import as_numbers, read_table
+from cumae.data import RowSource, as_numbers, read_table
 from cumae.ensembles.growing.representatives import Limits, many_thresholds, represent
 from cumae.ensembles.growing.ridges import can_solve, many_ridges
 from cumae.ensembles.isolation import strictly

@@ -13,7 +13,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.rows import RowSource
+from cumae.data import RowSource
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import train_shards

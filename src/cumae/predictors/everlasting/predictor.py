@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.ids import check_ids
-from cumae.data.rows import SomeRows
+from cumae.data import SomeRows, check_ids
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training

@@ -11,9 +11,7 @@ from sklearn.base import clone
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.columns import Columns
-from cumae.data.rows import SomeRows
-from cumae.data.tables import clean_table, read_table
+from cumae.data import Columns, SomeRows, clean_table, read_table
 from cumae.ensembles.blocks import blocks
 from cumae.ensembles.isolation import one_thread
 from cumae.errors import CumaeError, InvalidParameter, shown

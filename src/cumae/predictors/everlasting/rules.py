@@ -8,7 +8,7 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data.columns import Declared
+from cumae.data import Declared
 from cumae.errors import AnswersDrift, InvalidParameter, TooFewRows
 from cumae.learners.base import Learner
 from cumae.parameters import check_count, check_flag, check_share

@@ -11,8 +11,7 @@ import numpy as np
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.relabelling import EPSILONS, most_points, relabelled
-from cumae.data.columns import Declared
-from cumae.data.rows import ArrayRows
+from cumae.data import ArrayRows, Declared
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.parameters import check_choice

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data.columns import Declared
-from cumae.data.tables import clean_table
+from cumae.data import Declared, clean_table
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.parameters import check_choice

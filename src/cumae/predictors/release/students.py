@@ -14,9 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass
-from cumae.data.columns import Columns
-from cumae.data.rows import RowSource
-from cumae.data.tables import as_numbers
+from cumae.data import Columns, RowSource, as_numbers
 from cumae.ensembles.trainer import seeded
 from cumae.ensembles.trial import made_up_rows
 from cumae.errors import CumaeError, InvalidParameter

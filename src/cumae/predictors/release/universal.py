@@ -15,8 +15,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.concepts.relabelling import most_points
-from cumae.data.columns import Declared, length_of
-from cumae.data.tables import clean_table
+from cumae.data import Declared, clean_table, length_of
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.mechanisms import NoisyMajority

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from cumae.data.cells import faults
-from cumae.data.columns import Columns, Declared
+from cumae.data.cells import codes_of, numbers, places_of_values
+from cumae.data.columns import Column, Columns, Declared
 from cumae.data.labels import label_codes
 from cumae.data.parquet import ParquetRows
 from cumae.data.rows import row_source
@@ -54,10 +56,33 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
         found = [(int(row), -1, "label is none of the declared classes") for row in bad]
         for place, column in enumerate(declared):
             cells = taken.iloc[:, place].to_numpy() if rows.is_frame else taken[:, place]
-            found += [(row, place, fault) for row, fault in faults(cells, column, MOST_LINES)]
+            found += [(row, place, fault) for row, fault in _faults(cells, column)]
         for row, place, fault in sorted(found):
             where = "" if place < 0 else f", column {declared[place].name}"
             lines.append(f"row {start + row}{where}: {fault}")
         if len(lines) >= MOST_LINES:
             break
     return lines[:MOST_LINES]
+
+
+def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
+    """Return the places of the first bad cells of a column, and what is wrong with them."""
+    missing = np.asarray(pd.isna(cells))
+    marks = {"missing value": missing}
+    if column.categories is not None:
+        known = places_of_values(column.categories)
+        marks["none of the declared categories"] = ~missing & (codes_of(cells, known) < 0)
+    elif cells.dtype.kind not in "Mm":
+        found = numbers(cells)
+        good = ~np.isnan(found)
+        if column.bounds is not None or 2 * good.sum() > (~missing).sum():
+            marks["no number"] = ~missing & ~good
+        marks["infinite value"] = np.isinf(found)
+        if column.bounds is not None:
+            outside = (found < column.bounds[0]) | (found > column.bounds[1])
+            marks["outside its declared bounds"] = np.isfinite(found) & outside
+    return [
+        (int(row), fault)
+        for fault, mark in marks.items()
+        for row in np.flatnonzero(mark)[:MOST_LINES]
+    ]

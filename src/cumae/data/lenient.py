@@ -1,4 +1,8 @@
-"""Rows as tables of numbers, each row read for itself."""
+"""Lenient reading: each row by itself, and a row that cannot be read is unusable but no error.
+
+Predictors read private rows and queries in this way. What one row holds changes neither how
+another one is read nor whether anything is raised.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +14,38 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
-from cumae.data.cells import floats, plain_cells
+from cumae.arrays import Floats, Integers
+from cumae.data.cells import numbers, plain_cells
 from cumae.data.columns import Columns
-from cumae.data.rows import RowSource, frame_of
-from cumae.quiet import warnings_raise
-
-Table = NDArray[np.float64]
+from cumae.data.containers import frame_of, names_of
+from cumae.data.rows import RowSource
+from cumae.errors import InvalidData
 
 
 def as_numbers(rows: Any, columns: Columns | None) -> Any:
-    """Return rows as an estimator gets them: encoded if declared, else frames as they are."""
+    """Return rows as an estimator gets them: encoded if declared, else frames as they are.
+
+    What is no number raises ``InvalidData``. A missing number is an error only if columns are
+    declared: some estimators can learn from others.
+    """
     if columns is not None:
         return columns.encode(rows)
-    return rows if hasattr(rows, "columns") else np.asarray(rows, dtype=np.float64)
+    if hasattr(rows, "columns"):
+        return rows
+    table = numbers(rows)
+    unread = np.isnan(table)
+    if unread.any() and np.any(unread & ~np.asarray(pd.isna(rows))):
+        raise InvalidData("X holds something that is no number; declare columns of text.")
+    return table
+
+
+def read_table(rows: Any, columns: Columns | None) -> Floats:
+    """Return rows as numbers, each cell read by itself; NaN for what is missing or no number."""
+    return (Columns.of(rows) if columns is None else columns).read(rows)
 
 
 def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:
-    """Tell which rows have a value in every cell that is finite or, in columns of text, there."""
+    """Tell which rows are complete: numbers are finite, and no text of a frame is missing."""
     if hasattr(rows, "columns") and columns is None:
         kinds = [kind.kind in "biuf" for kind in rows.dtypes]
         return usable_frame(rows, np.flatnonzero(kinds).tolist())
@@ -48,14 +66,14 @@ def typed_frame(
     columns = []
     for place in range(frame.shape[1]):
         if place in numeric:
-            cells: NDArray[Any] = floats(frame.iloc[:, [place]], 0, len(frame))[:, 0]
+            cells: NDArray[Any] = numbers(frame.iloc[:, place].to_numpy())
         else:
             cells = plain_cells(frame.iloc[:, place].to_numpy(dtype=object))
         if replaced is not None and replaced.any():
             cells = cells.copy()
             cells[replaced] = stand_in.iloc[0, place]
         columns.append(cells)
-    return frame_of([str(name) for name in frame.columns], columns)
+    return frame_of(names_of(frame) or [], columns)
 
 
 def read_one_by_one(X: Any, width: int) -> Any:
@@ -93,46 +111,20 @@ def usable_frame(frame: Any, numeric: Sequence[int]) -> NDArray[np.bool_]:
     """Tell which rows of a frame have no missing cell, and finite numbers where it needs them."""
     usable = np.asarray(~frame.isna().to_numpy().any(axis=1))
     for place in numeric:
-        usable &= np.isfinite(floats(frame.iloc[:, [place]], 0, len(frame))[:, 0])
+        usable &= np.isfinite(numbers(frame.iloc[:, place].to_numpy()))
     return usable
 
 
 def clean_table(
     rows: RowSource, labels: Integers, columns: Columns | None
-) -> tuple[Table, Integers]:
+) -> tuple[Floats, Integers]:
     """Return all rows and labels of a source.
 
     A row that is unusable, or has none of the declared labels, is replaced by zeros with the first
     label: refusing it would tell about it, and dropping it would change the number of rows.
     """
-    table = read_table(rows.take(np.arange(rows.n_rows)), columns)
+    table, labels = read_table(rows.take(np.arange(rows.n_rows)), columns), labels.copy()
     wrong = ~np.isfinite(table).all(axis=1) | (labels < 0)
-    table, labels = table.copy(), labels.copy()
     table[wrong] = 0.0
     labels[wrong] = 0
     return table, labels
-
-
-def read_table(rows: Any, columns: Columns | None) -> Table:
-    """Return rows as numbers; those that cannot be read are not a number in any cell."""
-    plain = columns is None or all(column.categories is None for column in columns.columns)
-    if plain and getattr(rows, "dtype", np.dtype(object)).kind in "biuf":
-        with np.errstate(all="ignore"):
-            return np.array(rows, dtype=np.float64)  # nothing can fail, and so no time is lost
-    table = np.full((len(rows), rows.shape[1] if columns is None else len(columns)), np.nan)
-    waiting = [(0, len(rows))]
-    while waiting:  # in halves, so that a single bad row does not make all others slow
-        first, last = waiting.pop()
-        part = _numbers(rows[first:last], columns)
-        if part is not None:
-            table[first:last] = part
-        elif last - first > 1:
-            middle = (first + last) // 2
-            waiting += [(first, middle), (middle, last)]
-    return table
-
-
-def _numbers(rows: Any, columns: Columns | None) -> Table | None:
-    with contextlib.suppress(Exception), warnings_raise():  # of any kind: one row may be why
-        return np.asarray(as_numbers(rows, columns), dtype=np.float64)
-    return None

@@ -1,22 +1,22 @@
-"""Checks of tables and labels: an error names a row and a column, never a value."""
+"""Strict reading: rows that are complete and exact, or an error that names a row and a column.
+
+Concept classes and sanitizers read their rows in this way. Nothing may be missing, no integer is
+rounded, and all cells of a column must be comparable. An error never shows a value.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import datetime as dt
-import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.arrays import Floats, Integers
-from cumae.errors import InvalidData, InvalidParameter, shown
-
-WHOLE = (int, np.integer, np.bool_)
-FLOAT = (float, np.float32, np.float16)
-EXACT = 2**53  # floats hold all whole numbers up to here
+from cumae.arrays import Floats
+from cumae.data.containers import array_of
+from cumae.data.values import EXACT, WHOLE, fits_float, kind_of_type
+from cumae.errors import InvalidData
 
 
 def check_table(X: ArrayLike, n_features: int | None = None, name: str = "X") -> Floats:
@@ -53,7 +53,7 @@ def _numbers(X: ArrayLike, n_features: int | None, name: str) -> Floats:
         )
     if cells.dtype.kind in "iuO":
         for row, column in np.argwhere((cells > EXACT) | (cells < -EXACT)).tolist():
-            if not _is_float(int(cells[row, column])):
+            if not fits_float(int(cells[row, column])):
                 raise _rounded(X, name, row, column)
     return cells.astype(np.float64)
 
@@ -116,23 +116,13 @@ def _cells(X: Any, name: str) -> NDArray[Any]:
 
 
 def _array(X: Any, name: str) -> NDArray[Any]:
-    """Return one or two dimensions as numpy has them, but lists as objects if that loses less."""
+    """Return one or two dimensions with nothing masked; cells of a list stay as they are."""
     if "category" in map(str, _types(X)):
         raise InvalidData(f"{name} holds categories; give their numbers (.cat.codes).")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         row, *column = np.argwhere(np.ma.getmaskarray(X))[0].tolist()
         raise _missing(X, name, row, *column[:1])
-    cells = None
-    with contextlib.suppress(TypeError, ValueError, OverflowError):  # their text may carry values
-        cells = np.asarray(X)
-        if cells.dtype.kind not in "biO" and not hasattr(X, "__array__"):
-            # Of a list numpy makes floats or strings, whatever some of its values are.
-            cells = np.asarray(X, dtype=object)
-    if cells is None or cells.ndim == 0:
-        raise InvalidData(
-            f"{name} of type {type(X).__name__} has no rows, or rows of unequal length; give a "
-            "list, an array or a table."
-        )
+    cells = array_of(X, name)
     if cells.ndim > 2:
         raise InvalidData(f"{name} has {cells.ndim} dimensions; give rows and columns.")
     return cells
@@ -140,13 +130,13 @@ def _array(X: Any, name: str) -> NDArray[Any]:
 
 def _unboxed(X: Any, cells: NDArray[Any], name: str) -> NDArray[Any]:
     """Return objects of one kind, as numbers or ``datetime64`` if they are such."""
+    gone = np.argwhere(pd.isna(cells))
+    if len(gone):
+        raise _missing(X, name, *gone[0].tolist())
     values = cells.ravel().tolist()
-    for number, value in enumerate(values):
-        if _is_missing(value):
-            raise _missing(X, name, *_where(number, cells))
-    kinds = {_kind(kind) for kind in set(map(type, values))}
+    kinds = {kind_of_type(kind) for kind in set(map(type, values))}
     if None in kinds:
-        odd = next(type(value).__name__ for value in values if _kind(type(value)) is None)
+        odd = next(type(value).__name__ for value in values if kind_of_type(type(value)) is None)
         raise InvalidData(
             f"{name} holds values of type {odd}; give numbers, strings, dates or datetime64."
         )
@@ -156,7 +146,7 @@ def _unboxed(X: Any, cells: NDArray[Any], name: str) -> NDArray[Any]:
         return np.array(whole, dtype=np.int64 if fits else object).reshape(cells.shape)
     if kinds <= {"whole numbers", "numbers"}:
         for number, value in enumerate(values):
-            if isinstance(value, WHOLE) and not _is_float(int(value)):
+            if isinstance(value, WHOLE) and not fits_float(int(value)):
                 raise _rounded(X, name, *_where(number, cells))
         return np.array([float(value) for value in values]).reshape(cells.shape)
     if len(kinds) > 1:
@@ -172,42 +162,13 @@ def _dates(values: list[Any], name: str) -> NDArray[Any]:
     return np.array(values)
 
 
-def _kind(kind: type) -> str | None:
-    """Return in a word which values of this type can be compared; None if none can be used."""
-    # Numpy counts spans of time among the integers.
-    if kind.__name__ != "timedelta64" and issubclass(kind, WHOLE):
-        return "whole numbers"
-    if issubclass(kind, FLOAT):
-        return "numbers"
-    if issubclass(kind, str):
-        return "strings"
-    if issubclass(kind, np.datetime64):
-        return "datetime64"
-    if kind is dt.date:
-        return "dates"
-    return "datetimes" if kind is dt.datetime else None
-
-
 def family(cells: NDArray[Any]) -> str | None:
     """Return in a word what a checked array holds: only arrays of one family can be compared."""
     if cells.dtype.kind == "O":
-        kind = _kind(type(cells.flat[0])) if cells.size else None
+        kind = kind_of_type(type(cells.flat[0])) if cells.size else None
         return "numbers" if kind == "whole numbers" else kind
     known = {"U": "strings", "M": "datetime64"}
     return "numbers" if cells.dtype.kind in "biuf" else known.get(cells.dtype.kind)
-
-
-def _is_float(value: int) -> bool:
-    """Tell whether a float can hold the integer without rounding."""
-    bits = abs(value).bit_length()
-    return bits <= 1024 and abs(value) % (1 << max(0, bits - 53)) == 0
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    # NaN and NaT are the numbers and dates that do not equal themselves.
-    return isinstance(value, float | np.floating | np.datetime64) and value != value  # noqa: PLR0124
 
 
 def _missing(X: Any, name: str, row: int, column: int | None = None) -> InvalidData:
@@ -239,39 +200,6 @@ def _types(X: Any) -> list[Any]:
     if hasattr(X, "columns"):
         return list(getattr(X, "dtypes", []))
     return [X.dtype] if hasattr(X, "dtype") else []
-
-
-def count_rows(X: Any, name: str) -> int:
-    """Return how many rows there are, before anything else is checked."""
-    with contextlib.suppress(TypeError):
-        return len(X)
-    raise InvalidData(f"{name} of type {type(X).__name__} has no rows; give a list or a table.")
-
-
-def check_labels(y: ArrayLike, name: str = "y") -> Integers:
-    """Return labels as integers, all of them 0 or 1."""
-    labels = _cells(y, name)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.ndim != 1:
-        raise InvalidData(f"{name} has shape {labels.shape}; give one label for each row.")
-    if labels.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() <= 1:
-        return labels.astype(np.int64, copy=False)
-    wrong = np.ones(len(labels), dtype=bool)
-    if family(labels) == "numbers":
-        wrong = np.asarray((labels != 0) & (labels != 1), dtype=bool)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InvalidData(f"{name} has a label in row {row} that is neither 0 nor 1.")
-    return labels.astype(np.int64)
-
-
-def check_rows(count: int, y: Integers) -> None:
-    """Refuse labels that do not match the rows."""
-    if count != len(y):
-        raise InvalidData(f"X has {count} rows but y has {len(y)}; give one label for each row.")
 
 
 def exact_weights(weights: ArrayLike | None, rows: int) -> NDArray[Any]:
@@ -311,39 +239,3 @@ def exact_weights(weights: ArrayLike | None, rows: int) -> NDArray[Any]:
     if sum(abs(value) for value in whole) < 2**62:
         return whole.astype(np.int64)
     return whole
-
-
-# What hypotheses are built of
-
-
-def check_cell(value: object, name: str) -> None:
-    """Refuse what no column can hold; None stands for no value."""
-    kind = _kind(type(value))
-    zone = getattr(value, "tzinfo", None)
-    if value is not None and (kind is None or _is_missing(value) or zone is not None):
-        raise InvalidParameter(
-            f"{name} of type {type(value).__name__} is missing or cannot be compared; give a "
-            "number, a string, a date or a datetime64."
-        )
-
-
-def check_number(value: object, name: str, *, finite: bool = False) -> None:
-    """Refuse what is no number that a float can hold."""
-    number = isinstance(value, WHOLE + FLOAT) and not isinstance(value, bool | np.bool_)
-    if number and isinstance(value, WHOLE):
-        number = _is_float(int(value))
-    if not number or _is_missing(value) or (finite and math.isinf(value)):  # type: ignore[arg-type]
-        kind = "a finite number" if finite else "a number"
-        raise InvalidParameter(f"{name} is not {kind}; give one that fits a float.")
-
-
-def check_flag(value: object, name: str) -> None:
-    """Refuse what is neither true nor false."""
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidParameter(f"{name}={shown(value)} is neither True nor False.")
-
-
-def check_tuple(value: object, name: str) -> None:
-    """Refuse what is no tuple: hypotheses can be compared and hashed."""
-    if not isinstance(value, tuple):
-        raise InvalidParameter(f"{name} of type {type(value).__name__} is no tuple; give one.")

@@ -1,0 +1,137 @@
+"""Tables of any kind: their names, their width, their length, and their cells column by column.
+
+A table is a list of rows, a numpy array or a pandas DataFrame. A flat list or array is one column.
+Nothing here chooses a type by looking at several cells: of a list, each cell stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from cumae.data.cells import bare, unpacked
+from cumae.errors import InvalidData
+
+
+def names_of(X: ArrayLike) -> list[str] | None:
+    """Return the names of a data frame's columns; None for what has no names."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def width_of(X: ArrayLike) -> int:
+    """Return the number of columns; a flat list is one column."""
+    _refuse_sparse(X, "X")
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        shape = array_of(X).shape
+    if len(shape) not in (1, 2):
+        raise InvalidData(f"X has {len(shape)} dimensions; give rows and columns.")
+    width = int(shape[1]) if len(shape) == 2 else 1
+    need_columns(width, int(shape[0]))
+    return width
+
+
+def need_columns(width: int, rows: int) -> None:
+    """Refuse a table without columns."""
+    if width == 0:
+        raise InvalidData(
+            f"X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
+        )
+
+
+def length_of(X: Any, name: str = "X") -> int:
+    """Return the number of rows, before anything else is checked."""
+    _refuse_sparse(X, name)
+    with contextlib.suppress(TypeError):
+        return len(X)
+    raise InvalidData(
+        f"{name} of type {type(X).__name__} has no rows; give a list, an array or a data frame."
+    )
+
+
+def _refuse_sparse(X: Any, name: str) -> None:
+    if issparse(X):
+        raise InvalidData(f"{name} is sparse; give a dense table, such as X.toarray().")
+
+
+def array_of(X: Any, name: str = "X") -> NDArray[Any]:
+    """Return a list or an array as a numpy array of one or more dimensions."""
+    if isinstance(X, np.ndarray):
+        return X
+    if isinstance(X, list | tuple):
+        return _cells_of_list(X, name)
+    array = None
+    with contextlib.suppress(TypeError, ValueError, OverflowError):  # texts may carry values
+        array = np.asarray(X, dtype=None if hasattr(X, "__array__") else object)
+    if array is None or array.ndim == 0:
+        raise _irregular(X, name)
+    return array
+
+
+def _irregular(X: Any, name: str) -> InvalidData:
+    return InvalidData(
+        f"{name} of type {type(X).__name__} is no regular table; give rows of the same length."
+    )
+
+
+def _cells_of_list(X: Sequence[Any], name: str) -> NDArray[Any]:
+    """Return the cells of a list as they are, in one dimension or, for a list of rows, in two.
+
+    Numpy would choose one type for all of them, and so one cell could change the others.
+    """
+    rows = [
+        isinstance(row, list | tuple | pd.Series) or (isinstance(row, np.ndarray) and row.ndim == 1)
+        for row in X
+    ]
+    if not any(rows):
+        cells = np.fromiter(X, dtype=object, count=len(X))
+    else:
+        widths = {len(row) for row in X} if all(rows) else set()
+        if len(widths) != 1:
+            raise _irregular(X, name)
+        (width,) = widths
+        flat = np.fromiter(chain.from_iterable(X), dtype=object, count=len(X) * width)
+        cells = flat.reshape(len(X), width)
+    if cells.size and all(
+        isinstance(cell, list | tuple | dict | np.ndarray) for cell in cells.flat
+    ):
+        raise InvalidData(f"the rows of {name} hold no single values; give a list of flat rows.")
+    return cells
+
+
+def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
+    """Return the columns one by one, so that each keeps a type of its own."""
+    if getattr(X, "columns", None) is not None:
+        frame: Any = X
+        return [_cells(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    table = array_of(X)
+    return list(table.reshape(len(table), width_of(table)).T)
+
+
+def _cells(series: Any) -> NDArray[Any]:
+    cells = unpacked(bare(series))
+    return np.where(pd.isna(cells), np.nan, cells) if cells.dtype.kind == "O" else cells
+
+
+def stacked(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Return the cells of both; where types differ each cell keeps its own."""
+    if first.dtype != second.dtype:
+        first, second = first.astype(object), second.astype(object)
+    return np.concatenate([first, second])
+
+
+def frame_of(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> pd.DataFrame:
+    """Return a frame of columns that keep the types of their arrays.
+
+    The type is written out: pandas would look at all cells of an object column to choose one.
+    """
+    series = [pd.Series(column, dtype=column.dtype, copy=False) for column in columns]
+    return pd.DataFrame(dict(zip(names, series, strict=True)), copy=False)
