@@ -261,7 +261,7 @@ def speed() -> dict[str, Any]:
     )
     oracle.fit(X, y)
     asked, _ = draw(100_000)
-    votes = oracle._phase_.ensemble.votes
+    votes = oracle._state_.phase.ensemble.votes
     oracle.predict(asked[:1000])
     answers = rate(lambda: oracle.predict(asked), len(asked))
     counts = rate(lambda: votes(asked), len(asked))

@@ -184,7 +184,11 @@ class Or(Kind):
 class Object(Kind):
     """An object that the class itself looks at, such as an estimator; only its text is declared."""
 
-    text: str
+    name_of_type: str
+
+    @property
+    def text(self) -> str:
+        return self.name_of_type
 
     def check(self, value: object, name: str) -> None:
         """Leave it to the class."""

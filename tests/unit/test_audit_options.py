@@ -43,7 +43,7 @@ class Forgets(EverlastingPredictor):
     """Knows the users of a batch only."""
 
     def predict(self, X: Any, **more: Any) -> Any:
-        self._admission_ = Admission(one_per_user=True)
+        self._state_.admission = Admission(one_per_user=True)
         return super().predict(X, **more)
 
 
@@ -71,9 +71,9 @@ def test_the_row_of_a_user_is_marked_too(owns_a_row: bool) -> None:
 class CapsByValue(EverlastingPredictor):
     """Does not count some queries of a client, by what they ask."""
 
-    def _answer(self, table: Any, usable: Any, users: Any, clients: Any) -> Any:
-        counted = np.where(table[:, 0] > 0.5, -1, clients).tolist()
-        return super()._answer(table, usable, users, counted)
+    def _answer(self, table: Any, usable: Any, ids: Any) -> Any:
+        counted = np.where(table[:, 0] > 0.5, -1, ids[1]).tolist()
+        return super()._answer(table, usable, (ids[0], counted))
 
 
 def test_a_cap_that_looks_at_values_is_found() -> None:
@@ -96,7 +96,7 @@ class Learns(EverlastingPredictor):
 
     def _answer(self, table: Any, *rest: Any) -> Any:
         if table[0, 0] > 0.5:
-            self._fresh_._parts.appendleft(table[:1].repeat(8, axis=0))
+            self._state_.waiting._parts.appendleft(table[:1].repeat(8, axis=0))
         return super()._answer(table, *rest)
 
 

@@ -53,7 +53,7 @@ class HalfTheNoise(EverlastingPredictor):
 
     def fit(self, X: Any, y: Any, **more: Any) -> Any:
         super().fit(X, y, **more)
-        self._phase_.majority = halved(self._phase_.majority)
+        self._state_.phase.majority = halved(self._state_.phase.majority)
         return self
 
 
@@ -68,7 +68,7 @@ class SameNoise(EverlastingPredictor):
     """Keeps the noise of a query for the next phases."""
 
     def _release(self, table: Any) -> Any:
-        phase = self._phase_
+        phase = self._state_.phase
         votes = phase.ensemble.votes(table)
         noise = phase.majority.release(votes) - votes
         known = self.__dict__.setdefault("_known_", {})
@@ -139,7 +139,7 @@ class EndsByValue(EverlastingPredictor):
 
     def _answer(self, table: Any, *rest: Any) -> Any:
         labels = super()._answer(table, *rest)
-        self._phase_.majority.remaining += int((table[:, 0] > 0.5).sum())
+        self._state_.phase.majority.remaining += int((table[:, 0] > 0.5).sum())
         return labels
 
 

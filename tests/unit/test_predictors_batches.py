@@ -46,7 +46,7 @@ from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.stacking import stack
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
-from cumae.predictors.everlasting import margins, phases
+from cumae.predictors.everlasting import margins, phases, rules
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior
@@ -268,7 +268,7 @@ def test_a_prior_sees_blocks_of_one_shape_and_stumbles_over_its_own_row_only() -
     one = oracle(None, prior=Watched(), columns=[(0, 1)] * 3, shard_size=8).fit(X, Y)
     Watched.asked.clear()
     asked = RNG.random((6, 3))
-    prior = one._prior_
+    prior = one._state_.prior
     assert isinstance(prior, Prior)
     whole = prior.shares(asked, np.arange(6))
     asked[2] = 77.0
@@ -365,13 +365,13 @@ def test_a_remembered_query_has_the_same_votes_wherever_it_comes() -> None:
 @pytest.mark.claim("EVER")
 def test_an_estimator_that_refuses_weights_gets_drawn_labels() -> None:
     one = oracle(NO_WEIGHTS, epsilon=math.inf).fit(X, Y)
-    assert not one._settings_.trainer.weighted
-    assert one._phase_.ensemble.constant.sum() == 0
+    assert not one._state_.rules.weighted
+    assert one._state_.phase.ensemble.constant.sum() == 0
     assert np.mean(one.predict(X) == Y) > 0.9
     one.predict(X)  # and so do later phases
     assert one.phase_ == 2
-    assert one._phase_.ensemble.constant.sum() < one.n_shards_ / 2
-    assert oracle(DecisionTreeClassifier()).fit(X, Y)._settings_.trainer.weighted
+    assert one._state_.phase.ensemble.constant.sum() < one.n_shards_ / 2
+    assert oracle(DecisionTreeClassifier()).fit(X, Y)._state_.rules.weighted
 
 
 @pytest.mark.claim("SHARDS")
@@ -478,8 +478,8 @@ def test_no_phase_costs_more_rho_than_is_published(growth: float, n_classes: int
     one = oracle(None, growth=growth, classes=tuple(range(n_classes))).fit(X, labels)
     assert one.guarantee_.rho is not None
     for n_rows in range(100, 1500, 61):
-        majority = one._settings_.majority(n_rows, one._source_)
-        assert phases.rho_of(majority) <= one.guarantee_.rho
+        majority = one._state_.rules.majority(n_rows, one._state_.source)
+        assert rules.rho_of(majority) <= one.guarantee_.rho
 
 
 @pytest.mark.claim("FRESH")

@@ -24,7 +24,7 @@ from cumae.mechanisms import GaussianNoise
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.margins import MarginTrainer, weight_parameter, weights_of_votes
 from cumae.privacy import Gaussian
-from cumae.randomness import SeededSource, permutation
+from cumae.randomness import SeededSource, Source, permutation
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -128,9 +128,9 @@ def test_weights_are_leads_over_the_weakest_class() -> None:
 @pytest.mark.claim("EVER")
 def test_the_guarantee_follows_from_the_releases_of_a_phase() -> None:
     one = EverlastingPredictor(ABOVE, 1.0, 1e-6, shard_size=10, growth=1.5).fit(X, Y)
-    noise = one._phase_.majority.noise
+    noise = one._state_.phase.majority.noise
     assert isinstance(noise, GaussianNoise)
-    assert one._phase_.left == 600
+    assert one._state_.phase.left == 600
     assert Gaussian(noise.scale, math.sqrt(600)).epsilon(1e-6) == pytest.approx(1.0, abs=2e-3)
     assert one.guarantee_.rho == pytest.approx(600 / (2 * noise.scale**2))
     assert one.guarantee_.within(1.0, 1e-6)
@@ -147,10 +147,10 @@ def test_every_phase_has_its_own_noise_for_its_own_releases(
     one = oracle(growth=1.5, random_state=None).fit(X, Y)
     sizes: list[int] = []
     for number in range(1, 4):
-        phase = one._phase_ if number == 1 else None
-        left = one._phase_.left if number == 1 else math.ceil(1.5 * sizes[-1])
+        phase = one._state_.phase if number == 1 else None
+        left = one._state_.phase.left if number == 1 else math.ceil(1.5 * sizes[-1])
         one.predict(RNG.random((left, 1)))
-        phase = one._phase_
+        phase = one._state_.phase
         sizes.append(left)
         assert (phase.number, phase.left) == (number, 0)
         assert phase.ensemble.n_shards == phase.n_rows // 10
@@ -172,7 +172,7 @@ def test_several_classes_pay_for_two_counts() -> None:
     tree = DecisionTreeClassifier(max_depth=3)
     one = EverlastingPredictor(tree, 8.0, shard_size=30, classes=list(names), prior=False)
     one.fit(table, names[labels])
-    noise = one._phase_.majority.noise
+    noise = one._state_.phase.majority.noise
     assert isinstance(noise, GaussianNoise)
     assert noise.moves == 2
     assert Gaussian(noise.scale, math.sqrt(1800)).epsilon(1e-6) == pytest.approx(8.0, abs=0.02)
@@ -191,11 +191,11 @@ def test_rho_and_epsilon_hold_for_every_phase() -> None:
     one = EverlastingPredictor(ABOVE, 3.0, late=0.3, shard_size=10).fit(X, Y)
     stated = one.guarantee_
     for _ in range(4):
-        cost = one._phase_.majority.cost
+        cost = one._state_.phase.majority.cost
         assert cost.zcdp is not None
         assert cost.zcdp[0] <= (stated.rho or 0) * (1 + 1e-12)
         assert cost.delta(stated.epsilon) <= 1e-6
-        one.predict(RNG.random((one._phase_.left + 1, 1)))
+        one.predict(RNG.random((one._state_.phase.left + 1, 1)))
 
 
 # With the same coins, one change does only what the proof allows
@@ -262,11 +262,11 @@ def test_a_query_is_not_seen_in_its_phase_and_moves_one_vote_in_the_next(
 @pytest.mark.claim("EVER")
 def test_a_planted_memory_across_phases_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     # The test above has teeth: old models that go on voting move more than one vote.
-    finish = phases.NextPhase.finish
+    finish = phases.PhaseTraining.finish
     kept: list[Ensemble] = []
 
-    def leaking(self: phases.NextPhase, more: int = 0) -> phases.Phase:
-        phase = finish(self, more)
+    def leaking(self: phases.PhaseTraining, source: Source, more: int = 0) -> phases.OpenPhase:
+        phase = finish(self, source, more)
         votes = phase.ensemble.votes
         kept.append(phase.ensemble)
         total: Any = lambda *asked: sum(Ensemble.votes(old, *asked) for old in kept)  # noqa: E731
@@ -274,7 +274,7 @@ def test_a_planted_memory_across_phases_is_seen(monkeypatch: pytest.MonkeyPatch)
         phase.ensemble.votes = total  # type: ignore[method-assign]
         return phase
 
-    monkeypatch.setattr(phases.NextPhase, "finish", leaking)
+    monkeypatch.setattr(phases.PhaseTraining, "finish", leaking)
     spy = Spy(monkeypatch)
     changed = X.copy()
     changed[:1] = 0.99

@@ -29,8 +29,9 @@ from cumae import (
 from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateLogisticRegression
 from cumae.predictors.everlasting import predictor as everlasting
-from cumae.predictors.everlasting import rules as everlasting_plan
 from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
+from cumae.predictors.everlasting.rules import PublicSizes, Rules, rows_with_prior
+from cumae.predictors.noise import AIMED_NOISE
 from tests.everlasting import ABOVE, N, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -131,9 +132,9 @@ def test_trust_is_limited_after_the_first_phase(
 
     monkeypatch.setattr(everlasting, "combined", spied)
     one = oracle(TREE, columns=BOUNDS).fit(X, Y)
-    one.trust_ = trust
+    one._state_.trust = trust
     for _ in range(3):
-        one.predict(RNG.random((one._phase_.n_rows, 1)))
+        one.predict(RNG.random((one._state_.phase.n_rows, 1)))
     assert one.phase_ == 3
     assert seen == [trust, min(trust, LATER_TRUST), min(trust, LATER_TRUST)]
     assert [trust_in(number, trust) for number in (1, 2, 50)] == seen
@@ -160,20 +161,20 @@ def test_the_number_of_rows_that_would_do_is_of_all_of_them(share: float) -> Non
     one = EverlastingPredictor(DummyClassifier(), 3.0, shard_size=6, **given)
     with pytest.warns(TooFewRows, match="made-up row"):  # the cheapest estimator: a constant
         one.fit(rows, rows[:, 0] > 0.4)
-    assert one.noise_per_vote_ == pytest.approx(everlasting_plan.GOOD_NOISE, rel=0.06)
+    assert one.noise_per_vote_ == pytest.approx(AIMED_NOISE, rel=0.06)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.97])
 @pytest.mark.parametrize("voting", [100, 20_000, 60_000, 10**7])
 def test_blocks_of_the_suggested_rows(share: float, voting: int) -> None:
-    one = oracle(prior_share=share)
-    count = math.ceil(one._all_rows(voting))
+    count = math.ceil(rows_with_prior(voting, share))
     try:
-        block, tried = one._blocks(count, 2)
+        found = Rules.of(oracle(prior_share=share), PublicSizes(count, 2, has_prior=True))
     except InvalidParameter:
         assert share == 0.97
         return
-    assert count - block - tried == pytest.approx(voting, abs=3)
+    assert found.first == count - found.block - found.tried
+    assert found.first == pytest.approx(voting, abs=3)
 
 
 def test_too_few_users_and_a_large_growth_are_named() -> None:
@@ -237,7 +238,7 @@ def test_flags_are_true_or_false(name: str, value: Any) -> None:
         ({"shard_size": 401}, "shard_size=401 is not from 4"),
         ({"background": True}, r"background=True with late=0\.0: .* give late=0\.1"),
         ({"background": True, "fresh": True, "growth": 2.0}, "late and background have no meaning"),
-        ({"late": 0.51}, "late=0.51 is not from 0 to 0.5"),
+        ({"late": 0.51}, "late=0.51 is no float from 0 to 0.5; give 0.1"),
         ({"estimator": None, "concept_class": "cut"}, "concept_class is str"),
     ],
 )

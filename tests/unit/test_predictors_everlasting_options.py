@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
 import math
 from typing import Any
@@ -31,15 +30,15 @@ RNG = np.random.default_rng(1)
 def test_one_row_of_each_user_is_kept() -> None:
     users = np.arange(N) % 300  # the last hundred rows belong to known users
     one = oracle(user_ids=True).fit(X, Y, users=users)
-    assert one._phase_.n_rows == 300
+    assert one._state_.phase.n_rows == 300
     assert one.guarantee_.protects == "one user"
     one.predict(X[:10], users=[0, 1, 2, "new", "new", 1000, 1001, 1000, 5, 6])
-    assert len(one._keeper_) == 3
-    assert one._phase_.left == 290  # all of them count
+    assert one._state_.n_kept == 3
+    assert one._state_.phase.left == 290  # all of them count
     one.predict(RNG.random((280, 1)), users=[f"u{i}" for i in range(280)])
-    assert len(one._keeper_) == 283
+    assert one._state_.n_kept == 283
     one.predict(RNG.random((20, 1)), users=["u1"] * 20)
-    assert (one.phase_, one._phase_.n_rows) == (2, 283)
+    assert (one.phase_, one._state_.phase.n_rows) == (2, 283)
     with pytest.raises(InvalidData, match="users: none for 1 rows"):
         one.predict([[0.5]])
     with pytest.raises(InvalidData, match="user_ids=True"):
@@ -73,12 +72,12 @@ def test_without_new_users_it_stops_at_the_end_of_the_phase() -> None:
 def test_a_client_supplies_no_more_than_its_share() -> None:
     one = oracle(client_cap=0.25).fit(X, Y)
     one.predict(RNG.random((200, 1)), clients=["loud"] * 200)
-    assert len(one._keeper_) == 100
+    assert one._state_.n_kept == 100
     one.predict(RNG.random((200, 1)), clients=np.arange(200))
-    assert one._next_ is not None
-    assert one._next_.n_rows == 300
+    assert one._state_.following is not None
+    assert one._state_.following.n_rows == 300
     one.predict(RNG.random((50, 1)), clients=["loud"] * 50)
-    assert (one.phase_, one._phase_.n_rows, len(one._keeper_)) == (2, 300, 50)
+    assert (one.phase_, one._state_.phase.n_rows, one._state_.n_kept) == (2, 300, 50)
 
 
 @pytest.mark.claim("USER")
@@ -113,11 +112,11 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
     one.add_unlabelled(RNG.random((N, 1)))
     assert one.remaining_ == N
     assert len(spy.take()[0]) == N  # labelling them is a release each: 2 N in all
-    assert one._phase_.left == 0
+    assert one._state_.phase.left == 0
     asked = RNG.random((N, 1))
     assert len(set(one.predict(asked).tolist())) == 2
-    assert (one.phase_, one._phase_.n_rows, one.answered_) == (2, N, 2 * N)
-    assert len(one._keeper_) == 0
+    assert (one.phase_, one._state_.phase.n_rows, one.answered_) == (2, N, 2 * N)
+    assert one._state_.n_kept == 0
     with pytest.raises(InvalidParameter, match="fresh=True"):
         oracle().fit(X, Y).add_unlabelled(X)
     with pytest.raises(InvalidParameter, match=r"growth=1\.0 with fresh=True"):
@@ -133,7 +132,7 @@ def test_a_labelling_that_was_broken_off_is_not_repeated(monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(everlasting, "NextPhase", stop)
+        patch.setattr(everlasting, "PhaseTraining", stop)
         with pytest.raises(KeyboardInterrupt):
             one.add_unlabelled(X)
     for _ in range(2):
@@ -191,15 +190,15 @@ def test_the_same_question_gets_the_same_answer_within_a_phase(
     first = one.predict(boundary[:1])
     assert set(one.predict(boundary[1:]).tolist()) == set(first.tolist())
     assert len(spy.take()[0]) == 150  # hits do the same work as misses, and count
-    assert one._phase_.left == N - 150
-    _, weights = copy.copy(one._keeper_).take()
+    assert one._state_.phase.left == N - 150
+    weights = np.concatenate([part for _, part in one._state_.kept])
     assert len(np.unique(weights, axis=0)) == 1
-    phase = one._phase_
+    phase = one._state_.phase
     one.predict(RNG.random((N - 150, 1)))
     one.predict(boundary[:1])
     assert one.phase_ == 2
-    assert one._phase_.memo is not phase.memo
-    assert len(one._phase_.memo) == 1
+    assert one._state_.phase.memo is not phase.memo
+    assert len(one._state_.phase.memo) == 1
     forgetful = oracle(epsilon=0.5, random_state=None).fit(X, Y)
     assert set(forgetful.predict(boundary).tolist()) == {0, 1}
 
@@ -252,7 +251,7 @@ def test_auto_sizes_follow_from_public_numbers() -> None:
     sizes = set()
     for cut in (0.2, 0.7):
         one = EverlastingPredictor(ABOVE, 3.0).fit(big, (big[:, 0] > cut).astype(int))
-        sizes.add(one._settings_.size)
+        sizes.add(one._state_.rules.size)
         assert one.noise_per_vote_ < 0.13
     assert len(sizes) == 1
 

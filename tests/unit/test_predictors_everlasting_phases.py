@@ -100,9 +100,11 @@ class Counting(RuleBasedStateMachine):
             released += releases
             sizes.append(tail + releases - late)
             tail = late
-        assert one._phase_.n_rows == sizes[-1]
-        assert released + math.ceil(self.growth * sizes[-1]) - one._phase_.left == self.asked
-        waiting = len(one._keeper_) + (one._next_.n_rows if one._next_ else 0)
+        assert one._state_.phase.n_rows == sizes[-1]
+        assert released + math.ceil(self.growth * sizes[-1]) - one._state_.phase.left == self.asked
+        waiting = one._state_.n_kept + (
+            one._state_.following.n_rows if one._state_.following else 0
+        )
         assert waiting == tail + self.asked - released
 
 
@@ -131,16 +133,17 @@ def test_rows_are_dropped_when_they_were_used() -> None:
     one = oracle().fit(X, Y)
     gc.collect()
     assert not [thing for thing in gc.get_objects() if isinstance(thing, SomeRows)]
-    first = one._phase_
+    first = one._state_.phase
     one.predict(RNG.random((N + 1, 1)))
     assert one.phase_ == 2
-    assert len(one._keeper_) == 1
-    assert one._next_ is None
+    assert one._state_.n_kept == 1
+    assert one._state_.following is None
     del first
     gc.collect()
-    alive = [thing for thing in gc.get_objects() if isinstance(thing, phases.Phase)]
-    assert sum(phase is one._phase_ for phase in alive) == 1
-    mine = [thing for thing in gc.get_referents(vars(one)) if isinstance(thing, phases.Phase)]
+    alive = [thing for thing in gc.get_objects() if isinstance(thing, phases.OpenPhase)]
+    assert sum(phase is one._state_.phase for phase in alive) == 1
+    held = gc.get_referents(vars(one._state_))
+    mine = [thing for thing in held if isinstance(thing, phases.OpenPhase)]
     assert len(mine) == 1
 
 
@@ -160,13 +163,13 @@ def test_there_is_only_one_of_it() -> None:
 @pytest.mark.claim("LATE")
 def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[list[float]] = []
-    init = phases.NextPhase.__init__
+    init = phases.PhaseTraining.__init__
 
-    def spied(self: Any, settings: Any, number: int, rows: Any, *others: Any) -> None:
-        trained.append(rows.take(np.arange(rows.n_rows)).ravel().tolist())
-        init(self, settings, number, rows, *others)
+    def spied(self: Any, school: Any, number: int, lesson: Any) -> None:
+        trained.append(lesson.rows.take(np.arange(lesson.rows.n_rows)).ravel().tolist())
+        init(self, school, number, lesson)
 
-    monkeypatch.setattr(phases.NextPhase, "__init__", spied)
+    monkeypatch.setattr(phases.PhaseTraining, "__init__", spied)
     one = oracle(late=0.25).fit(X, Y)
     queries = RNG.random((3 * N, 1))
     one.predict(queries[: N - 100])
@@ -215,7 +218,7 @@ def test_the_switch_waits_for_training_and_never_comes_early(
     assert one.phase_ == 2
     # Training that is done early does not switch early.
     one.predict(RNG.random((230, 1)))
-    one._next_._thread.join(10)
+    one._state_.following._thread.join(10)
     one.predict(RNG.random((60, 1)))
     assert one.phase_ == 2
 
@@ -225,7 +228,7 @@ def test_lateness_and_users_do_not_wait_for_ever() -> None:
     one = oracle(user_ids=True, late=0.5).fit(X, Y, users=np.arange(N))
     one.predict(RNG.random((N - 1, 1)), users=[f"u{i}" for i in range(N - 1)])
     assert one.phase_ == 1
-    assert one._next_ is not None
+    assert one._state_.following is not None
     half = oracle(late=0.5).fit(X, Y)
     half.predict(RNG.random((5 * N, 1)))
     assert half.answered_ == 5 * N

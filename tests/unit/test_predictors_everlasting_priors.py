@@ -27,26 +27,27 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     numbered = np.arange(2000.0).reshape(-1, 1)
     labels = (numbered[:, 0] > 800).astype(int)
     seen: dict[str, set[float]] = {}
-    fit, init = PrivateBooster.fit, phases.NextPhase.__init__
+    fit, init = PrivateBooster.fit, phases.PhaseTraining.__init__
 
     def spied_fit(self: Any, table: Any, y: Any, *others: Any) -> Any:
         seen["prior"] = set(table.ravel().tolist())
         assert (self.epsilon, self.delta) == (3.0, 1e-6)
         return fit(self, table, y, *others)
 
-    def spied_init(self: Any, settings: Any, number: int, rows: Any, *others: Any) -> None:
-        seen.setdefault("shards", set(rows.take(np.arange(rows.n_rows)).ravel().tolist()))
-        init(self, settings, number, rows, *others)
+    def spied_init(self: Any, school: Any, number: int, lesson: Any) -> None:
+        rows = lesson.rows.take(np.arange(lesson.rows.n_rows))
+        seen.setdefault("shards", set(rows.ravel().tolist()))
+        init(self, school, number, lesson)
 
     monkeypatch.setattr(PrivateBooster, "fit", spied_fit)
-    monkeypatch.setattr(phases.NextPhase, "__init__", spied_init)
+    monkeypatch.setattr(phases.PhaseTraining, "__init__", spied_init)
     one = EverlastingPredictor(
         DecisionTreeClassifier(max_depth=2), 3.0, 1e-6, columns=[(0, 2000)], prior_share=0.25
     ).fit(numbered, labels)
     assert len(seen["prior"]) == 500
     assert len(seen["shards"]) == 1400  # a twentieth chose the trust
-    assert one._phase_.left == 1400
-    assert one._phase_.majority.max_queries == 1500
+    assert one._state_.phase.left == 1400
+    assert one._state_.phase.majority.max_queries == 1500
     assert not seen["prior"] & seen["shards"]
     assert isinstance(one.prior_, PrivateBooster)
     assert {"PRIOR", "PAR"} <= set(one.guarantee_.claims)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,9 @@ def test_unusable_queries_count_and_keep_their_place() -> None:
     answers = one.predict([[0.95], [np.nan], ["text"], [None], [np.inf], [0.05]])
     assert answers.tolist() == [1, -1, -1, -1, -1, 0]
     assert one.answered_ == 6
-    assert one._phase_.left == N - 6
-    rows, weights = copy.copy(one._keeper_).take()
-    assert rows.n_rows == 6
+    assert one._state_.phase.left == N - 6
+    ((rows, weights),) = one._state_.kept
+    assert len(rows) == 6
     assert weights.any(axis=1).tolist() == [True, False, False, False, False, True]
     frame = pd.DataFrame({"size": X[:, 0]})
     framed = oracle(estimator=DecisionTreeClassifier(max_depth=2), prior=False).fit(frame, Y)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.ensembles.voters.base import Voters
-from cumae.ensembles.voters.stacking import count_votes, stack
+from cumae.ensembles.voters.base import StackedVoters, Voters
+from cumae.ensembles.voters.stacking import count_votes, stack, voters_from_arrays
+from cumae.errors import InvalidParameter
 
 
 @claim("SHARDS")
@@ -19,13 +20,13 @@ class Ensemble:
 
     Parameters
     ----------
-    models
+    models : sequence of models
         One for each shard; a number always votes for that class, and None for the first one.
-    n_classes
+    n_classes : int
         Number of declared classes.
-    stand_in
-        A table of one made-up row, in the form in which queries come; only models that cannot be
-        stacked need it.
+    stand_in : array or DataFrame of one row, or None
+        A made-up row, in the form in which queries come; only models that cannot be stacked need
+        it.
     """
 
     def __init__(self, models: Sequence[Any], n_classes: int, stand_in: Any = None) -> None:
@@ -43,3 +44,38 @@ class Ensemble:
         """
         counts = count_votes(self.voters, X, self.n_classes, numbers)
         return counts + self.constant
+
+    @property
+    def stacked(self) -> bool:
+        """Whether all models are arrays, so that the ensemble can be stored."""
+        return all(isinstance(voters, StackedVoters) for voters in self.voters)
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return numbers and arrays from which ``from_facts`` makes the same ensemble.
+
+        Raises
+        ------
+        InvalidParameter
+            If a model has no array form.
+        """
+        # Those that have no array form have no kind, and refuse to be arrays.
+        voters = [
+            {"arrays": one.to_arrays(), "kind": getattr(one, "kind", None)} for one in self.voters
+        ]
+        facts = {"n_classes": self.n_classes, "n_shards": self.n_shards}
+        return {**facts, "constant": self.constant, "voters": voters}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Ensemble:
+        """Rebuild what ``to_facts`` returned."""
+        found = cls([], facts["n_classes"])
+        found.voters = [voters_from_arrays(one["kind"], one["arrays"]) for one in facts["voters"]]
+        found.constant, found.n_shards = facts["constant"], facts["n_shards"]
+        fits = found.constant.shape == (found.n_classes,) and all(
+            voters.n_classes == found.n_classes for voters in found.voters
+        )
+        if not fits or sum(map(len, found.voters)) + found.constant.sum() != found.n_shards:
+            raise InvalidParameter(
+                "these facts are no ensemble: its models, classes and shards do not match."
+            )
+        return found

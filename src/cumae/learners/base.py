@@ -25,13 +25,13 @@ from cumae.data import (
     width_of,
 )
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
-from cumae.learners.storage import from_plain, to_plain
 from cumae.live import forget
 from cumae.mechanisms import LaplaceNoise
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source, source_for
+from cumae.storage import from_plain, to_plain
 
 FORMAT = 1
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"

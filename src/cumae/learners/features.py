@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 from cumae.arrays import Floats
 from cumae.data import Bounds, Columns
 from cumae.learners.cuts import quantile_cuts
+from cumae.storage import KINDS
 
 LARGEST = 1e150  # its square is a float
 WIDEST = 3.0  # standard deviations beyond which a value is pulled in
@@ -172,3 +173,6 @@ def _moments(feature: Feature, column: Floats, declared: Bounds | None) -> Float
     parts = feature.of(column).astype(np.float64)
     least = np.append(1.0, np.full(len(feature.shares), feature.weight**2)) * LEAST_VARIANCE
     return np.asarray(parts.T @ parts / len(parts) + np.diag(least))
+
+
+KINDS["features"] = FeatureMap

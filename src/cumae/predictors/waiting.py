@@ -1,62 +1,15 @@
-"""Rows that wait for the next phase, in the order they came."""
+"""Rows that wait for the next phase, in the order in which they came."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import RowSource, row_source
-
-
-class RowKeeper(Protocol):
-    """Where answered queries wait, with their weights, until they are trained on.
-
-    The durable oracle keeps them on disk; what was taken must not be there any more.
-    """
-
-    def append(self, rows: Any, weights: Integers) -> None:
-        """Add rows in the order in which they were asked."""
-
-    def take(self) -> tuple[RowSource, Integers]:
-        """Return all rows and weights, and keep none of them."""
-
-    def __len__(self) -> int:
-        """Return how many rows wait."""
-
-
-class MemoryRows:
-    """Keeps rows in memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.predictors.waiting import MemoryRows
-    >>> keeper = MemoryRows()
-    >>> keeper.append(np.zeros((2, 3)), np.ones((2, 2), dtype=np.int64))
-    >>> rows, weights = keeper.take()
-    >>> rows.n_rows, len(keeper)
-    (2, 0)
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[Any, Integers]] = []
-
-    def __len__(self) -> int:
-        return sum(len(weights) for _, weights in self._parts)
-
-    def append(self, rows: Any, weights: Integers) -> None:
-        self._parts.append((rows.copy(), weights.copy()))  # both or none
-
-    def take(self) -> tuple[RowSource, Integers]:
-        parts, self._parts = self._parts, []
-        rows, weights = zip(*parts, strict=True)
-        return row_source(_joined(rows)), np.concatenate(weights)
 
 
 @claim("FRESH", "BBL")
@@ -70,6 +23,8 @@ class FreshRows:
     >>> waiting = FreshRows()
     >>> waiting.append(np.array([[1.0], [2.0]]))
     >>> waiting.append(np.array([[3.0], [4.0]]))
+    >>> waiting.first(3).tolist(), len(waiting)
+    ([[1.0], [2.0], [3.0]], 4)
     >>> waiting.take(3).tolist(), len(waiting)
     ([[1.0], [2.0], [3.0]], 1)
     """
@@ -84,6 +39,16 @@ class FreshRows:
         """Add rows at the end."""
         self._parts.append(rows)
 
+    def first(self, count: int) -> Any:
+        """Return the rows that came first, and keep them; so many must be there."""
+        parts = []
+        for part in self._parts:
+            parts.append(part[:count])
+            count -= len(parts[-1])
+            if not count:
+                break
+        return joined(parts)
+
     def take(self, count: int) -> Any:
         """Return the rows that came first, and keep none of them; so many must be there."""
         parts = []
@@ -93,10 +58,17 @@ class FreshRows:
             if len(part) > count:
                 self._parts.appendleft(part[count:].copy())  # a view would keep what was taken
             count -= len(parts[-1])
-        return _joined(parts)
+        return joined(parts)
+
+    def all(self) -> Any:
+        """Return all rows, and keep them; None if there are none."""
+        return joined(self._parts)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def joined(parts: Sequence[Any]) -> Any:
+    """Return tables of one kind as one table; None if there are none."""
+    if not parts:
+        return None
     if isinstance(parts[0], pd.DataFrame):
         return pd.concat(parts, ignore_index=True)
     return np.concatenate(parts)

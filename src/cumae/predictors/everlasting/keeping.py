@@ -1,16 +1,25 @@
-"""Rows that wait for the next phase: who is kept, and where."""
+"""Which rows are kept for the next phase, and where these rows come from."""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.errors import BudgetExhausted
+from cumae.predictors.state import objects
+from cumae.predictors.waiting import joined
+
+if TYPE_CHECKING:
+    from cumae.predictors.everlasting.state import EverlastingState
 
 
 @claim("USER")
@@ -20,10 +29,14 @@ class Admission:
 
     Parameters
     ----------
-    one_per_user
+    one_per_user : bool
         Whether each user has one kept row for ever, in training or as a query.
-    cap
+    cap : int, or None
         How many rows of a phase may come from one client; None for any number.
+    seen : set
+        Ids of the users who have their row.
+    of_client : Counter
+        How many rows each client has offered during this phase.
     """
 
     one_per_user: bool = False
@@ -50,3 +63,166 @@ class Admission:
     def copy(self) -> Admission:
         """Return one that can be asked what would happen."""
         return Admission(self.one_per_user, self.cap, set(self.seen), Counter(self.of_client))
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        return {
+            "one_per_user": self.one_per_user,
+            "cap": self.cap,
+            "seen": objects(self.seen),
+            "clients": objects(self.of_client),
+            "counts": np.array(list(self.of_client.values()), dtype=np.int64),
+        }
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Admission:
+        """Rebuild what ``to_facts`` returned."""
+        counts = zip(facts["clients"].tolist(), facts["counts"].tolist(), strict=True)
+        seen = set(facts["seen"].tolist())
+        return cls(facts["one_per_user"], facts["cap"], seen, Counter(dict(counts)))
+
+
+class RowsOfNextPhase(ABC):
+    """Where the rows of the next phase come from. All decisions follow from counts and ids."""
+
+    keeps_queries: bool
+
+    @abstractmethod
+    def remaining(self, state: EverlastingState) -> float:
+        """Return how many answers are left."""
+
+    @abstractmethod
+    def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
+        """Raise ``BudgetExhausted`` if a batch of queries cannot be answered whole."""
+
+    @abstractmethod
+    def used_up(self, state: EverlastingState) -> bool:
+        """Tell whether the phase answers no more queries."""
+
+    @abstractmethod
+    def until_next(self, state: EverlastingState) -> int:
+        """Return how many queries can be answered before rows are collected for another phase."""
+
+    @abstractmethod
+    def complete(self, state: EverlastingState) -> bool:
+        """Tell whether the rows of the next phase are there, so that its training can begin."""
+
+    @abstractmethod
+    def take(
+        self, state: EverlastingState, label: Callable[[Any], Integers]
+    ) -> tuple[Any, Integers, int]:
+        """Return rows and weights of the next phase, and how many of the rows were supplied.
+
+        ``label`` returns weights for rows that have none, at the price of a release each.
+        """
+
+
+@claim("EVER", "LATE")
+class QueryRows(RowsOfNextPhase):
+    """Queries are kept, and become the rows of the next phase."""
+
+    keeps_queries = True
+
+    def remaining(self, state: EverlastingState) -> float:
+        left = state.phase.left
+        enough = state.n_kept + left >= state.rules.least
+        return math.inf if state.following is not None or enough else left
+
+    def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
+        left, needed = self.remaining(state), self._needed(state)
+        if asked > left:
+            # What is finite here stays so: even if all of the rest were kept, it is too little.
+            raise BudgetExhausted(
+                f"{asked} queries were asked, but {left} answers remain in phase "
+                f"{state.phase.number}; there will be no next phase, which needs {needed}. After "
+                "them, fit again, which costs again."
+            )
+        left = state.phase.left
+        everybody = users is None and clients is None
+        if everybody or state.following is not None or asked <= left:
+            return
+        # The batch ends this phase: would enough rows be there? Ids alone decide.
+        admitted = state.admission.copy().admit(state.phase.left, users, clients)
+        if admitted.sum() + state.n_kept < state.rules.least:
+            raise BudgetExhausted(
+                f"{asked} queries were asked, but {left} answers remain in phase "
+                f"{state.phase.number}; the next phase needs {needed}. Ask fewer, and let others "
+                "ask."  # no count: it would tell whose ids are known
+            )
+
+    def _needed(self, state: EverlastingState) -> str:
+        asked = ["new users"] * state.rules.user_ids
+        asked += ["clients below client_cap"] * (state.rules.client_cap is not None)
+        return f"{state.rules.least:,} rows of {' and '.join(asked)}"
+
+    def used_up(self, state: EverlastingState) -> bool:
+        return state.phase.left == 0
+
+    def until_next(self, state: EverlastingState) -> int:
+        left = state.phase.left
+        if state.following is not None:
+            return left
+        before = left - state.rules.late_releases(state.phase.n_rows)
+        # Past the mark, the next phase starts to train as soon as it has enough rows.
+        return before if before > 0 else min(left, max(1, state.rules.least - state.n_kept))
+
+    def complete(self, state: EverlastingState) -> bool:
+        late = state.rules.late_releases(state.phase.n_rows)
+        return state.phase.left <= late and state.n_kept >= state.rules.least
+
+    def take(
+        self, state: EverlastingState, label: Callable[[Any], Integers]
+    ) -> tuple[Any, Integers, int]:
+        del label  # their answers gave them weights
+        rows, weights = zip(*state.kept, strict=True)
+        return joined(rows), np.concatenate(weights), 0
+
+
+@claim("FRESH")
+class SuppliedRows(RowsOfNextPhase):
+    """Rows of ``add_unlabelled`` become the rows of the next phase, and queries leave no trace.
+
+    Of the releases of a phase, as many as it has rows are for labelling the next ones.
+    """
+
+    keeps_queries = False
+
+    def remaining(self, state: EverlastingState) -> float:
+        phase = state.phase
+        broken_off = state.following is None and phase.left < phase.n_rows
+        later = 0 if broken_off else len(state.waiting) // phase.n_rows
+        later += state.following is not None
+        each = state.rules.releases(phase.n_rows) - phase.n_rows
+        return max(0, phase.left - phase.n_rows) + later * each
+
+    def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
+        del users, clients
+        left = self.remaining(state)
+        if asked > left:
+            raise BudgetExhausted(
+                f"{asked} queries were asked, but {left} answers remain in phase "
+                f"{state.phase.number}; the next phase needs {state.phase.n_rows:,} rows by "
+                "add_unlabelled."
+            )
+
+    def used_up(self, state: EverlastingState) -> bool:
+        return state.phase.left <= (state.phase.n_rows if state.following is None else 0)
+
+    def until_next(self, state: EverlastingState) -> int:
+        return state.phase.left - state.phase.n_rows
+
+    def complete(self, state: EverlastingState) -> bool:
+        phase = state.phase
+        if phase.left > phase.n_rows or len(state.waiting) < phase.n_rows:
+            return False
+        if phase.left < phase.n_rows:  # nothing else takes releases that are for these rows
+            raise BudgetExhausted(
+                "the labelling of fresh rows was broken off, and its releases are spent; fit again."
+            )
+        return True
+
+    def take(
+        self, state: EverlastingState, label: Callable[[Any], Integers]
+    ) -> tuple[Any, Integers, int]:
+        rows = state.waiting.first(state.phase.n_rows)
+        return rows, label(rows), len(rows)

@@ -1,82 +1,27 @@
-"""Phases of everlasting prediction: an ensemble, the releases it may make, and its successor."""
+"""Phases of everlasting prediction: what trains a phase, and the phase that answers."""
 
 from __future__ import annotations
 
-import functools
 import math
 import threading
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import RowSource
+from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import train_shards
+from cumae.errors import InvalidParameter
 from cumae.mechanisms import GaussianNoise, NoisyMajority
-from cumae.predictors.everlasting.margins import MarginTrainer
+from cumae.predictors.base import Reader
+from cumae.predictors.everlasting.rules import Rules
+from cumae.predictors.state import objects
 from cumae.randomness import Source
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What all phases have in common: public numbers and the model, no rows."""
-
-    trainer: MarginTrainer
-    stand_in: Any  # a made-up row in the form in which models get rows
-    epsilon: float
-    delta: float
-    size: int
-    growth: float
-    n_jobs: int | None = None
-    progress: bool | None = None
-    rho: float | None = None  # what the first phase costs, and so the most that others may
-
-    def shards(self, n_rows: int) -> int:
-        """Return the number of shards for so many rows."""
-        return max(1, n_rows // self.size)
-
-    def releases(self, n_rows: int) -> int:
-        """Return how many noisy votes a phase with so many rows releases."""
-        return math.ceil(self.growth * n_rows)
-
-    @claim("EVER")
-    def majority(self, n_rows: int, source: Source, more: int = 0) -> NoisyMajority:
-        """Return the noise of a phase: all its releases, and some more, cost (epsilon, delta)."""
-        releases, n_classes = self.releases(n_rows) + more, self.trainer.n_classes
-        scale = _scale(self.epsilon, self.delta, releases, n_classes)
-        if self.rho is not None:  # the same in all phases, and not above it by rounding
-            scale = max(scale, math.sqrt(_moves(n_classes) * releases / (2 * self.rho)))
-            while rho_of(self._votes(scale, releases, source)) > self.rho:
-                scale = math.nextafter(scale, math.inf)
-        return self._votes(scale, releases, source)
-
-    def _votes(self, scale: float, releases: int, source: Source) -> NoisyMajority:
-        n_classes = self.trainer.n_classes
-        noise = GaussianNoise(scale, moves=_moves(n_classes), random_state=source)
-        return NoisyMajority(noise, n_classes, releases)
-
-
-def rho_of(majority: NoisyMajority) -> float:
-    """Return the zCDP form of what all releases cost."""
-    rho, _ = majority.cost.zcdp or (math.inf, 0.0)
-    return rho
-
-
-def _moves(n_classes: int) -> int:
-    """Return by how much one vote moves the counts: two classes have a single count."""
-    return 1 if n_classes == 2 else 2
-
-
-@functools.lru_cache(maxsize=256)
-def _scale(epsilon: float, delta: float, releases: int, n_classes: int) -> float:
-    # Phases of the same size have the same noise, and finding it takes longer than answering.
-    noise = NoisyMajority.calibrated(epsilon, delta, releases, n_classes).noise
-    return noise.scale if isinstance(noise, GaussianNoise) else math.inf
 
 
 @claim("MEMO")
@@ -99,15 +44,133 @@ def row_keys(table: Any) -> list[bytes]:
     return [row.tobytes() for row in table]
 
 
+@dataclass(frozen=True, repr=False)  # a message must not show rows
+class Lesson:
+    """All that the models of a phase are made from; the same lesson gives the same models.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The rows of the phase.
+    weights : array of int, one row for each of them
+        Whole weights of the classes.
+    unit : int
+        How many votes a weight can stand for at most.
+    split : Split
+        Which rows belong to which shard.
+    seeds : array of int
+        One for each shard.
+    """
+
+    rows: RowSource
+    weights: Integers
+    unit: int
+    split: Split
+    seeds: Integers
+
+    @classmethod
+    def draw(
+        cls, rules: Rules, rows: RowSource, weights: Integers, unit: int, source: Source
+    ) -> Self:
+        """Draw the split and the seeds, from counts alone."""
+        split = Split.draw(rows.n_rows, rules.shards(rows.n_rows), source)
+        return cls(rows, weights, unit, split, shard_seeds(split.n_shards, source))
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        return {
+            "rows": self.rows.take(np.arange(self.rows.n_rows)),
+            "weights": self.weights,
+            "unit": self.unit,
+            "order": self.split.order,
+            "seeds": self.seeds,
+        }
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        rows, order, seeds = row_source(facts["rows"]), facts["order"], facts["seeds"]
+        weights = facts["weights"]
+        if not rows.n_rows == len(order) == len(weights) or not len(seeds):
+            raise InvalidParameter(
+                "a stored lesson has rows, weights and places that do not match."
+            )
+        return cls(rows, weights, facts["unit"], Split(order, len(seeds)), seeds)
+
+
+@dataclass(frozen=True)
+class School:
+    """What the training of all phases has in common.
+
+    Parameters
+    ----------
+    rules : Rules
+        All public numbers.
+    model : classifier, Pipeline or ConceptClass
+        What each shard trains.
+    reader : Reader
+        How rows and queries are read.
+    declared : bool
+        Whether columns were declared.
+    """
+
+    rules: Rules
+    model: Any
+    reader: Reader
+    declared: bool
+
+    def columns(self, phase: int) -> Columns | None:
+        """Return how the rows of a phase are encoded.
+
+        Training rows come as they are. Queries were encoded when they were read, so that the rows
+        of later phases are numbers already, within the bounds of the encoded columns.
+        """
+        columns = self.reader.columns
+        if not self.declared or phase == 1:
+            return columns if self.declared else None
+        return Columns(columns.bounds, None, len(columns))
+
+    def train(self, phase: int, lesson: Lesson) -> Ensemble:
+        """Train the models of a phase."""
+        models = train_shards(
+            lesson.rows,
+            lesson.weights,
+            lesson.split,
+            self.rules.trainer(self.model, self.columns(phase), lesson.unit),
+            lesson.seeds,
+            n_jobs=self.rules.n_jobs,
+            progress=self.rules.progress,
+        )
+        return Ensemble(models, self.rules.n_classes, self.reader.stand_in)
+
+
 @claim("EVER", "MEMO")
-@dataclass
-class Phase:
-    """One ensemble and the releases it may make; the rows it was trained on are gone."""
+@dataclass(repr=False)
+class OpenPhase:
+    """A phase that answers: an ensemble, and the releases that it may make.
+
+    Parameters
+    ----------
+    number : int
+        Of the phase, from 1.
+    n_rows : int
+        How many rows it was trained on.
+    ensemble : Ensemble
+        Its models.
+    majority : NoisyMajority
+        Its noise, and the releases left.
+    lesson : Lesson, or None
+        What the models were made from, if they have no array form: a restored predictor makes them
+        again. None if they have one; the rows are gone then.
+    memo : dict from bytes to array
+        Noisy counts of the queries so far, where equal queries share an answer.
+    """
 
     number: int
     n_rows: int
     ensemble: Ensemble
     majority: NoisyMajority
+    lesson: Lesson | None = None
     memo: dict[bytes, Integers] = field(default_factory=dict)
 
     @property
@@ -116,18 +179,14 @@ class Phase:
         return self.majority.remaining
 
     def numbers(self, count: int) -> Integers:
-        """Return the running numbers of the next queries of the phase."""
+        """Return the running numbers of the next queries of the phase; they decide their places."""
         return self.majority.asked + np.arange(count)
-
-    def release(self, table: Any) -> Integers:
-        """Return noisy votes; a query's running number within the phase decides its place."""
-        return self.majority.release(self.ensemble.votes(table, self.numbers(len(table))))
 
     def release_once(self, table: Any) -> Integers:
         """Return noisy votes that equal queries of the phase share: those of the first of them.
 
-        A query's own cells decide its place, so that equal queries have equal votes. Hit or miss,
-        the work is the same.
+        A query's own cells decide its place, so that equal queries have equal votes. The work is
+        the same whether a query is known or not.
         """
         keys = row_keys(table)
         numbers = np.array([crc32(key) for key in keys], dtype=np.int64)
@@ -142,42 +201,50 @@ class Phase:
         scale = noise.scale if isinstance(noise, GaussianNoise) else math.inf
         return scale / self.ensemble.n_shards
 
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing; noise that was drawn ahead is thrown away."""
+        return {
+            "number": self.number,
+            "n_rows": self.n_rows,
+            "majority": self.majority.to_facts(),
+            "ensemble": self.ensemble.to_facts() if self.lesson is None else None,
+            "lesson": None if self.lesson is None else self.lesson.to_facts(),
+            "asked": objects(self.memo),
+            "memo": np.array(list(self.memo.values()), dtype=np.int64),
+        }
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], school: School, source: Source) -> Self:
+        """Rebuild what ``to_facts`` returned; train again where models have no array form."""
+        lesson = None if facts["lesson"] is None else Lesson.from_facts(facts["lesson"])
+        if lesson is None:
+            ensemble = Ensemble.from_facts(facts["ensemble"])
+        else:
+            ensemble = school.train(facts["number"], lesson)
+        majority = NoisyMajority.from_facts(facts["majority"], source)
+        memo = dict(zip(facts["asked"].tolist(), facts["memo"], strict=True))
+        return cls(facts["number"], facts["n_rows"], ensemble, majority, lesson, memo)
+
 
 @claim("EVER")
-class NextPhase:
+class PhaseTraining:
     """The training of a phase, at once or in the background.
 
-    The split and the seeds are drawn when it is made, from counts alone. Training may be repeated
-    if it was broken off: it uses the same rows, split and seeds.
+    Training may be repeated if it was broken off: it uses the same lesson.
 
     Parameters
     ----------
-    settings
+    school : School
         What all phases have in common.
-    number
+    number : int
         Of the phase.
-    rows, weights, unit
-        The rows with their whole weights, of ``unit`` votes at most.
-    source
-        Where random bits come from.
+    lesson : Lesson
+        What its models are made from.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        number: int,
-        rows: RowSource,
-        weights: Integers,
-        unit: int,
-        source: Source,
-    ) -> None:
-        self.settings, self.number = settings, number
-        self._rows: tuple[RowSource, Integers] | None = (rows, weights)
-        self.n_rows = rows.n_rows
-        self._trainer = replace(settings.trainer, unit=unit)
-        self._split = Split.draw(rows.n_rows, settings.shards(rows.n_rows), source)
-        self._seeds = shard_seeds(self._split.n_shards, source)
-        self._source = source
+    def __init__(self, school: School, number: int, lesson: Lesson) -> None:
+        self.number, self.n_rows = number, lesson.rows.n_rows
+        self._school, self._lesson = school, lesson
         self._ensemble: Ensemble | None = None
         self._thread: threading.Thread | None = None
 
@@ -187,28 +254,32 @@ class NextPhase:
         self._thread.start()
 
     def _train(self) -> None:
-        if self._rows is None:
-            return
-        rows, weights = self._rows
-        models = train_shards(
-            rows,
-            weights,
-            self._split,
-            self._trainer,
-            self._seeds,
-            n_jobs=self.settings.n_jobs,
-            progress=self.settings.progress,
-        )
-        self._ensemble = Ensemble(models, self._trainer.n_classes, self.settings.stand_in)
-        self._rows = None  # rows are used once
+        if self._ensemble is None:
+            self._ensemble = self._school.train(self.number, self._lesson)
 
-    def finish(self, more: int = 0) -> Phase:
-        """Return the phase, with so many more releases; whoever asks waits for it."""
+    def finish(self, source: Source, more: int = 0) -> OpenPhase:
+        """Return the phase, with so many more releases; whoever asks waits for it.
+
+        The rows are used once: nothing of them is kept where models have an array form.
+        """
         if self._thread is not None:
             self._thread.join()
         self._train()  # at once, or again if the thread was broken off
         if self._ensemble is None:
-            raise AssertionError("a phase was finished twice")
-        ensemble, self._ensemble = self._ensemble, None
-        majority = self.settings.majority(self.n_rows, self._source, more)
-        return Phase(self.number, self.n_rows, ensemble, majority)
+            raise AssertionError("nothing was trained")
+        majority = self._school.rules.majority(self.n_rows, source, more)
+        lesson = None if self._ensemble.stacked else self._kept()
+        return OpenPhase(self.number, self.n_rows, self._ensemble, majority, lesson)
+
+    def _kept(self) -> Lesson:
+        """Return the lesson with copies of its rows alone, without the table they came from."""
+        return Lesson.from_facts(self._lesson.to_facts())
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing: training will be repeated."""
+        return {"number": self.number, "lesson": self._lesson.to_facts()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        return cls(school, facts["number"], Lesson.from_facts(facts["lesson"]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,41 +14,38 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import SomeRows, check_ids
-from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.concepts import ConceptClass
+from cumae.data import Declared, SomeRows, check_ids, row_source
+from cumae.errors import AnswersDrift, BudgetExhausted, InvalidParameter
+from cumae.learners import Learner
 from cumae.live import one_at_a_time
-from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
+from cumae.parameters import Count, Flag, Kind, Number, Object, Or
+from cumae.predictors.base import (
+    CHANCE,
+    COLUMNS,
+    DELTA,
+    EPSILON,
+    RUN_PARAMETERS,
+    Predictor,
+    Training,
+)
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import (
     choose_weighted,
     weights_of_labels,
     weights_of_votes,
 )
-from cumae.predictors.everlasting.phases import NextPhase, rho_of
-from cumae.predictors.everlasting.prior import (
-    UNIT,
-    combined,
-    find_prior,
-    trust_in,
-)
-from cumae.predictors.everlasting.rules import EverlastingPlan
-from cumae.predictors.waiting import FreshRows, MemoryRows, RowKeeper
-from cumae.randomness import permutation, source_for
-
-
-class Options(NamedTuple):
-    """What was declared when fitting; later changes of parameters have no effect."""
-
-    user_ids: bool
-    fresh: bool
-    memoize: bool
-    late: float
-    background: bool
-    client_cap: float | None
+from cumae.predictors.everlasting.phases import Lesson, OpenPhase, PhaseTraining, School
+from cumae.predictors.everlasting.prior import UNIT, Prior, combined, find_prior, trust_in
+from cumae.predictors.everlasting.rules import PublicSizes, Rules, check_together, rho_of
+from cumae.predictors.everlasting.state import EverlastingState
+from cumae.predictors.state import Arrays, Journal
+from cumae.privacy import Budget
+from cumae.randomness import Source, permutation, source_for
 
 
 @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-class EverlastingPredictor(EverlastingPlan):
+class EverlastingPredictor(Predictor):
     """Answer classification queries for ever, protecting the training rows and every query.
 
     Rows are split into disjoint shards, each trains a model, and every query is answered by the
@@ -57,67 +56,82 @@ class EverlastingPredictor(EverlastingPlan):
 
     Parameters
     ----------
-    estimator
+    estimator : classifier, Pipeline or ConceptClass, or None
         A scikit-learn classifier or Pipeline, or a class of ``cumae.concepts``; None means
         ``DecisionTreeClassifier(max_depth=4)``. Margins become ``sample_weight``; an estimator
         that takes none gets labels drawn by their share of the votes. Without a prior, answers of
         estimators drift from phase to phase, and may end up all the same.
-    epsilon, delta
-        Privacy parameters, for ever; both above 0.
-    concept_class
+    epsilon : float of 0 or more
+        Privacy parameter, for ever; above 0.
+    delta : float from 0 and below 1
+        Privacy parameter, for ever; above 0.
+    concept_class : ConceptClass, or None
         The same as ``estimator``, for a class of ``cumae.concepts``.
-    shard_size
+    shard_size : int of 1 or more, or "auto"
         Rows of a shard; ``"auto"`` makes the noise 0.12 of the votes, from the number of rows,
         epsilon and delta alone.
-    growth
-        Answers of a phase for each of its rows, at least 1. More of them need more noise, but
-        the next phase has more rows.
-    prior
+    growth : float of 1 or more
+        Answers of a phase for each of its rows; finite. More of them need more noise, but the next
+        phase has more rows.
+    prior : Learner or bool, or None
         A private learner for two classes that is trained on rows of its own and published; the
         votes correct it. It gets the epsilon and delta above, and is fitted anew. None takes
         :class:`~cumae.PrivateBooster` for scikit-learn estimators with two classes and declared
         columns; other estimators get none, with a warning. False takes none, silently. With
         more than two classes there is no prior.
-    prior_share
+    prior_share : float above 0 and below 1
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
         count against it. After the first phase, whose models saw true labels, they count for
         0.2 at most.
-    balanced
+    balanced : bool
         Whether the classes of a shard weigh the same for a scikit-learn estimator. Self-training
-        loses the rarer class otherwise; classes with very different shares want a prior.
-    user_ids
+        loses the rarer class otherwise; classes with very different shares need a prior.
+    user_ids : bool
         Whether rows belong to users: at most one row per user is ever kept, and the guarantee
         holds for users. ``fit`` and ``predict`` then take ``users=``.
-    fresh
+    fresh : bool
         Whether rows of ``add_unlabelled`` take the place of queries, so that queries leave no
         trace and nobody can teach the predictor by asking. Labelling them counts towards the
         answers of a phase, so ``growth`` must be above 1.
-    memoize
+    memoize : bool
         Whether the same question gets the same answer within a phase.
-    late
-        Share of a phase, up to 0.5, that is still answered by the old models while new ones
-        train; its queries are kept for the phase after.
-    background
+    late : float from 0 to 0.5
+        Share of a phase that is still answered by the old models while new ones train; its queries
+        are kept for the phase after.
+    background : bool
         Whether that training runs in a thread of its own; needs ``late``.
-    client_cap
+    client_cap : float above 0 and below 1, or None
         Largest share of a phase's rows that one client may supply; ``predict`` then takes
         ``clients=``.
-    columns, classes, n_jobs, progress, budget, random_state
+    columns : mapping or sequence, or None
+        As in :class:`~cumae.QueryRelease`.
+    classes : sequence of labels
+        As in :class:`~cumae.QueryRelease`.
+    n_jobs : int, or None
+        As in :class:`~cumae.QueryRelease`.
+    progress : bool, or None
+        As in :class:`~cumae.QueryRelease`.
+    budget : Budget, or None
+        As in :class:`~cumae.QueryRelease`.
+    random_state : int or Source, or None
         As in :class:`~cumae.QueryRelease`.
 
     Attributes
     ----------
-    guarantee_
+    guarantee_ : Guarantee
         For one training row or one query, with its zCDP form where there is one.
-    phase_, answered_
+    phase_, answered_ : int
         Number of the phase, from 1, and answers given since fit.
-    remaining_
+    remaining_ : float
         Infinite; finite if rows run short under ``fresh``, ``user_ids`` or ``client_cap``.
-    n_shards_, noise_per_vote_
-        Of this phase.
-    prior_, trust_
-        The published prior, and how much the votes of the first phase count against it; None
-        where there is no prior.
+    n_shards_ : int
+        Models of this phase.
+    noise_per_vote_ : float
+        Standard deviation of the noise of this phase as a share of the votes.
+    prior_ : Learner, or None
+        The published prior, where there is one.
+    trust_ : float, or None
+        How much the votes of the first phase count against the prior.
 
     Examples
     --------
@@ -132,7 +146,76 @@ class EverlastingPredictor(EverlastingPlan):
     (1, 2, inf)
     """
 
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "estimator": Or(None, Object("classifier, Pipeline or ConceptClass")),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "concept_class": Or(None, Object("ConceptClass")),
+        "shard_size": Or("auto", Count(1)),
+        "growth": Number(1.0, math.inf, below=True, such_as="1"),
+        "prior": Or(None, Object("Learner or bool")),
+        "prior_share": CHANCE,
+        "balanced": Flag(),
+        "user_ids": Flag(),
+        "fresh": Flag(),
+        "memoize": Flag(),
+        "late": Number(0.0, 0.5, such_as="0.1"),
+        "background": Flag(),
+        "client_cap": Or(None, CHANCE),
+        "columns": COLUMNS,
+        "classes": Object("sequence of labels"),
+        **RUN_PARAMETERS,
+    }
+    counts_unusable = True
+
     _larger_shards = "a larger shard_size"
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        concept_class: ConceptClass | None = None,
+        shard_size: int | str = "auto",
+        growth: float = 1.0,
+        prior: Learner | bool | None = None,
+        prior_share: float = 0.5,
+        balanced: bool = True,
+        user_ids: bool = False,
+        fresh: bool = False,
+        memoize: bool = False,
+        late: float = 0.0,
+        background: bool = False,
+        client_cap: float | None = None,
+        columns: Declared = None,
+        classes: Any = (0, 1),
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.concept_class = concept_class
+        self.shard_size = shard_size
+        self.growth = growth
+        self.prior = prior
+        self.prior_share = prior_share
+        self.balanced = balanced
+        self.user_ids = user_ids
+        self.fresh = fresh
+        self.memoize = memoize
+        self.late = late
+        self.background = background
+        self.client_cap = client_cap
+        self.columns = columns
+        self.classes = classes
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.budget = budget
+        self.random_state = random_state
 
     # Fitting
 
@@ -142,73 +225,161 @@ class EverlastingPredictor(EverlastingPlan):
 
         Parameters
         ----------
-        X, y
+        X, y : array-like
             Private rows and labels, as in :class:`~cumae.QueryRelease`.
-        users
+        users : list or array, or None
             With ``user_ids``, whom each row belongs to.
+
+        Returns
+        -------
+        EverlastingPredictor
+            Itself.
         """
         training = self._training(X, y)
-        self._check_options()
+        check_together(self)
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
         prior = find_prior(self.prior, training, self.epsilon, self.delta, self.columns)
-        block, tried = (0, 0) if prior is None else self._blocks(len(kept), training.n_classes)
-        n_rows = len(kept) - block - tried
-        settings = self._settings(training, n_rows)
-        fixed = self.shard_size != "auto"
-        trainer = choose_weighted(settings.trainer, training.rows, settings.size)
-        settings = replace(settings, trainer=trainer)
-        n_shards = self._try_out(trainer, training, n_rows, settings.shards(n_rows), fixed=fixed)
-        if n_shards < settings.shards(n_rows):
-            settings = replace(settings, size=n_rows // n_shards)
-        source = source_for(self.random_state)
+        sizes = PublicSizes(len(kept), training.n_classes, prior is not None)
+        rules = self._tried_out(training, Rules.of(self, sizes))
         self._warn_of_drift(training, prior)
-        self._warn_of_noise(settings, n_rows, prior)
-        majority = settings.majority(n_rows, source, tried)
-        settings, cost = replace(settings, rho=rho_of(majority)), majority.cost
-        guarantee = self._start(training, self._plan(cost, prior, block), source)
+        rules.warn_of_noise(self.prior_share)
+        source = source_for(self.random_state)
+        majority = rules.majority(rules.first, source, rules.tried)
+        promised = None if prior is None else prior.promise(rules.block)
+        guarantee = self._start(training, rules.plan(majority.cost, promised), source)
+        rules = replace(rules, rho=rho_of(majority))
+        school = School(rules, training.model, training.reader, self.columns is not None)
         order = kept[permutation(len(kept), source)]  # the split of blocks, from counts alone
+        trial_end = rules.block + rules.tried
         if prior is not None:
-            prior.fit(training, order[:block], source)
-        self._prior_, self.prior_ = prior, None if prior is None else prior.learner
-        self._settings_, self._source_, self._admission_ = settings, source, admission
-        self._options_ = Options(**{name: getattr(self, name) for name in Options._fields})
-        own = order[block + tried :]
-        weights = weights_of_labels(training.labels, training.n_classes)[own]
-        first = NextPhase(settings, 1, SomeRows(training.rows, own), weights, 1, source)
-        self._phase_ = first.finish(tried)
-        self.trust_: float | None = None
+            prior.fit(training, order[: rules.block], source)
+        phase = self._first_phase(training, order[trial_end:], school, source)
+        trust = None
         if prior is not None:
-            self.trust_ = self._choose_trust(training, order[block:][:tried])
-        self._next_: NextPhase | None = None
-        self._admission_.new_phase(self._cap())
-        # A phase with less than half of the first one's rows would drown in noise.
-        self._least_ = max(LEAST_ROWS_PER_CLASS * training.n_classes, n_rows // 2)
-        self._keeper_ = self._new_keeper()
-        self._fresh_ = FreshRows()
-        self.answered_ = 0
-        # Later phases may be of other sizes; each is within what was asked for.
-        self.guarantee_ = replace(guarantee, epsilon=float(self.epsilon))
+            places = order[rules.block : trial_end]
+            trust = self._choose_trust(training, places, prior, phase, source)
+        admission.new_phase(rules.cap(phase.n_rows))
+        self._go_on(
+            EverlastingState(
+                self._stored_parameters(),
+                # Later phases may be of other sizes; each is within what was asked for.
+                replace(guarantee, epsilon=float(self.epsilon)),
+                self.classes_,
+                school,
+                self._model_from(),
+                prior,
+                trust,
+                source,
+                phase,
+                admission,
+            )
+        )
         return self
 
-    @claim("PRIOR")
-    def _choose_trust(self, training: Training, places: Integers) -> float:
-        """Let rows that neither the prior nor a shard sees choose how much the votes count."""
-        if self._prior_ is None:
-            raise AssertionError("there is no prior")
-        table, usable = self._stand_in_for(training.rows.take(places))
-        labels = np.where(usable, training.labels[places], -1)
-        phase = self._phase_
-        shares = self._prior_.shares(table, phase.numbers(len(table)))
-        noisy = phase.release(table)
-        return self._prior_.choose_trust(
-            noisy, phase.ensemble.n_shards, shares, labels, self.epsilon, self._source_
+    def _tried_out(self, training: Training, rules: Rules) -> Rules:
+        """Return rules under which the model can learn, by what made-up rows show."""
+        trainer = rules.trainer(training.model, training.columns)
+        trainer = choose_weighted(trainer, training.rows, rules.size)
+        rules, n_shards = replace(rules, weighted=trainer.weighted), rules.shards(rules.first)
+        fixed = self.shard_size != "auto"
+        fewer = self._try_out(trainer, training, rules.first, n_shards, fixed=fixed)
+        return replace(rules, size=rules.first // fewer) if fewer < n_shards else rules
+
+    def _warn_of_drift(self, training: Training, prior: Prior | None) -> None:
+        if isinstance(training.model, ConceptClass) or prior is not None or self.prior is False:
+            return
+        few = training.n_classes == 2
+        why = "without declared columns" if few else f"for {training.n_classes} classes"
+        how = "declare columns= so that a prior is trained, or give" if few else "give"
+        warnings.warn(
+            f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
+            f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
+            "accept it.",
+            AnswersDrift,
+            stacklevel=4,
         )
 
-    def _new_keeper(self) -> RowKeeper:
-        """Return where queries wait for the next phase; the durable oracle has one on disk."""
-        return MemoryRows()
+    def _first_phase(
+        self, training: Training, places: Integers, school: School, source: Source
+    ) -> OpenPhase:
+        rows = SomeRows(training.rows, places)
+        weights = weights_of_labels(training.labels, training.n_classes)[places]
+        lesson = Lesson.draw(school.rules, rows, weights, 1, source)
+        return PhaseTraining(school, 1, lesson).finish(source, school.rules.tried)
+
+    @claim("PRIOR")
+    def _choose_trust(
+        self, training: Training, places: Integers, prior: Prior, phase: OpenPhase, source: Source
+    ) -> float:
+        """Let rows that neither the prior nor a shard sees choose how much the votes count."""
+        table, usable = training.reader.replace_unusable(training.rows.take(places))
+        labels = np.where(usable, training.labels[places], -1)
+        numbers = phase.numbers(len(table))
+        shares = prior.shares(table, numbers)
+        noisy = phase.majority.release(phase.ensemble.votes(table, numbers))
+        n_shards = phase.ensemble.n_shards
+        return prior.choose_trust(noisy, n_shards, shares, labels, self.epsilon, source)
+
+    # The state
+
+    def _model_from(self) -> str | None:
+        if self.estimator is not None:
+            return "estimator"
+        return None if self.concept_class is None else "concept_class"
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        """Return the parameters that are stored as they are; a learner is stored as the prior."""
+        other = ("estimator", "concept_class", "budget", "random_state")
+        given = self.get_params(deep=False)
+        stored = {name: given[name] for name in given if name not in other}
+        if isinstance(self.prior, Learner):
+            del stored["prior"]
+        return stored
+
+    def _go_on(self, state: EverlastingState) -> None:
+        """Take a state as one's own; the guarantee comes last, when everything else is there."""
+        self._state_ = state
+        self._journal_ = self._new_journal(state)
+        self.guarantee_ = state.guarantee
+
+    def _new_journal(self, state: EverlastingState) -> Journal:
+        """Return what records changes of the state; a durable oracle has one on disk."""
+        return Journal(state)
+
+    @one_at_a_time
+    def to_arrays(self) -> Arrays:
+        """Return everything that the predictor must remember, as plain arrays.
+
+        They hold private rows and models that no privacy protects: keep them as safe as the rows
+        of ``fit``. :func:`cumae.predictors.state.restore` makes a predictor of them that goes on
+        from here; this one must not be used any more then.
+
+        Returns
+        -------
+        dict from str to array
+            Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
+        """
+        check_is_fitted(self, "guarantee_")
+        return self._state_.to_arrays()
+
+    @classmethod
+    def from_state(cls, state: EverlastingState) -> Self:
+        """Return a fitted predictor that goes on from a state, which nobody else uses."""
+        given = dict(state.parameters)
+        if state.model_from is not None:
+            given[state.model_from] = state.school.model
+        if "prior" not in given and state.prior is not None:
+            given["prior"] = state.prior.unfitted()
+        found = cls(**given)
+        reader = state.school.reader
+        found.n_features_in_, found.classes_ = reader.n_features, state.classes
+        if reader.columns.given is not None:
+            found.feature_names_in_ = np.array(reader.columns.given, dtype=object)
+        found._reader_ = reader
+        found._go_on(state)
+        return found
 
     # What is public
 
@@ -216,34 +387,44 @@ class EverlastingPredictor(EverlastingPlan):
     def phase_(self) -> int:
         """Number of the phase, from 1."""
         check_is_fitted(self, "guarantee_")
-        return self._phase_.number
+        return self._state_.phase.number
+
+    @property
+    def answered_(self) -> int:
+        """Answers given since fit."""
+        check_is_fitted(self, "guarantee_")
+        return self._state_.answered
 
     @property
     def n_shards_(self) -> int:
         """Models of this phase."""
         check_is_fitted(self, "guarantee_")
-        return self._phase_.ensemble.n_shards
+        return self._state_.phase.ensemble.n_shards
 
     @property
     def noise_per_vote_(self) -> float:
         """Standard deviation of the noise as a share of the votes."""
         check_is_fitted(self, "guarantee_")
-        return self._phase_.noise
+        return self._state_.phase.noise
 
     @property
     def remaining_(self) -> float:
         """Answers left: infinite, unless rows run short."""
         check_is_fitted(self, "guarantee_")
-        phase = self._phase_
-        if self._options_.fresh:
-            # Of each phase as many releases as it has rows are for the rows of the next one.
-            broken_off = self._next_ is None and phase.left < phase.n_rows
-            later = 0 if broken_off else len(self._fresh_) // phase.n_rows
-            later += self._next_ is not None
-            each = self._settings_.releases(phase.n_rows) - phase.n_rows
-            return max(0, phase.left - phase.n_rows) + later * each
-        kept = len(self._keeper_) + phase.left
-        return math.inf if self._next_ is not None or kept >= self._least_ else phase.left
+        return self._state_.rows_from.remaining(self._state_)
+
+    @property
+    def prior_(self) -> Learner | None:
+        """The published prior; None where there is none."""
+        check_is_fitted(self, "guarantee_")
+        prior = self._state_.prior
+        return None if prior is None else prior.learner
+
+    @property
+    def trust_(self) -> float | None:
+        """How much the votes of the first phase count against the prior."""
+        check_is_fitted(self, "guarantee_")
+        return self._state_.trust
 
     # Answering
 
@@ -259,74 +440,40 @@ class EverlastingPredictor(EverlastingPlan):
 
         Parameters
         ----------
-        X
+        X : array-like
             Queries.
-        users, clients
+        users, clients : list or array, or None
             With ``user_ids`` or ``client_cap``, who asks each of them.
+
+        Returns
+        -------
+        array
+            One of the declared classes for each query, or -1.
+
+        Raises
+        ------
+        BudgetExhausted
+            If rows run short; nothing was answered or spent then.
         """
-        table, usable = self._readable(X)
-        owners = check_ids(users, self._options_.user_ids, len(table), "users")
-        askers = check_ids(clients, self._options_.client_cap is not None, len(table), "clients")
-        self._check_left(len(table), owners, askers)
-        labels = np.empty(len(table), dtype=np.int64)
+        check_is_fitted(self, "guarantee_")
+        table, usable = self._reader_.private(X)
+        state, rules = self._state_, self._state_.rules
+        owners = check_ids(users, rules.user_ids, len(usable), "users")
+        askers = check_ids(clients, rules.client_cap is not None, len(usable), "clients")
+        state.rows_from.check_batch(state, len(usable), owners, askers)
+        labels = np.empty(len(usable), dtype=np.int64)
         start = 0
-        while start < len(table):
+        while start < len(usable):
             self._switch()
-            part = slice(start, start + self._until_next(len(table) - start))
-            ids = [None if who is None else who[part] for who in (owners, askers)]
-            labels[part] = self._answer(table[part], usable[part], *ids)
+            part = slice(start, min(len(usable), start + state.rows_from.until_next(state)))
+            ids = (owners and owners[part], askers and askers[part])
+            labels[part] = self._answer(table[part], usable[part], ids)
             start = part.stop
-        self.answered_ += len(table)
         self._prepare()
         return self._named(labels)
 
-    def _check_left(self, asked: int, users: Any, clients: Any) -> None:
-        left = self.remaining_
-        if asked > left:
-            told = f"{asked} queries were asked, but {left} answers remain in phase {self.phase_}; "
-            if self._options_.fresh:
-                raise BudgetExhausted(
-                    f"{told}the next phase needs {self._phase_.n_rows:,} rows by add_unlabelled."
-                )
-            # What is finite here stays so: even if all of the rest were kept, it is too little.
-            raise BudgetExhausted(
-                f"{told}there will be no next phase, which needs {self._least_:,} rows of "
-                f"{self._whose()}. After them, fit again, which costs again."
-            )
-        if self._options_.fresh or self._next_ is not None or asked <= self._phase_.left:
-            return
-        if users is None and clients is None:
-            return
-        # The batch ends this phase: would enough rows be there? Ids alone decide.
-        admission = self._admission_.copy()
-        kept = admission.admit(self._phase_.left, users, clients).sum() + len(self._keeper_)
-        if kept < self._least_:
-            raise BudgetExhausted(
-                f"{asked} queries were asked, but {self._phase_.left} answers remain in phase "
-                f"{self.phase_}; the next phase needs {self._least_:,} rows of {self._whose()}. "
-                "Ask fewer, and let others ask."  # no count: it would tell whose ids are known
-            )
-
-    def _whose(self) -> str:
-        asked = ["new users"] * self._options_.user_ids
-        asked += ["clients below client_cap"] * (self._options_.client_cap is not None)
-        return " and ".join(asked)
-
-    def _until_next(self, asked: int) -> int:
-        """Return how many queries can be answered before rows are collected for another phase."""
-        left = self._phase_.left - (self._phase_.n_rows if self._options_.fresh else 0)
-        if self._next_ is None and not self._options_.fresh:
-            before = left - self._late_releases()
-            # Past the mark, the next phase starts to train as soon as it has enough rows.
-            left = before if before > 0 else min(left, max(1, self._least_ - len(self._keeper_)))
-        return min(asked, left)
-
-    def _late_releases(self) -> int:
-        releases = self._settings_.releases(self._phase_.n_rows)
-        return min(releases - 1, int(self._options_.late * releases))
-
     @claim("EVER", "MEMO")
-    def _answer(self, table: Any, usable: NDArray[np.bool_], users: Any, clients: Any) -> Integers:
+    def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, Any]) -> Integers:
         """Answer within the phase, and keep what was asked with its weights.
 
         A stand-in has no weight, but a place like any other query.
@@ -334,23 +481,25 @@ class EverlastingPredictor(EverlastingPlan):
         labels, weights = self._release(table)
         labels[~usable] = -1
         weights[~usable] = 0
-        if not self._options_.fresh:
-            kept = self._admission_.admit(len(table), users, clients)
-            self._keeper_.append(table[kept], weights[kept])
+        kept = table if self._state_.rows_from.keeps_queries else None
+        self._journal_.answered(len(labels), kept, weights, ids)
         self._prepare()
         return labels
 
     @claim("EVER", "MEMO")
     def _release(self, table: Any) -> tuple[Integers, Integers]:
         """Return labels and whole weights from fresh noise; both are functions of it."""
-        phase = self._phase_
+        state, phase = self._state_, self._state_.phase
         numbers = phase.numbers(len(table))
-        noisy = phase.release_once(table) if self._options_.memoize else phase.release(table)
-        if self._prior_ is None:
+        if state.rules.memoize:
+            noisy = phase.release_once(table)
+        else:
+            noisy = phase.majority.release(phase.ensemble.votes(table, numbers))
+        if state.prior is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
-        shares = self._prior_.shares(table, numbers)
-        trust = trust_in(phase.number, self.trust_ or 0.0)
+        shares = state.prior.shares(table, numbers)
+        trust = trust_in(phase.number, state.trust or 0.0)
         weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
         return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
 
@@ -359,54 +508,28 @@ class EverlastingPredictor(EverlastingPlan):
     @claim("EVER", "LATE", "FRESH")
     def _prepare(self) -> None:
         """Begin the next phase's training once its rows are complete: a matter of counts."""
-        phase = self._phase_
-        if self._next_ is not None:
+        state = self._state_
+        if state.following is not None or not state.rows_from.complete(state):
             return
-        if self._options_.fresh:
-            if phase.left > phase.n_rows or len(self._fresh_) < phase.n_rows:
-                return
-            if phase.left < phase.n_rows:  # nothing else takes releases that are for these rows
-                raise BudgetExhausted(
-                    "the labelling of fresh rows was broken off, and its releases are spent; fit "
-                    "again."
-                )
-            rows = self._fresh_.take(phase.n_rows)
-            _, weights = self._release(rows)
-            keeper = self._new_keeper()
-            keeper.append(rows, weights)
-        elif phase.left > self._late_releases() or len(self._keeper_) < self._least_:
-            return
-        else:
-            keeper = self._keeper_
-        unit = phase.ensemble.n_shards if self._prior_ is None else UNIT
-        kept, weights = keeper.take()
-        self._next_ = NextPhase(
-            self._settings_, phase.number + 1, kept, weights, unit, self._source_
-        )
-        self._admission_.new_phase(self._cap())
-        if self._options_.background:
-            self._next_.start()
+        rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
+        unit = state.phase.ensemble.n_shards if state.prior is None else UNIT
+        lesson = Lesson.draw(state.rules, row_source(rows), weights, unit, state.source)
+        following = PhaseTraining(state.school, state.phase.number + 1, lesson)
+        self._journal_.prepared(following, supplied)
+        if state.rules.background:
+            following.start()
 
     @claim("EVER", "LATE", "FRESH")
     def _switch(self) -> None:
         """Go on to the next phase when this one's releases are used up."""
-        if self._phase_.left > (self._phase_.n_rows if self._waits_for_rows() else 0):
+        state = self._state_
+        if not state.rows_from.used_up(state):
             return
-        if self._next_ is None:
+        if state.following is None:
             raise BudgetExhausted(
                 f"phase {self.phase_} is used up, and the next one has too few rows; supply more."
             )
-        self._phase_ = self._next_.finish()
-        self._next_ = None
-
-    def _waits_for_rows(self) -> bool:
-        return self._options_.fresh and self._next_ is None
-
-    def _cap(self) -> int | None:
-        if self._options_.client_cap is None:
-            return None
-        releases = self._settings_.releases(self._phase_.n_rows)
-        return max(1, int(self._options_.client_cap * releases))
+        self._journal_.entered(state.following.finish(state.source))
 
     # Fresh rows
 
@@ -416,11 +539,21 @@ class EverlastingPredictor(EverlastingPlan):
         """Supply rows for the next phases; they are protected like queries.
 
         Only with ``fresh=True``.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows without labels.
+
+        Returns
+        -------
+        EverlastingPredictor
+            Itself.
         """
         check_is_fitted(self, "guarantee_")
-        if not self._options_.fresh:
+        if self._state_.rows_from.keeps_queries:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
-        table, _ = self._readable(X)
-        self._fresh_.append(table)
+        table, _ = self._reader_.private(X)
+        self._journal_.supplied(table)
         self._prepare()
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,11 @@ class Prior:
 
     Parameters
     ----------
-    learner
+    learner : Learner
         Unfitted; it gets the whole epsilon and delta, because no other part sees its rows.
-    columns
+    columns : Columns
         How its rows are encoded.
-    encoded
+    encoded : bool
         Whether queries come encoded already.
     """
 
@@ -48,7 +49,8 @@ class Prior:
     def promise(self, n_rows: int) -> Guarantee:
         """Return what the learner will promise, from a fit to made-up rows.
 
-        Refuse a learner whose promise is not for any replaced row: the whole would not keep its.
+        Refuse a learner that does not protect whole rows: the predictor could not keep its own
+        promise with it.
         """
         size = min(n_rows, 500)
         spread = np.linspace(0.0, 1.0, size)
@@ -70,6 +72,28 @@ class Prior:
                 "protects whole rows."
             )
         return promised
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        learner = json.dumps(self.learner.to_dict(), allow_nan=False)
+        return {"learner": learner, "columns": self._columns, "encoded": self._encoded}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Prior:
+        """Rebuild what ``to_facts`` returned."""
+        learner = Learner.from_dict(json.loads(facts["learner"]))
+        return cls(learner, facts["columns"], facts["encoded"])
+
+    def unfitted(self) -> Learner:
+        """Return a learner for the parameter ``prior`` that would be fitted to the same prior."""
+        declared = None
+        if not self._encoded:
+            declared = [
+                column.bounds if column.categories is None else list(column.categories)
+                for column in self._columns.columns
+            ]
+        found: Learner = clone(self.learner).set_params(columns=declared)
+        return found
 
     def _bounds(self) -> list[Any]:
         return [None if bound is None else tuple(bound) for bound in self._columns.bounds]
@@ -162,7 +186,7 @@ def find_prior(
     rows = training.rows
     given = known["columns"] if declared is None else declared
     wanted: dict[str, Any] = {"classes": tuple(range(training.n_classes))}
-    if not isinstance(learner, Adapter):  # what it stands for has promised its own, and no other
+    if not isinstance(learner, Adapter):  # what it wraps has made its own promise
         wanted |= {"epsilon": epsilon, "delta": delta}
     learner.set_params(**{name: value for name, value in wanted.items() if name in known})
     if "budget" in known:

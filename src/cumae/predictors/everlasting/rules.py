@@ -1,24 +1,23 @@
-"""What an everlasting predictor is going to do, from its parameters and public counts alone."""
+"""What an everlasting predictor is going to do, from its parameters and public sizes alone."""
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from cumae.claims import claim
-from cumae.concepts import ConceptClass
-from cumae.data import Declared
-from cumae.errors import AnswersDrift, InvalidParameter, TooFewRows
-from cumae.learners.base import Learner
-from cumae.parameters import check_count, check_flag, check_share
-from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training
+from cumae.data import Columns
+from cumae.errors import InvalidParameter, TooFewRows
+from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS
 from cumae.predictors.everlasting.margins import MarginTrainer
-from cumae.predictors.everlasting.phases import Settings
-from cumae.predictors.everlasting.prior import TRIAL_MOST, TRIAL_SHARE, Prior
-from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, parallel
+from cumae.predictors.everlasting.prior import TRIAL_MOST, TRIAL_SHARE
+from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
+from cumae.privacy import Approximate, Cost, Guarantee, calibrate_gaussian, parallel
 from cumae.privacy.plans import Plan
-from cumae.privacy.validation import check_nonnegative
 from cumae.randomness import Source
 
 GAME: tuple[str, ...] = (
@@ -37,158 +36,149 @@ USERS = (
     "all rows and queries of one user are replaced, and ids, the number of rows and the number and "
     "order of queries are public"
 )
-GOOD_NOISE = 0.12  # noise per vote that "auto" aims at
-MUCH_NOISE = 0.3
 SMALLEST = 6  # rows of a shard
 
 
+class PublicSizes(NamedTuple):
+    """What ``fit`` may know of its rows before it pays: their number, and what was declared."""
+
+    n_rows: int  # rows that are used: with user_ids one for each user
+    n_classes: int
+    has_prior: bool
+
+
 @claim("EVER")
-class EverlastingPlan(Predictor):
-    """Parameters of an everlasting predictor, and what follows from them before a row is read."""
+@dataclass(frozen=True)
+class Rules:
+    """All public numbers and options of an everlasting predictor, fixed when it is fitted.
 
-    counts_unusable = True
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise, for ever.
+    growth : float
+        Releases of a phase for each of its rows.
+    n_classes : int
+        Number of declared classes.
+    first, block, tried : int
+        Rows of the first phase, of the prior, and those that choose the trust.
+    size : int
+        Rows of a shard.
+    balanced : bool
+        Whether the classes of a shard weigh the same.
+    user_ids, fresh, memoize, background : bool
+        The options of these names.
+    late : float
+        Share of a phase that is answered while the next one trains.
+    client_cap : float, or None
+        Share of a phase that one client may supply.
+    n_jobs : int, or None
+        Workers that train shards.
+    progress : bool, or None
+        Whether to show a bar.
+    weighted : bool
+        Whether estimators get weights, and not drawn labels.
+    rho : float, or None
+        What the first phase costs, and so the most that a later one may cost.
+    """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        concept_class: ConceptClass | None = None,
-        shard_size: int | str = "auto",
-        growth: float = 1.0,
-        prior: Learner | bool | None = None,
-        prior_share: float = 0.5,
-        balanced: bool = True,
-        user_ids: bool = False,
-        fresh: bool = False,
-        memoize: bool = False,
-        late: float = 0.0,
-        background: bool = False,
-        client_cap: float | None = None,
-        columns: Declared = None,
-        classes: Any = (0, 1),
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        budget: Budget | None = None,
-        random_state: int | Source | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.epsilon = epsilon
-        self.delta = delta
-        self.concept_class = concept_class
-        self.shard_size = shard_size
-        self.growth = growth
-        self.prior = prior
-        self.prior_share = prior_share
-        self.balanced = balanced
-        self.user_ids = user_ids
-        self.fresh = fresh
-        self.memoize = memoize
-        self.late = late
-        self.background = background
-        self.client_cap = client_cap
-        self.columns = columns
-        self.classes = classes
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.budget = budget
-        self.random_state = random_state
+    epsilon: float
+    delta: float
+    growth: float
+    n_classes: int
+    first: int
+    block: int
+    tried: int
+    size: int
+    balanced: bool
+    user_ids: bool
+    fresh: bool
+    memoize: bool
+    background: bool
+    late: float
+    client_cap: float | None
+    n_jobs: int | None
+    progress: bool | None
+    weighted: bool = True
+    rho: float | None = None
 
-    def _check_options(self) -> None:
-        for name in ("balanced", "user_ids", "fresh", "memoize", "background"):
-            check_flag(getattr(self, name), name)
-        if self.epsilon < math.inf and (self.epsilon == 0 or self.delta == 0):
-            raise InvalidParameter(
-                f"epsilon={self.epsilon!r}, delta={self.delta!r}: votes need both above 0; give "
-                "delta=1e-6, say. For delta=0 there is QueryRelease with mechanism='laplace'."
-            )
-        if -1 in list(self.classes):
-            raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
-        if not 1 <= check_nonnegative(self.growth, "growth") < math.inf:
-            raise InvalidParameter(
-                f"growth={self.growth!r} is below 1 or not finite; give 1 or more."
-            )
-        if self.fresh and not self.growth > 1:
-            raise InvalidParameter(
-                f"growth={self.growth!r} with fresh=True: labelling the fresh rows takes as many "
-                "releases as there are rows, so that no answer would be left; give 2, for example."
-            )
-        kept = self.user_ids or self.client_cap is not None or self.late or self.background
-        if self.fresh and kept:
-            raise InvalidParameter(
-                "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
-                "meaning; leave them out."
-            )
-        if not 0 <= check_nonnegative(self.late, "late") <= 0.5:
-            raise InvalidParameter(f"late={self.late!r} is not from 0 to 0.5; give 0.1, say.")
-        if self.background and not self.late:
-            raise InvalidParameter(
-                f"background=True with late={self.late!r}: the next query would wait for the "
-                "training all the same; give late=0.1, say, or background=False."
-            )
-        if self.client_cap is not None:
-            check_share(self.client_cap, "client_cap")
+    @classmethod
+    def of(cls, parameters: Any, sizes: PublicSizes) -> Rules:
+        """Return the rules that follow from the parameters of a predictor and public sizes.
 
-    def _blocks(self, count: int, n_classes: int) -> tuple[int, int]:
-        """Return how many rows the prior gets, and how many choose the trust; counts alone."""
-        block = int(check_share(self.prior_share, "prior_share") * count)
-        tried = min(TRIAL_MOST, int(TRIAL_SHARE * count))
-        least = LEAST_ROWS_PER_CLASS * n_classes
-        if block < 1 or count - block - tried < least:
-            raise InvalidParameter(
-                f"prior_share={self.prior_share!r} of {count:,} rows leaves {block:,} for the "
-                f"prior, {tried:,} to choose the trust and {count - block - tried:,} for the "
-                f"votes, which need {least} at least; give 0.5, say, or more rows."
-            )
-        return block, tried
-
-    def _settings(self, training: Training, n_rows: int) -> Settings:
-        trainer = MarginTrainer(
-            training.model, training.n_classes, training.columns, balanced=bool(self.balanced)
-        )
-        least = LEAST_ROWS_PER_CLASS * training.n_classes
-        if n_rows < least:
-            raise InvalidParameter(
-                f"n_samples={n_rows} is too few: a shard of {training.n_classes} classes needs "
-                f"{least} at least; give more rows."
-            )
-        if self.shard_size == "auto":
-            size = max(SMALLEST, least, self._rule(n_rows, training.n_classes))
-        else:
-            size = check_count(self.shard_size, "shard_size", least=1)
-            if not least <= size <= n_rows:
-                raise InvalidParameter(
-                    f"shard_size={size!r} is not from {least}, which {training.n_classes} classes "
-                    f"need, to {n_rows}, the number of rows that vote; give 'auto' or 20, say."
-                )
-        return Settings(
-            trainer,
-            training.stand_in,
-            self.epsilon,
-            self.delta,
-            size,
-            self.growth,
-            self.n_jobs,
-            self.progress,
+        Raises
+        ------
+        InvalidParameter
+            If parameters contradict each other, or there are too few rows for them.
+        """
+        check_together(parameters)
+        block, tried = _blocks(parameters, sizes) if sizes.has_prior else (0, 0)
+        first = sizes.n_rows - block - tried
+        same = ("epsilon", "delta", "growth", "late", "client_cap", "n_jobs", "progress")
+        flags = ("balanced", "user_ids", "fresh", "memoize", "background")
+        return cls(
+            n_classes=sizes.n_classes,
+            first=first,
+            block=block,
+            tried=tried,
+            size=_shard_size(parameters, first, sizes.n_classes),
+            **{name: getattr(parameters, name) for name in same},
+            **{name: bool(getattr(parameters, name)) for name in flags},
         )
 
-    def _rule(self, n_rows: int, n_classes: int) -> int:
-        """Return the rows of a shard with which the noise is GOOD_NOISE of the votes."""
-        if self.epsilon == math.inf:
-            return 0
-        moves = 1 if n_classes == 2 else 2
-        releases = math.ceil(self.growth * n_rows) * moves
-        scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
-        return int(GOOD_NOISE * n_rows / scale)
+    @property
+    def least(self) -> int:
+        """Fewest rows of a phase: less than half of the first one's would drown in noise."""
+        return max(LEAST_ROWS_PER_CLASS * self.n_classes, self.first // 2)
 
-    def _plan(self, cost: Cost, prior: Prior | None, block: int) -> Plan:
+    def shards(self, n_rows: int) -> int:
+        """Return the number of shards for so many rows."""
+        return max(1, n_rows // self.size)
+
+    def releases(self, n_rows: int) -> int:
+        """Return how many noisy votes a phase with so many rows releases."""
+        return math.ceil(self.growth * n_rows)
+
+    def late_releases(self, n_rows: int) -> int:
+        """Return how many of them come after the training of the next phase has begun."""
+        releases = self.releases(n_rows)
+        return min(releases - 1, int(self.late * releases))
+
+    def cap(self, n_rows: int) -> int | None:
+        """Return how many rows one client may supply during a phase with so many rows."""
+        if self.client_cap is None:
+            return None
+        return max(1, int(self.client_cap * self.releases(n_rows)))
+
+    def trainer(self, model: Any, columns: Columns | None, unit: int = 1) -> MarginTrainer:
+        """Return what trains a shard on rows with weights of so many votes at most."""
+        return MarginTrainer(
+            model, self.n_classes, columns, unit, balanced=self.balanced, weighted=self.weighted
+        )
+
+    @claim("EVER")
+    def majority(self, n_rows: int, source: Source, more: int = 0) -> NoisyMajority:
+        """Return the noise of a phase: all its releases, and some more, cost (epsilon, delta)."""
+        releases = self.releases(n_rows) + more
+        scale = _scale(self.epsilon, self.delta, releases, self.n_classes)
+        if self.rho is not None:  # the same in all phases, and not above it by rounding
+            moved = counts_moved(self.n_classes)
+            scale = max(scale, math.sqrt(moved * releases / (2 * self.rho)))
+            while rho_of(self._votes(scale, releases, source)) > self.rho:
+                scale = math.nextafter(scale, math.inf)
+        return self._votes(scale, releases, source)
+
+    def _votes(self, scale: float, releases: int, source: Source) -> NoisyMajority:
+        noise = GaussianNoise(scale, moves=counts_moved(self.n_classes), random_state=source)
+        return NoisyMajority(noise, self.n_classes, releases)
+
+    def plan(self, cost: Cost, promised: Guarantee | None) -> Plan:
+        """Return what is promised, given what the first phase costs and the prior promises."""
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
         claims += ["USER"] * self.user_ids + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
         claims += ["LATE"] * (self.late > 0)
         assumptions, void = GAME, False
-        if prior is not None:
-            promised = prior.promise(block)
+        if promised is not None:
             claims += ["PRIOR", "PAR", *promised.claims]
             assumptions += promised.assumptions
             void = promised.void
@@ -200,45 +190,118 @@ class EverlastingPlan(Predictor):
         names = tuple(name for name in dict.fromkeys(claims) if name != "RAND")
         return Plan(cost, names, what, relation, assumptions, void=void)
 
-    def _warn_of_drift(self, training: Training, prior: Prior | None) -> None:
-        if isinstance(training.model, ConceptClass) or prior is not None or self.prior is False:
+    def warn_of_noise(self, prior_share: float) -> None:
+        """Tell the caller of ``fit`` if the noise of the first phase drowns its votes."""
+        if self.epsilon == math.inf:
             return
-        few = training.n_classes == 2
-        why = "without declared columns" if few else f"for {training.n_classes} classes"
-        how = "declare columns= so that a prior is trained, or give" if few else "give"
+        releases = self.releases(self.first)
+        scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
+        noise = scale / self.shards(self.first)
+        if noise <= MUCH_NOISE:
+            return
+        wanted = self.first * (noise / AIMED_NOISE) ** 2
+        follows, of_what = "answers are hardly better than chance", "rows"
+        if self.user_ids:
+            of_what = "users"
+        if self.block:
+            follows = "the votes add hardly anything to the prior"
+            wanted, of_what = rows_with_prior(wanted, prior_share), f"{of_what} given to fit"
+        less = f", or a growth below {self.growth:g}" if self.growth > 2 else ""
         warnings.warn(
-            f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
-            f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
-            "accept it.",
-            AnswersDrift,
+            f"the noise is {noise:.2f} of the votes of shards of {self.size} rows, so that "
+            f"{follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
+            f"epsilon{less}.",
+            TooFewRows,
             stacklevel=4,
         )
 
-    def _warn_of_noise(self, settings: Settings, n_rows: int, prior: Prior | None) -> None:
-        if self.epsilon == math.inf:
-            return
-        releases = settings.releases(n_rows)
-        scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
-        noise = scale / settings.shards(n_rows)
-        if noise > MUCH_NOISE:
-            wanted = n_rows * (noise / GOOD_NOISE) ** 2
-            follows = "answers are hardly better than chance"
-            if prior is not None:
-                follows = "the votes add hardly anything to the prior"
-                wanted = self._all_rows(wanted)
-            of_what = "users" if self.user_ids else "rows"
-            of_what += "" if prior is None else " given to fit"
-            less = f", or a growth below {self.growth:g}" if self.growth > 2 else ""
-            warnings.warn(
-                f"the noise is {noise:.2f} of the votes of shards of {settings.size} rows, so that "
-                f"{follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
-                f"epsilon{less}.",
-                TooFewRows,
-                stacklevel=4,
-            )
 
-    def _all_rows(self, voting: float) -> float:
-        """Return how many rows fit needs for so many that vote: prior and trial have their own."""
-        rest = 1 - self.prior_share
-        many = (voting + TRIAL_MOST) / rest
-        return many if TRIAL_SHARE * many >= TRIAL_MOST else voting / (rest - TRIAL_SHARE)
+def check_together(parameters: Any) -> None:
+    """Refuse parameters that contradict each other."""
+    epsilon, delta, growth = parameters.epsilon, parameters.delta, parameters.growth
+    if epsilon < math.inf and (epsilon == 0 or delta == 0):
+        raise InvalidParameter(
+            f"epsilon={epsilon!r}, delta={delta!r}: votes need both above 0; give delta=1e-6, say. "
+            "For delta=0 there is QueryRelease with mechanism='laplace'."
+        )
+    if -1 in list(parameters.classes):
+        raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
+    if parameters.fresh and not growth > 1:
+        raise InvalidParameter(
+            f"growth={growth!r} with fresh=True: labelling the fresh rows takes as many releases "
+            "as there are rows, so that no answer would be left; give 2, for example."
+        )
+    late, background = parameters.late, parameters.background
+    kept = parameters.user_ids or parameters.client_cap is not None or late or background
+    if parameters.fresh and kept:
+        raise InvalidParameter(
+            "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
+            "meaning; leave them out."
+        )
+    if background and not late:
+        raise InvalidParameter(
+            f"background=True with late={late!r}: the next query would wait for the training all "
+            "the same; give late=0.1, say, or background=False."
+        )
+
+
+def _blocks(parameters: Any, sizes: PublicSizes) -> tuple[int, int]:
+    """Return how many rows the prior gets, and how many choose the trust."""
+    count, share = sizes.n_rows, parameters.prior_share
+    block = int(share * count)
+    tried = min(TRIAL_MOST, int(TRIAL_SHARE * count))
+    least = LEAST_ROWS_PER_CLASS * sizes.n_classes
+    if block < 1 or count - block - tried < least:
+        raise InvalidParameter(
+            f"prior_share={share!r} of {count:,} rows leaves {block:,} for the prior, {tried:,} to "
+            f"choose the trust and {count - block - tried:,} for the votes, which need {least} at "
+            "least; give 0.5, say, or more rows."
+        )
+    return block, tried
+
+
+def rows_with_prior(voting: float, prior_share: float) -> float:
+    """Return how many rows fit needs for so many that vote: prior and trial have their own."""
+    rest = 1 - prior_share
+    many = (voting + TRIAL_MOST) / rest
+    return many if TRIAL_SHARE * many >= TRIAL_MOST else voting / (rest - TRIAL_SHARE)
+
+
+def _shard_size(parameters: Any, n_rows: int, n_classes: int) -> int:
+    least = LEAST_ROWS_PER_CLASS * n_classes
+    if n_rows < least:
+        raise InvalidParameter(
+            f"n_samples={n_rows} is too few: a shard of {n_classes} classes needs {least} at "
+            "least; give more rows."
+        )
+    if parameters.shard_size == "auto":
+        return max(SMALLEST, least, _aimed_size(parameters, n_rows, n_classes))
+    size = int(parameters.shard_size)
+    if not least <= size <= n_rows:
+        raise InvalidParameter(
+            f"shard_size={size!r} is not from {least}, which {n_classes} classes need, to "
+            f"{n_rows}, the number of rows that vote; give 'auto' or 20, say."
+        )
+    return size
+
+
+def _aimed_size(parameters: Any, n_rows: int, n_classes: int) -> int:
+    """Return the rows of a shard with which the noise is AIMED_NOISE of the votes."""
+    if parameters.epsilon == math.inf:
+        return 0
+    releases = math.ceil(parameters.growth * n_rows) * counts_moved(n_classes)
+    scale = calibrate_gaussian(parameters.epsilon, parameters.delta, releases, tolerance=1e-3)
+    return int(AIMED_NOISE * n_rows / scale)
+
+
+def rho_of(majority: NoisyMajority) -> float:
+    """Return the zCDP form of what all releases cost."""
+    rho, _ = majority.cost.zcdp or (math.inf, 0.0)
+    return rho
+
+
+@functools.lru_cache(maxsize=256)
+def _scale(epsilon: float, delta: float, releases: int, n_classes: int) -> float:
+    # Phases of the same size have the same noise, and finding it takes longer than answering.
+    noise = NoisyMajority.calibrated(epsilon, delta, releases, n_classes).noise
+    return noise.scale if isinstance(noise, GaussianNoise) else math.inf

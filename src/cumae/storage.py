@@ -1,9 +1,13 @@
-"""Fitted learners as JSON, and back."""
+"""Values as JSON can hold them, and back.
+
+Learners and the states of predictors are stored with these functions.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,21 +16,17 @@ from cumae import concepts, sanitizers
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.data import Columns
 from cumae.errors import InvalidParameter
-from cumae.learners.features import FeatureMap
 from cumae.privacy import Guarantee
 from cumae.sanitizers import Sanitizer
 
+NO_LEARNERS: Mapping[str, Any] = {}
 TAG = "$"  # marks a dict that stands for something that JSON does not have
-KINDS: dict[str, Any] = {
-    "guarantee": Guarantee,
-    "hypothesis": Hypothesis,
-    "columns": Columns,
-    "features": FeatureMap,
-}
+# Classes with to_dict and from_dict; a module above adds those of its own.
+KINDS: dict[str, Any] = {"guarantee": Guarantee, "hypothesis": Hypothesis, "columns": Columns}
 
 
 def to_plain(value: Any) -> Any:  # noqa: PLR0911, C901 - one line a kind of value
-    """Return plain values that JSON can hold for anything that a learner is made of."""
+    """Return plain values that JSON can hold for a value of a known kind, or for many of them."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -54,7 +54,7 @@ def to_plain(value: Any) -> Any:  # noqa: PLR0911, C901 - one line a kind of val
     raise InvalidParameter(f"a {type(value).__name__} cannot be stored; keep it yourself.")
 
 
-def from_plain(plain: Any, learners: dict[str, Any]) -> Any:  # noqa: PLR0911, C901
+def from_plain(plain: Any, learners: Mapping[str, Any] = NO_LEARNERS) -> Any:  # noqa: PLR0911, C901
     """Rebuild what ``to_plain`` was given; ``learners`` are the known classes of learners."""
     if isinstance(plain, list):
         return [from_plain(item, learners) for item in plain]

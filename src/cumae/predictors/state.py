@@ -1,0 +1,338 @@
+"""What a predictor must remember, as one value; how it is stored; and the journal of its changes.
+
+A ``State`` is stored as plain arrays. Everything that is no array is JSON, in one array of bytes
+under the name ``"facts"``. Nothing is pickled. The arrays hold private rows and models that no
+privacy protects, so they have to be kept as safe as the private rows themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, TypeAlias
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cumae.arrays import Integers
+from cumae.concepts.base import cell, plain
+from cumae.data import frame_of, names_of
+from cumae.errors import CumaeError, InvalidParameter
+from cumae.predictors.base import Predictor
+from cumae.storage import TAG, from_plain, to_plain
+
+FORMAT = 1  # of stored states
+FACTS = "facts"
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+
+class State(ABC):
+    """Everything that a fitted predictor must remember.
+
+    A subclass says what that is, as facts: dicts and lists of numbers, texts, arrays, data frames
+    and the values that ``cumae.storage`` knows. Noise that was drawn ahead is not part of it, and
+    storing a state throws it away, so that it cannot be used twice.
+    """
+
+    kind: ClassVar[str]  # the class of the predictor
+
+    answered: int  # answers given since fit
+
+    @abstractmethod
+    def to_facts(self) -> dict[str, Any]:
+        """Return all of it."""
+
+    @classmethod
+    @abstractmethod
+    def from_facts(cls, facts: dict[str, Any], estimator: Any) -> Self:
+        """Rebuild what ``to_facts`` returned; ``estimator`` is that of ``restore``."""
+
+    def to_arrays(self) -> Arrays:
+        """Return plain arrays from which ``from_arrays`` makes the same state.
+
+        Only one predictor may go on from here: the one that has this state now, or one that is
+        restored from the arrays. Two of them would spend the same budget twice.
+
+        Returns
+        -------
+        dict from str to array
+            Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
+        """
+        return pack({"format": FORMAT, "kind": self.kind, "state": self.to_facts()})
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, Any], estimator: Any = None) -> State:
+        """Rebuild a state.
+
+        Parameters
+        ----------
+        arrays : mapping from str to array
+            What ``to_arrays`` returned.
+        estimator : classifier, Pipeline or ConceptClass, or None
+            As in ``restore``.
+
+        Raises
+        ------
+        InvalidParameter
+            If the arrays are broken, or the estimator is not the one that was stored.
+        """
+        try:
+            facts = unpack(arrays)
+            if facts["format"] != FORMAT:
+                raise InvalidParameter(
+                    f"these arrays have format {facts['format']!r}, but this version of cumae "
+                    f"reads format {FORMAT}; restore them with the version that wrote them."
+                )
+            kinds = {state.kind: state for state in _by_name(State).values()}
+            found: State = kinds[facts["kind"]].from_facts(facts["state"], estimator)
+            return found
+        except CumaeError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _broken() from error
+
+
+def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
+    """Return the predictor whose state was stored, ready to answer.
+
+    It goes on as the original would have done, with fresh noise. The original must not be used any
+    more: both would spend the same budget.
+
+    Parameters
+    ----------
+    arrays : mapping from str to array
+        What ``to_arrays`` of the state returned, also after a way through ``numpy.savez`` and
+        ``numpy.load``.
+    estimator : classifier, Pipeline or ConceptClass, or None
+        The estimator of the predictor. It must be given if it is none of those that can be written
+        out; any other one is refused.
+
+    Returns
+    -------
+    Predictor
+        Of the stored class. It draws from the operating system's generator, and has no ``budget``.
+
+    Raises
+    ------
+    InvalidParameter
+        If the arrays are broken, or the estimator is not the one that was stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae import EverlastingPredictor
+    >>> from cumae.concepts import Thresholds
+    >>> from cumae.predictors.state import restore
+    >>> x = np.random.default_rng(0).random((20_000, 1))
+    >>> oracle = EverlastingPredictor(Thresholds(), epsilon=3.0).fit(x, x[:, 0] > 0.3)
+    >>> again = restore(oracle.to_arrays())
+    >>> again.predict([[0.05], [0.9]]).shape, again.answered_
+    ((2,), 2)
+    """
+    state = State.from_arrays(arrays, estimator)
+    return _by_name(Predictor)[state.kind].from_state(state)
+
+
+class Journal:
+    """Makes all changes of a state, each of them indivisible. This one keeps them in memory.
+
+    A durable journal writes each change down before the call returns. Noise is drawn first, then
+    one call records what was spent and what is kept, and only then the answer leaves. A mechanism
+    counts a release before it draws, so that a call that is broken off in between has spent it.
+
+    Two kinds of events would not do. Rows of ``add_unlabelled`` are neither answers nor a phase, so
+    there is ``supplied``. The training of a next phase begins while the old one goes on: from then
+    on rows are kept for the phase after it. So its beginning, ``prepared``, must be recorded too,
+    with its rows, its split and its seeds.
+
+    Parameters
+    ----------
+    state : State
+        What is changed.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+
+    def answered(self, count: int, rows: Any, weights: Integers, ids: tuple[Any, Any]) -> None:
+        """Record answers, and keep those rows that the ids admit.
+
+        Parameters
+        ----------
+        count : int
+            How many queries were answered.
+        rows : array or DataFrame, or None
+            The queries; None if none of them may be kept.
+        weights : array of int, one row for each query
+            What the answers are worth to the next phase.
+        ids : tuple of two lists or None
+            Of the users and of the clients who asked.
+        """
+        state = self.state
+        if rows is not None:
+            admitted = state.admission.admit(count, *ids)
+            state.kept.append((rows[admitted], weights[admitted]))  # copies
+        state.answered += count
+
+    def supplied(self, rows: Any) -> None:
+        """Record rows that were supplied for the next phases."""
+        self.state.waiting.append(rows)
+
+    def prepared(self, following: Any, taken: int = 0) -> None:
+        """Record that the training of the next phase has begun.
+
+        Its rows are not kept anywhere else any more.
+
+        Parameters
+        ----------
+        following : object
+            The training, with rows, split and seeds.
+        taken : int
+            How many supplied rows it took.
+        """
+        state = self.state
+        state.following, state.kept = following, []
+        state.waiting.take(taken)
+        state.admission.new_phase(state.cap)
+
+    def entered(self, phase: Any) -> None:
+        """Record that a phase has begun; what there was of the one before is gone."""
+        self.state.phase, self.state.following = phase, None
+
+
+# Facts as arrays
+
+
+def pack(facts: Mapping[str, Any]) -> Arrays:
+    """Return facts as plain arrays and one JSON text.
+
+    Parameters
+    ----------
+    facts : dict from str to facts
+        Dicts and lists of numbers, texts, arrays, data frames, and values that ``to_plain`` knows.
+
+    Returns
+    -------
+    dict from str to array
+        The names are those of the facts, joined by slashes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.predictors.state import pack, unpack
+    >>> arrays = pack({"phase": {"number": 2, "rows": np.ones((3, 1))}})
+    >>> sorted(arrays)
+    ['facts', 'phase/rows']
+    >>> unpack(arrays)["phase"]["number"]
+    2
+    """
+    arrays: Arrays = {}
+    written = _pack(facts, "", arrays)
+    arrays[FACTS] = _bytes_of(written)
+    return arrays
+
+
+def _pack(value: Any, name: str, arrays: Arrays) -> Any:
+    if isinstance(value, Mapping):
+        start = f"{name}/" if name else ""
+        return {key: _pack(part, f"{start}{key}", arrays) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_pack(part, f"{name}/{place}", arrays) for place, part in enumerate(value)]
+    if isinstance(value, pd.DataFrame):
+        columns = [value.iloc[:, place].to_numpy() for place in range(value.shape[1])]
+        return {TAG: "frame", "names": names_of(value), "columns": _pack(columns, name, arrays)}
+    if not isinstance(value, np.ndarray):
+        return to_plain(value)
+    stored = value
+    if value.dtype.kind == "O":
+        stored = _bytes_of([_plain_cell(one) for one in value.ravel().tolist()])
+    arrays[name] = np.ascontiguousarray(stored).reshape(stored.shape)
+    tag = "cells" if value.dtype.kind == "O" else "stored"
+    return {TAG: tag, "at": name, "shape": list(value.shape), "check": _check_of(arrays[name])}
+
+
+def unpack(arrays: Mapping[str, Any]) -> Any:
+    """Return what ``pack`` was given; raise ``InvalidParameter`` for anything else."""
+    used = {FACTS}
+    try:
+        found = _unpack(_json_of(np.asarray(arrays[FACTS])), arrays, used)
+    except CumaeError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _broken() from error
+    if set(arrays) != used:
+        raise _broken()
+    return found
+
+
+def _unpack(value: Any, arrays: Mapping[str, Any], used: set[str]) -> Any:
+    if isinstance(value, list):
+        return [_unpack(part, arrays, used) for part in value]
+    if not isinstance(value, dict):
+        return value
+    tag = value.get(TAG)
+    if tag is None:
+        return {key: _unpack(part, arrays, used) for key, part in value.items()}
+    if tag == "frame":
+        return frame_of(value["names"], _unpack(value["columns"], arrays, used))
+    if tag not in ("stored", "cells"):
+        return from_plain(value)
+    used.add(value["at"])
+    array = np.asarray(arrays[value["at"]])
+    if _check_of(array) != value["check"]:
+        raise _broken()
+    if tag == "cells":
+        cells = [_cell_of(one) for one in _json_of(array)]
+        array = np.fromiter(cells, dtype=object, count=len(cells)).reshape(value["shape"])
+    return array
+
+
+def objects(values: Any) -> NDArray[Any]:
+    """Return values of any types as an array of objects; ``pack`` stores such as cells."""
+    listed = list(values)
+    return np.fromiter(listed, dtype=object, count=len(listed))
+
+
+def _check_of(array: NDArray[Any]) -> list[Any]:
+    """Return type, shape and checksum of an array: a part of another state must not pass."""
+    sums = crc32(np.ascontiguousarray(array).view(np.uint8).data) if array.size else 0
+    return [array.dtype.str, list(array.shape), sums]
+
+
+def _plain_cell(value: Any) -> Any:
+    return {"bytes": value.hex()} if isinstance(value, bytes) else plain(value)
+
+
+def _cell_of(written: Any) -> Any:
+    if isinstance(written, dict) and "bytes" in written:
+        return bytes.fromhex(written["bytes"])
+    return cell(written)
+
+
+def _bytes_of(value: Any) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(value, allow_nan=False).encode(), dtype=np.uint8).copy()
+
+
+def _json_of(array: NDArray[Any]) -> Any:
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise _broken()
+    return json.loads(array.tobytes())
+
+
+def _broken() -> InvalidParameter:
+    return InvalidParameter(
+        "these arrays are no stored state of a predictor, or they are damaged; give what to_arrays "
+        "returned."
+    )
+
+
+def _by_name(kind: Any) -> dict[str, Any]:
+    """Return the classes below one."""
+    found = list(kind.__subclasses__())
+    for known in found:
+        found += known.__subclasses__()
+    return {known.__name__: known for known in reversed(found)}
