@@ -169,7 +169,7 @@ def test_models_see_tables_of_one_shape_in_which_counts_decide_places() -> None:
     for batch in (queries[:1], queries[1:4], queries[4:30], queries[30:]):
         one.predict(batch)
     assert {table.shape for table in Recorder.asked} == {(BLOCK_ROWS, 3)}
-    stand_in = one._stand_in_[0]
+    stand_in = one._reader_.stand_in[0]
     for table in Recorder.asked:
         for place, row in enumerate(table[:40]):
             assert (row == queries[place]).all() or (row == stand_in).all()

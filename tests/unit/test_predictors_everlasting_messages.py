@@ -29,8 +29,8 @@ from cumae import (
 from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateLogisticRegression
 from cumae.predictors.everlasting import predictor as everlasting
-from cumae.predictors.everlasting import rules as everlasting_plan
 from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
+from cumae.predictors.noise import AIMED_NOISE
 from tests.everlasting import ABOVE, N, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -160,7 +160,7 @@ def test_the_number_of_rows_that_would_do_is_of_all_of_them(share: float) -> Non
     one = EverlastingPredictor(DummyClassifier(), 3.0, shard_size=6, **given)
     with pytest.warns(TooFewRows, match="made-up row"):  # the cheapest estimator: a constant
         one.fit(rows, rows[:, 0] > 0.4)
-    assert one.noise_per_vote_ == pytest.approx(everlasting_plan.GOOD_NOISE, rel=0.06)
+    assert one.noise_per_vote_ == pytest.approx(AIMED_NOISE, rel=0.06)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.97])

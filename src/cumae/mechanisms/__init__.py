@@ -2,7 +2,7 @@
 
 from cumae.mechanisms.between_thresholds import BetweenThresholds, Side
 from cumae.mechanisms.exponential import ExponentialMechanism
-from cumae.mechanisms.majority import NoisyMajority
+from cumae.mechanisms.majority import NoisyMajority, counts_moved
 from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise
 from cumae.mechanisms.stability import StabilityTest, distance_to_instability
 
@@ -14,5 +14,6 @@ __all__ = [
     "NoisyMajority",
     "Side",
     "StabilityTest",
+    "counts_moved",
     "distance_to_instability",
 ]

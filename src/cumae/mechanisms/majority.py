@@ -66,7 +66,7 @@ class NoisyMajority(Interactive):
         self.max_queries = self.remaining = check_count(max_queries, "max_queries", least=1)
         self.noise = noise
         self._ahead = Ahead(lambda count: noise.release(np.zeros(count, dtype=np.int64)))
-        if _moves(self.n_classes) > _covered(noise):
+        if counts_moved(self.n_classes) > _covered(noise):
             raise InvalidParameter(
                 f"n_classes={n_classes!r}: one vote moves two counts, but the noise covers "
                 f"{_covered(noise)}; use NoisyMajority.calibrated."
@@ -89,7 +89,7 @@ class NoisyMajority(Interactive):
         """
         check_choice(kind, ("gaussian", "laplace"), "kind")
         count = check_count(max_queries, "max_queries", least=1)
-        moves = _moves(check_count(n_classes, "n_classes", least=2))
+        moves = counts_moved(check_count(n_classes, "n_classes", least=2))
         noise: GaussianNoise | LaplaceNoise
         if kind == "gaussian":
             noise = GaussianNoise.calibrated(
@@ -157,8 +157,15 @@ def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
     return 1 / noise
 
 
-def _moves(n_classes: int) -> int:
-    """Return how many released counts one vote moves by one."""
+def counts_moved(n_classes: int) -> int:
+    """Return how many released counts one vote moves by one: two classes have a single count.
+
+    Examples
+    --------
+    >>> from cumae.mechanisms import counts_moved
+    >>> counts_moved(2), counts_moved(5)
+    (1, 2)
+    """
     return 1 if n_classes == 2 else 2
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,27 +14,142 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.data.columns import FLAT, Columns, Declared, length_of, names_of, width_of
 from cumae.data.labels import label_codes
 from cumae.data.rows import RowSource, row_source
-from cumae.data.tables import read_one_by_one, read_table, typed_frame, usable_frame
-from cumae.ensembles.ensemble import Ensemble
-from cumae.ensembles.split import Split, shard_seeds
-from cumae.ensembles.trainer import Trainer, train_shards
+from cumae.data.tables import clean_table, read_one_by_one, read_table, typed_frame, usable_frame
+from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, stand_in_row, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.live import NOT_KEPT, forget
-from cumae.parameters import check_count
+from cumae.parameters import (
+    COLUMNS,
+    DELTA,
+    EPSILON,
+    RANDOM_STATE,
+    Flag,
+    Kind,
+    Object,
+    Or,
+    check_parameters,
+)
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
-from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
 
 LEAST_ROWS_PER_CLASS = 2
-SMALL_SHARD = 10  # rows of a shard that "auto" does not go below
-FEW_SHARDS = 50  # shards that it keeps at least when the estimator wants larger ones
+FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
+
+ESTIMATOR = Or(None, Object("classifier, Pipeline or ConceptClass"))
+# What every predictor has after its own parameters, in this order.
+SHARED_PARAMETERS: Mapping[str, Kind] = {
+    "columns": COLUMNS,
+    "classes": Object("sequence of labels"),
+    "n_jobs": Or(None, Object("int")),
+    "progress": Or(None, Flag()),
+    "budget": Or(None, Object("Budget")),
+    "random_state": RANDOM_STATE,
+}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the class that reads, for messages.
+    columns : Columns
+        Names and declared bounds or categories of all columns.
+    n_features : int
+        Number of columns as they are given.
+    numeric : list of int
+        Places of the columns that hold numbers.
+    as_frames : bool
+        Whether models get data frames, and not tables of numbers.
+    stand_in : array or DataFrame of one row
+        A made-up row in the form in which models get rows.
+    """
+
+    owner: str
+    columns: Columns
+    n_features: int
+    numeric: list[int]
+    as_frames: bool
+    stand_in: Any
+
+    def public(self, X: ArrayLike) -> Any:
+        """Return public queries as the models take them; raise ``InvalidData`` for unusable ones.
+
+        Whether a cell is usable follows from the types of the training columns alone: whether a
+        model could read it is private.
+        """
+        if not length_of(X):
+            return self.nothing()
+        if not self.as_frames:
+            table = self.columns.encode(X)
+            _check_finite(table)
+            return table
+        self._check_names(names_of(X), width_of(X))
+        known = self.columns.given or []
+        frame: Any = row_source(X).take(np.arange(length_of(X)))
+        missing = np.argwhere(frame.isna().to_numpy())
+        if len(missing):
+            row, column = missing[0]
+            raise InvalidData(
+                f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
+                "it."
+            )
+        for place in self.numeric:
+            numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
+            _check_finite(numbers, known[place])
+        return typed_frame(frame, self.numeric)
+
+    def private(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
+        """Return private queries, and which of them are usable; the others become the stand-in.
+
+        Only what all queries of a call share can be refused: the kind of their container, the
+        width of an array, the columns of a frame. What one query holds must not be seen in what
+        happens to the others, so nothing else raises.
+        """
+        if not length_of(X):
+            return self.nothing(), np.zeros(0, dtype=bool)
+        rows = row_source(read_one_by_one(X, self.n_features))
+        self._check_names(rows.names, rows.n_features)
+        return self.replace_unusable(rows.take(np.arange(rows.n_rows)))
+
+    def replace_unusable(self, table: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
+        if self.as_frames:
+            usable = usable_frame(table, self.numeric)
+            return typed_frame(table, self.numeric, ~usable, self.stand_in), usable
+        table = read_table(table, self.columns)
+        usable = np.asarray(np.isfinite(table).all(axis=1))
+        table[~usable] = self.stand_in[0]
+        return table, usable
+
+    def nothing(self) -> Any:
+        """Return a table without rows."""
+        return self.stand_in.iloc[:0] if self.as_frames else np.zeros((0, len(self.columns)))
+
+    def _check_names(self, names: list[str] | None, width: int) -> None:
+        """Refuse another number, other names or another order of columns than those of fit."""
+        known = self.columns.given
+        if width != self.n_features or (names is None and self.as_frames):
+            raise InvalidData(
+                f"X has {width} features, but {self.owner} is expecting {self.n_features} features "
+                "as input"
+                + (f", in a data frame with the columns {known!r}." if self.as_frames else ".")
+                + (f" {FLAT}" if width == 1 and names is None else "")
+            )
+        if names is not None and known is not None and names != known:
+            raise InvalidData(
+                "X has other columns, or another order of columns, than the rows of fit; select "
+                f"{known!r}."
+            )
 
 
 @dataclass(frozen=True)
@@ -45,13 +161,42 @@ class Training:
     columns: Columns | None
     model: Any
     n_classes: int
-    as_frames: bool  # whether models get data frames, and not tables of numbers
-    stand_in: Any  # a made-up row in the form in which models get rows
+    reader: Reader
 
     @property
     def trainer(self) -> Trainer:
         """What trains one shard."""
         return Trainer(self.model, self.n_classes, self.columns)
+
+    @property
+    def stand_in(self) -> Any:
+        """A made-up row in the form in which models get rows."""
+        return self.reader.stand_in
+
+    @property
+    def width(self) -> int:
+        """How many columns of numbers the rows have, once encoded."""
+        return self.rows.n_features if self.columns is None else len(self.columns)
+
+    @property
+    def vc_dimension(self) -> int:
+        """VC dimension of the model, a concept class, for rows of this width; 1 at least."""
+        return max(1, int(self.model.vc_dimension(self.width)))
+
+    def numbers(self) -> tuple[Floats, Integers]:
+        """Return rows as numbers, and labels; an unusable row is zeros with the first label."""
+        return clean_table(self.rows, self.labels, self.columns)
+
+    def need_numbers(self) -> None:
+        """Refuse columns of text that nobody declared, by their type alone."""
+        if self.columns is not None:
+            return
+        for place in range(self.rows.n_features):
+            if self.rows.is_text(place):
+                name = str(place) if self.rows.names is None else self.rows.names[place]
+                raise InvalidData(
+                    f"column {name} holds text by its type; declare its categories with columns=."
+                )
 
 
 class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
@@ -59,6 +204,11 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
 
     Inside it are models that no privacy protects. So it cannot be copied, pickled or used in
     a forked process once it is fitted.
+
+    Every ``fit`` goes the same way: ``_training`` checks the parameters and reads what is declared,
+    the class plans from public numbers, ``_try_out`` trains on made-up rows, ``_start`` pays, and
+    only then private rows are used. Every ``predict`` reads queries with ``_queries`` if they are
+    public or ``_readable`` if they are protected, and names its answers with ``_named``.
     """
 
     estimator: Any
@@ -76,6 +226,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
     classes_: NDArray[Any]
     n_features_in_: int
 
+    parameter_table: ClassVar[Mapping[str, Kind]] = {"epsilon": EPSILON, "delta": DELTA}
     counts_unusable: ClassVar[bool] = False  # whether unusable queries get -1, or are refused
 
     _larger_shards: ClassVar[str] = "a smaller n_shards"  # what messages tell to give
@@ -98,39 +249,34 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             )
         return super().__reduce_ex__(protocol)
 
+    # Fitting
+
     def _training(self, X: Any, y: Any) -> Training:
-        """Read the declared facts; of the rows nothing but their number."""
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
+        """Check the parameters and read what is declared; of the rows nothing but their number."""
+        check_parameters(self, self.parameter_table)
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise InvalidParameter(
                 f"budget={shown(self.budget)} is no Budget; give Budget(epsilon, delta), or None."
             )
         rows = row_source(X)
+        labels = label_codes(rows, y, self.classes)
         if isinstance(y, str) and hasattr(rows, "without"):
-            labels = label_codes(rows, y, self.classes)
             rows = rows.without(y)
-        else:
-            labels = label_codes(rows, y, self.classes)
         model = self._model()
         columns = None
         if self.columns is not None:
             columns = Columns(self.columns, rows.names, rows.n_features)
-        n_classes = len(self.classes)
-        # Frames stay frames for pipelines that name columns; everything else becomes numbers.
-        as_frames = rows.is_frame and columns is None and not isinstance(model, ConceptClass)
-        stand_in = stand_in_row(rows, columns)
-        if not as_frames:
-            stand_in = np.nan_to_num(read_table(stand_in, columns))
+        reader = self._reader(rows, columns, model)
+        training = Training(rows, labels, columns, model, len(self.classes), reader)
         if isinstance(model, ConceptClass):
-            if n_classes > 2:
+            if training.n_classes > 2:
                 raise InvalidParameter(
-                    f"{n_classes} classes: a concept class labels with two; for more there are "
-                    "QueryRelease and EverlastingPredictor with an estimator."
+                    f"{training.n_classes} classes: a concept class labels with two; for more "
+                    "there are QueryRelease and EverlastingPredictor with an estimator."
                 )
-            model.vc_dimension(rows.n_features if columns is None else len(columns))  # fits width?
+            model.vc_dimension(training.width)  # refuses a width that does not fit
             check_own(model)
-        return Training(rows, labels, columns, model, n_classes, as_frames, stand_in)
+        return training
 
     def _model(self) -> Any:
         if self.estimator is not None and self.concept_class is not None:
@@ -139,61 +285,28 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         what = "estimator" if self.concept_class is None else "concept_class"
         return check_model(DecisionTreeClassifier(max_depth=4) if model is None else model, what)
 
-    def _check_shards(self, n_rows: int, n_shards: int, n_classes: int) -> int:
-        least = LEAST_ROWS_PER_CLASS * n_classes
-        if n_rows // check_count(n_shards, "n_shards", least=1) < least:
-            raise InvalidParameter(
-                f"n_shards={n_shards!r} for n_samples={n_rows} leaves shards of "
-                f"{n_rows // n_shards} rows; "
-                f"{n_classes} classes need {least} rows at least. Ask for "
-                f"{n_rows // least} shards or fewer, or give more rows."
-            )
-        return n_shards
-
-    def _start(self, training: Training, plan: Plan, source: Source) -> Guarantee:
-        """Pay for a plan, drop an earlier fit and set what every fitted predictor shows.
-
-        What is kept has a name that ends in ``_``, so that a later fit drops all of it at once.
-        The guarantee is for the caller to set at the end: a fit that was broken off has none.
-        """
-        guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
-        if self.budget is not None:
-            self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
-        forget(self)
-        rows = training.rows
-        self.n_features_in_ = rows.n_features
-        if rows.names is not None:
-            self.feature_names_in_ = np.array(rows.names, dtype=object)
-        self.classes_ = np.array([*self.classes, None], dtype=object)[:-1]
-        plain = np.array(self.classes)
-        if plain.tolist() == list(self.classes):  # of one type
-            self.classes_ = plain
-        self._frames_ = training.as_frames
-        self._numeric_ = [place for place in range(rows.n_features) if not rows.is_text(place)]
-        self._columns_ = training.columns or Columns(None, rows.names, rows.n_features)
-        self._stand_in_ = training.stand_in
-        return guarantee
-
-    def _train(self, training: Training, n_shards: int, source: Source) -> Ensemble:
-        split = Split.draw(training.rows.n_rows, n_shards, source)
-        models = train_shards(
-            training.rows,
-            training.labels,
-            split,
-            training.trainer,
-            shard_seeds(n_shards, source),
-            n_jobs=self.n_jobs,
-            progress=self.progress,
+    def _reader(self, rows: RowSource, columns: Columns | None, model: Any) -> Reader:
+        # Frames stay frames for pipelines that name columns; everything else becomes numbers.
+        as_frames = rows.is_frame and columns is None and not isinstance(model, ConceptClass)
+        stand_in = stand_in_row(rows, columns)
+        if not as_frames:
+            stand_in = np.nan_to_num(read_table(stand_in, columns))
+        return Reader(
+            type(self).__name__,
+            columns or Columns(None, rows.names, rows.n_features),
+            rows.n_features,
+            [place for place in range(rows.n_features) if not rows.is_text(place)],
+            as_frames,
+            stand_in,
         )
-        return Ensemble(models, training.n_classes, training.stand_in)
 
     def _try_out(
         self, trainer: Trainer, training: Training, n_rows: int, n_shards: int, *, fixed: bool
     ) -> int:
-        """Try what will train shards on made-up rows; return with how many shards it can learn.
+        """Train on made-up rows; return the number of shards with which the model can learn.
 
         Unless the number is fixed, shards grow until the model tells made-up classes apart: some
-        estimators cannot with a few rows, whatever is in them.
+        estimators cannot do it with a few rows, whatever these hold.
         """
         larger = self._larger_shards
         facts = (training.rows, training.stand_in)
@@ -210,84 +323,42 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             n_shards //= 2
         return n_shards
 
-    def _queries(self, X: ArrayLike) -> Any:
-        """Return queries as the models take them; refuse what is unusable, before anything else."""
-        check_is_fitted(self, "guarantee_")
-        if not length_of(X):
-            return self._nothing()
-        if not self._frames_:
-            table = self._columns_.encode(X)
-            _check_finite(table)
-            return table
-        names = names_of(X)
-        self._check_names(names, width_of(X))
-        known = self._columns_.given or []
-        frame: Any = row_source(X).take(np.arange(length_of(X)))
-        missing = np.argwhere(frame.isna().to_numpy())
-        if len(missing):
-            row, column = missing[0]
-            raise InvalidData(
-                f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
-                "it."
-            )
-        # By the types of the training rows alone: whether a model could read a cell is private.
-        for place in self._numeric_:
-            numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
-            _check_finite(numbers, known[place])
-        return typed_frame(frame, self._numeric_)
+    def _start(self, training: Training, plan: Plan, source: Source) -> Guarantee:
+        """Pay for a plan, drop an earlier fit and set what every fitted predictor shows.
 
-    def _check_names(self, names: list[str] | None, width: int) -> None:
-        """Refuse another number, other names or another order of columns than those of fit."""
-        known = self._columns_.given
-        if width != self.n_features_in_ or (names is None and self._frames_):
-            raise InvalidData(
-                f"X has {width} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input"
-                + (f", in a data frame with the columns {known!r}." if self._frames_ else ".")
-                + (f" {FLAT}" if width == 1 and names is None else "")
-            )
-        if names is not None and known is not None and names != known:
-            raise InvalidData(
-                "X has other columns, or another order of columns, than the rows of fit; select "
-                f"{known!r}."
-            )
+        What is kept has a name that ends in ``_``, so that a later fit drops all of it at once.
+        The caller sets the guarantee when everything else is done: a fit that was broken off has
+        none.
+        """
+        guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
+        if self.budget is not None:
+            self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
+        forget(self)
+        rows = training.rows
+        self.n_features_in_ = rows.n_features
+        if rows.names is not None:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        self.classes_ = class_names(self.classes)
+        self._reader_ = training.reader
+        return guarantee
+
+    # Answering
+
+    def _queries(self, X: ArrayLike) -> Any:
+        """Return public queries as the models take them; refuse unusable ones before anything."""
+        check_is_fitted(self, "guarantee_")
+        return self._reader_.public(X)
 
     def _readable(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
-        """Return protected queries and which of them are usable; stand-ins for those that are not.
-
-        Only what all queries of a call share can be refused: the kind of their container, the width
-        of an array, the columns of a frame. What one query holds must not be seen in what happens
-        to the others, so nothing else raises.
-        """
+        """Return protected queries, and which of them are usable; the others become a stand-in."""
         check_is_fitted(self, "guarantee_")
-        if not length_of(X):
-            return self._nothing(), np.zeros(0, dtype=bool)
-        rows = row_source(read_one_by_one(X, self.n_features_in_))
-        self._check_names(rows.names, rows.n_features)
-        return self._stand_in_for(rows.take(np.arange(rows.n_rows)))
-
-    def _stand_in_for(self, table: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Put made-up rows in the place of unusable ones, and tell which are usable."""
-        if self._frames_:
-            usable = usable_frame(table, self._numeric_)
-            table = typed_frame(table, self._numeric_, ~usable, self._stand_in_)
-        else:
-            table = read_table(table, self._columns_)
-            usable = np.asarray(np.isfinite(table).all(axis=1))
-            table[~usable] = self._stand_in_[0]
-        return table, usable
-
-    def _nothing(self) -> Any:
-        """Return a table without rows."""
-        if self._frames_:
-            return self._stand_in_.iloc[:0]
-        return np.zeros((0, len(self._columns_)))
+        return self._reader_.private(X)
 
     def _named(self, labels: Integers, *, unanswered: bool = True) -> NDArray[Any]:
         """Return declared classes for places in them, and -1 where there is no answer.
 
-        The type follows from the classes and from whether answers may be lacking, not from any of
-        them.
+        The type follows from the classes and from whether there may be queries without an answer,
+        not from the answers.
         """
         if not unanswered:
             return np.asarray(self.classes_[labels])
@@ -295,6 +366,21 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         named = np.full(len(labels), -1, dtype=kind)
         named[labels >= 0] = self.classes_[labels[labels >= 0]]
         return named
+
+
+def class_names(classes: Any) -> NDArray[Any]:
+    """Return declared classes as an array of one type if they have one, else of objects.
+
+    Examples
+    --------
+    >>> from cumae.predictors.base import class_names
+    >>> class_names(["no", "yes"]).dtype.kind, class_names([0, "yes"]).dtype.kind
+    ('U', 'O')
+    """
+    plain = np.array(classes)
+    if plain.tolist() == list(classes):
+        return plain
+    return np.array([*classes, None], dtype=object)[:-1]
 
 
 def check_own(concept: ConceptClass) -> None:
@@ -308,7 +394,7 @@ def check_own(concept: ConceptClass) -> None:
                 )
 
 
-def _check_finite(table: NDArray[np.float64], name: str | None = None) -> None:
+def _check_finite(table: Floats, name: str | None = None) -> None:
     wrong = np.argwhere(~np.isfinite(table))
     if len(wrong):
         row, column = wrong[0]

@@ -17,7 +17,7 @@ from cumae.data.rows import RowSource
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import train_shards
-from cumae.mechanisms import GaussianNoise, NoisyMajority
+from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.randomness import Source
 
@@ -50,14 +50,14 @@ class Settings:
         releases, n_classes = self.releases(n_rows) + more, self.trainer.n_classes
         scale = _scale(self.epsilon, self.delta, releases, n_classes)
         if self.rho is not None:  # the same in all phases, and not above it by rounding
-            scale = max(scale, math.sqrt(_moves(n_classes) * releases / (2 * self.rho)))
+            scale = max(scale, math.sqrt(counts_moved(n_classes) * releases / (2 * self.rho)))
             while rho_of(self._votes(scale, releases, source)) > self.rho:
                 scale = math.nextafter(scale, math.inf)
         return self._votes(scale, releases, source)
 
     def _votes(self, scale: float, releases: int, source: Source) -> NoisyMajority:
         n_classes = self.trainer.n_classes
-        noise = GaussianNoise(scale, moves=_moves(n_classes), random_state=source)
+        noise = GaussianNoise(scale, moves=counts_moved(n_classes), random_state=source)
         return NoisyMajority(noise, n_classes, releases)
 
 
@@ -65,11 +65,6 @@ def rho_of(majority: NoisyMajority) -> float:
     """Return the zCDP form of what all releases cost."""
     rho, _ = majority.cost.zcdp or (math.inf, 0.0)
     return rho
-
-
-def _moves(n_classes: int) -> int:
-    """Return by how much one vote moves the counts: two classes have a single count."""
-    return 1 if n_classes == 2 else 2
 
 
 @functools.lru_cache(maxsize=256)

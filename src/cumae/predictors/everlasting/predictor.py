@@ -198,7 +198,7 @@ class EverlastingPredictor(EverlastingPlan):
         """Let rows that neither the prior nor a shard sees choose how much the votes count."""
         if self._prior_ is None:
             raise AssertionError("there is no prior")
-        table, usable = self._stand_in_for(training.rows.take(places))
+        table, usable = self._reader_.replace_unusable(training.rows.take(places))
         labels = np.where(usable, training.labels[places], -1)
         phase = self._phase_
         shares = self._prior_.shares(table, phase.numbers(len(table)))

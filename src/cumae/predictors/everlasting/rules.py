@@ -11,11 +11,13 @@ from cumae.concepts import ConceptClass
 from cumae.data.columns import Declared
 from cumae.errors import AnswersDrift, InvalidParameter, TooFewRows
 from cumae.learners.base import Learner
+from cumae.mechanisms import counts_moved
 from cumae.parameters import check_count, check_flag, check_share
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.phases import Settings
 from cumae.predictors.everlasting.prior import TRIAL_MOST, TRIAL_SHARE, Prior
+from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
 from cumae.privacy import Approximate, Budget, Cost, calibrate_gaussian, parallel
 from cumae.privacy.plans import Plan
 from cumae.privacy.validation import check_nonnegative
@@ -37,8 +39,6 @@ USERS = (
     "all rows and queries of one user are replaced, and ids, the number of rows and the number and "
     "order of queries are public"
 )
-GOOD_NOISE = 0.12  # noise per vote that "auto" aims at
-MUCH_NOISE = 0.3
 SMALLEST = 6  # rows of a shard
 
 
@@ -174,13 +174,12 @@ class EverlastingPlan(Predictor):
         )
 
     def _rule(self, n_rows: int, n_classes: int) -> int:
-        """Return the rows of a shard with which the noise is GOOD_NOISE of the votes."""
+        """Return the rows of a shard with which the noise is AIMED_NOISE of the votes."""
         if self.epsilon == math.inf:
             return 0
-        moves = 1 if n_classes == 2 else 2
-        releases = math.ceil(self.growth * n_rows) * moves
+        releases = math.ceil(self.growth * n_rows) * counts_moved(n_classes)
         scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
-        return int(GOOD_NOISE * n_rows / scale)
+        return int(AIMED_NOISE * n_rows / scale)
 
     def _plan(self, cost: Cost, prior: Prior | None, block: int) -> Plan:
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
@@ -221,7 +220,7 @@ class EverlastingPlan(Predictor):
         scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
         noise = scale / settings.shards(n_rows)
         if noise > MUCH_NOISE:
-            wanted = n_rows * (noise / GOOD_NOISE) ** 2
+            wanted = n_rows * (noise / AIMED_NOISE) ** 2
             follows = "answers are hardly better than chance"
             if prior is not None:
                 follows = "the votes add hardly anything to the prior"
