@@ -121,6 +121,10 @@ class Zone(dt.tzinfo):
     def dst(self, when: Any) -> Any:
         del when
 
+    def tzname(self, when: Any) -> str:
+        del when
+        return "zone"
+
     def __reduce__(self) -> Any:
         raise TypeError("no")
 
