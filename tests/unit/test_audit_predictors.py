@@ -212,8 +212,8 @@ class HalfRelease(QueryRelease):
 
     def fit(self, X: Any, y: Any) -> Any:
         super().fit(X, y)
-        assert isinstance(self._answers_, NoisyMajority)
-        self._answers_ = halved(self._answers_)
+        assert isinstance(self._voting_.answers, NoisyMajority)
+        self._voting_.answers = halved(self._voting_.answers)
         return self
 
 

@@ -27,8 +27,9 @@ from cumae.errors import (
 from cumae.mechanisms import NoisyMajority
 from cumae.predictors.bbl import phases as bbl_phases
 from cumae.predictors.bbl import predictor as generic_bbl
-from cumae.predictors.bbl.costs import Drawn, label_draw, scored_epsilon
-from cumae.predictors.bbl.phases import Labelled, Phase
+from cumae.predictors.bbl.costs import AfterDraw, label_draw, scored_epsilon
+from cumae.predictors.bbl.given import Given, PublicCounts
+from cumae.predictors.bbl.phases import Labelled, RunningPhase
 from cumae.predictors.bbl.predictor import GenericBBL
 from cumae.privacy import (
     ZCDP,
@@ -85,7 +86,7 @@ class Watch:
             self.votes.append(votes(ensemble, X, numbers))
             return self.votes[-1]
 
-        def trained(labelled: Labelled, *given: Any, **more: Any) -> Phase:
+        def trained(labelled: Labelled, *given: Any, **more: Any) -> RunningPhase:
             self.phases.append(labelled)
             return train(labelled, *given, **more)
 
@@ -112,7 +113,7 @@ def test_a_draw_before_votes_costs_no_more_than_stated() -> None:
     moved = round(scale * math.sqrt(2 * rho))
     bell = [np.exp(-((grid - c) ** 2) / (2 * scale**2)) for c in (0, moved)]
     left, right = (b / b.sum() for b in bell)
-    bound = Drawn(ZCDP(moved**2 / (2 * scale**2)), width)
+    bound = AfterDraw(ZCDP(moved**2 / (2 * scale**2)), width)
     limits = {e: bound.delta(e) for e in (0.0, 0.5, 1.0, 1.5)}
     seen = 0.0
     for _ in range(40):
@@ -131,10 +132,12 @@ def test_a_draw_before_votes_costs_no_more_than_stated() -> None:
 @pytest.mark.parametrize("epsilon", [0.8, 2.0, 3.5])
 def test_the_bound_is_close_to_numeric_composition(epsilon: float) -> None:
     composed = ZCDP(0.1) + BoundedRange(math.log(4)) + Pure(0.1)
-    bound = Drawn(ZCDP(0.1), math.log(4), 0.1)
+    bound = AfterDraw(ZCDP(0.1), math.log(4), 0.1)
     assert 0.7 < composed.delta(epsilon) / bound.delta(epsilon) < 1.3
-    assert Drawn(ZCDP(0.1), 0.0).delta(epsilon) == pytest.approx(ZCDP(0.1).delta(epsilon), rel=0.01)
-    assert Drawn(Approximate(1.0, 1e-5), 0.5, 0.2).delta(1.7) <= 1e-5 * (1 + 1e-9)
+    assert AfterDraw(ZCDP(0.1), 0.0).delta(epsilon) == pytest.approx(
+        ZCDP(0.1).delta(epsilon), rel=0.01
+    )
+    assert AfterDraw(Approximate(1.0, 1e-5), 0.5, 0.2).delta(1.7) <= 1e-5 * (1 + 1e-9)
 
 
 def dichotomies(points: list[int]) -> list[tuple[int, ...]]:
@@ -550,7 +553,10 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
     assert oracle.answered_ == 1800
     oracle.add_unlabelled(fresh[:500]).predict(QUERIES[:1])
     assert oracle.phase_ == 4
-    assert "one unlabelled row" in between(fresh=True)._plan().protects
+    assert (
+        "one unlabelled row"
+        in Given.of(between(fresh=True), PublicCounts(400, 1, 10**9)).plan().protects
+    )
 
 
 @pytest.mark.claim("BBL")

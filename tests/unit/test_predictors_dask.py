@@ -45,9 +45,9 @@ def votes(model: Any, rows: Any, y: Any) -> Any:
     """Fit with given coins, and vote."""
     release = QueryRelease(model, 3.0, 1e-6, 500, n_shards=100, random_state=5).fit(rows, y)
     asked: Any = QUERIES
-    if release._frames_:
+    if release._reader_.as_frames:
         asked = pd.DataFrame(QUERIES, columns=release.feature_names_in_)
-    return release._ensemble_.votes(asked)
+    return release._voting_.ensemble.votes(asked)
 
 
 @pytest.mark.parametrize(

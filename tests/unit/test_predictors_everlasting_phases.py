@@ -165,9 +165,9 @@ def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPa
     trained: list[list[float]] = []
     init = phases.PhaseTraining.__init__
 
-    def spied(self: Any, school: Any, number: int, lesson: Any) -> None:
-        trained.append(lesson.rows.take(np.arange(lesson.rows.n_rows)).ravel().tolist())
-        init(self, school, number, lesson)
+    def spied(self: Any, school: Any, number: int, recipe: Any) -> None:
+        trained.append(recipe.rows.take(np.arange(recipe.rows.n_rows)).ravel().tolist())
+        init(self, school, number, recipe)
 
     monkeypatch.setattr(phases.PhaseTraining, "__init__", spied)
     one = oracle(late=0.25).fit(X, Y)

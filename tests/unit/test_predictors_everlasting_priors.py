@@ -34,10 +34,10 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (self.epsilon, self.delta) == (3.0, 1e-6)
         return fit(self, table, y, *others)
 
-    def spied_init(self: Any, school: Any, number: int, lesson: Any) -> None:
-        rows = lesson.rows.take(np.arange(lesson.rows.n_rows))
+    def spied_init(self: Any, school: Any, number: int, recipe: Any) -> None:
+        rows = recipe.rows.take(np.arange(recipe.rows.n_rows))
         seen.setdefault("shards", set(rows.ravel().tolist()))
-        init(self, school, number, lesson)
+        init(self, school, number, recipe)
 
     monkeypatch.setattr(PrivateBooster, "fit", spied_fit)
     monkeypatch.setattr(phases.PhaseTraining, "__init__", spied_init)

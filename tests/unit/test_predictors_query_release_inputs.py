@@ -87,12 +87,12 @@ def test_a_broken_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cumae.predictors.base.train_shards", stop)
+    monkeypatch.setattr("cumae.predictors.release.base.train_shards", stop)
     with pytest.raises(KeyboardInterrupt):
         release.fit(X, Y)
     with pytest.raises(NotFittedError):
         release.predict(QUERIES)
-    assert not [name for name in vars(release) if name in ("_ensemble_", "_answers_", "guarantee_")]
+    assert not [name for name in vars(release) if name in ("_voting_", "guarantee_")]
 
 
 # Tables of all kinds

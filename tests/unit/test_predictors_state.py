@@ -185,7 +185,7 @@ def test_other_coins_give_another_future(coins: Callable[[int], None]) -> None:
 
 def test_each_part_of_a_state_is_needed(coins: Callable[[int], None]) -> None:
     # The test of futures above would see it if something were forgotten.
-    for name, forget in {
+    cases: dict[str, Callable[[Any], Any]] = {
         "concept class": lambda state: state.kept.clear(),
         "late": lambda state: setattr(state, "following", None),
         "memo": lambda state: state.phase.memo.clear(),
@@ -193,7 +193,8 @@ def test_each_part_of_a_state_is_needed(coins: Callable[[int], None]) -> None:
         "clients": lambda state: state.admission.of_client.clear(),
         "fresh": lambda state: state.waiting.take(N),
         "own prior": lambda state: setattr(state, "trust", 0.01),
-    }.items():
+    }
+    for name, forget in cases.items():
         _, table, before = CASES[name]
         arrays = begun(name).to_arrays()
         found = []
@@ -239,21 +240,21 @@ def test_noise_that_was_drawn_ahead_is_never_used_twice(coins: Callable[[int], N
 
 @pytest.mark.claim("EVER")
 def test_rows_of_a_phase_are_kept_only_if_models_must_be_made_again() -> None:
-    assert begun("concept class")._state_.phase.lesson is None
+    assert begun("concept class")._state_.phase.recipe is None
     one = begun("neighbours, first phase")
-    first = one._state_.phase.lesson
+    first = one._state_.phase.recipe
     assert first is not None
     assert first.rows.n_rows == N
     assert not np.shares_memory(first.rows.take(np.arange(N)), THREE)
     ask(one, THREE, 50, N + 50)
-    assert one._state_.phase.lesson is not first
+    assert one._state_.phase.recipe is not first
     assert not [thing for thing in gc.get_referrers(first) if isinstance(thing, OpenPhase)]
 
 
 def test_a_state_shows_nothing_of_the_rows() -> None:
     one = begun("late and slow")
     state = one._state_
-    shown = repr([state, state.phase, state.following, state.phase.lesson])
+    shown = repr([state, state.phase, state.following, state.phase.recipe])
     assert "array" not in shown
     assert "0." not in shown
 

@@ -21,10 +21,11 @@ from sklearn.tree import DecisionTreeClassifier
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState, TooFewRows
-from cumae.predictors.release import universal
+from cumae.predictors.release import stages
 from cumae.predictors.release.stages import split_epsilon, universal_cost
 from cumae.predictors.release.students import Lesson, train_student
 from cumae.predictors.release.universal import UniversalQueryRelease
+from cumae.predictors.release.voting import Voting
 from cumae.privacy import Budget, Guarantee, Pure
 from cumae.theorems.query_release import SubSampSizes, agnostic_sizes, subsamp_sizes
 
@@ -35,6 +36,13 @@ X = RNG.random((4000, 1))
 Y = ((X[:, 0] > 0.4) ^ (RNG.random(4000) < 0.1)).astype(int)
 QUERIES = RNG.random((60, 1))
 FAST: dict[str, Any] = {"mechanism": "gaussian", "n_shards": 15}
+
+
+def voting(one: UniversalQueryRelease) -> Voting:
+    """Return what answers in the first stage."""
+    found = one._first_.voting
+    assert found is not None
+    return found
 
 
 class Recorder(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,7 +94,7 @@ def test_both_stages_add_up(release: str, share: float, monkeypatch: pytest.Monk
     assert len(budget.entries) == 1  # the release inside did not pay again
     assert budget.spent[0] == pytest.approx(one.guarantee_.epsilon, rel=1e-7)
     if release == "query":
-        inner = one._first_._answers_
+        inner = voting(one).answers
         assert first["epsilon"] == pytest.approx(inner.cost.epsilon(1e-6), rel=1e-6)
         assert inner.max_queries == 40  # type: ignore[attr-defined]
     draws.clear()
@@ -118,7 +126,7 @@ def test_without_privacy_it_is_the_best_labelling_of_the_queries() -> None:
     rows = rng.integers(0, 30, 600).astype(float).reshape(-1, 1)
     labels = ((rows[:, 0] > 11) ^ (rng.random(600) < 0.2)).astype(int)
     one = UniversalQueryRelease(Thresholds(), math.inf, n_first=30, n_shards=9).fit(rows, labels)
-    votes = one._first_._ensemble_.votes(points)
+    votes = voting(one).ensemble.votes(points)
     assert one.predict(points[:10]).tolist() == np.argmax(votes[:10], axis=1).tolist()
     assert one.stage_ == 1
     mixed = one.predict(np.concatenate([points[10:], points]))  # crosses the stages
@@ -154,7 +162,7 @@ def test_private_things_are_gone_after_the_first_stage() -> None:
         _ = one.hypothesis_
     one.predict(QUERIES[:20])
     assert one.stage_ == 2
-    assert not hasattr(one, "_first_")
+    assert one._first_.voting is None
     assert one._waiting_ is not None
     assert one._waiting_.rows is None
     with pytest.raises(AttributeError, match="student"):
@@ -206,7 +214,7 @@ def test_soft_labels_are_shares_of_noisy_votes(epsilon: float) -> None:
         classes=("no", "yes"),
         **FAST,
     ).fit(X, np.where(Y == 1, "yes", "no"))
-    votes = one._first_._ensemble_.votes(QUERIES[:40])
+    votes = voting(one).ensemble.votes(QUERIES[:40])
     answers = one.predict(QUERIES)
     queries, labels, weights = one.student_.seen_
     shares = one.answered_[1]
@@ -265,7 +273,7 @@ def test_a_pool_is_labelled_at_once() -> None:
     one.fit(x, y, X_public=pool)
     assert (one.stage_, one.n_first_) == (2, 300)
     assert isinstance(one.student_, LogisticRegression)
-    assert not hasattr(one, "_first_")
+    assert one._first_.voting is None
     queries = rng.random((2000, 2))
     assert np.mean(one.predict(queries) == (queries[:, 0] > 0.3)) > 0.9
     assert np.array_equal(one.answered_[0], pool)
@@ -411,18 +419,18 @@ def test_the_paper_refuses_with_the_rows_it_needs() -> None:
     first = math.ceil(320 * (2 * math.log(10) + math.log(20)))
     needed = agnostic_sizes(first, 0.1, 0.05, 0.25, 1e-6, 2).n_rows
     one = UniversalQueryRelease(Thresholds(), 0.5, 1e-6, release="agnostic", constants="paper")
-    with pytest.raises(InvalidData, match=f"asks for {needed:,};"):
+    with pytest.raises(InvalidData, match=f"asks for {needed:,}"):
         one.fit(X, Y)
     needed = subsamp_sizes(first, 0.1, 0.05, 0.25, 1e-6, 2).n_rows
-    with pytest.raises(InvalidData, match=f"asks for {needed:,};"):
+    with pytest.raises(InvalidData, match=f"asks for {needed:,}"):
         one.set_params(release="query").fit(X, Y)
 
 
 @pytest.mark.claim("UNV")
 def test_the_paper_runs_with_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = SubSampSizes(20, 200, 3, 0.5, 1e-6)
-    monkeypatch.setattr(universal, "subsamp_sizes", lambda *_: sizes)
+    monkeypatch.setattr(stages, "subsamp_sizes", lambda *_: sizes)
     one = UniversalQueryRelease(Thresholds(), 1.0, 1e-6, 50, constants="paper").fit(X, Y)
     assert (one.mechanism_, one.n_shards_) == ("stability", 20)
-    assert one._first_._answers_.max_unstable == 3  # type: ignore[attr-defined]
+    assert voting(one).answers.max_unstable == 3  # type: ignore[attr-defined]
     assert one.guarantee_.epsilon <= 1.0

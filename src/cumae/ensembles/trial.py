@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers, frame_of
-from cumae.ensembles.blocks import block_rows
+from cumae.ensembles.blocks import blank_block, block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.voters.stacking import LoopVoters
@@ -98,9 +98,11 @@ def try_out(
         trainer.train_or_raise(tables[1], trainer.given(labels[::-1].copy()), 2)
         again = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
         queries = as_numbers(tables[1][: min(size, QUERIES)], trainer.columns)
+        if hasattr(queries, "iloc") and not hasattr(stand_in, "iloc"):
+            queries = queries.to_numpy(dtype=np.float64)  # the form in which models get queries
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
-            first.predict(stand_in)
+            first.predict(blank_block(stand_in))
     except CumaeError:
         raise
     except Exception as error:
@@ -132,7 +134,7 @@ def try_out(
 def _answers_row_by_row(model: Any, queries: Any, stand_in: Any, n_classes: int) -> bool:
     """Tell whether a row gets the same label among others as among stand-ins, at the same place."""
     voters = LoopVoters.of([model], n_classes, stand_in)
-    places = np.arange(block_rows(queries.shape[1]))
+    places = np.arange(block_rows(queries.shape[1]) - 1)
     count = min(len(queries), len(places))
     alone = [voters.count(queries[i : i + 1], places[i : i + 1]) for i in range(count)]
     for company in range(count):  # all other places hold this row

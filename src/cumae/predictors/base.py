@@ -32,31 +32,37 @@ from cumae.data import (
     usable_frame,
     width_of,
 )
-from cumae.ensembles.ensemble import Ensemble
-from cumae.ensembles.split import Split, shard_seeds
-from cumae.ensembles.trainer import Trainer, train_shards
+from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, stand_in_row, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.live import NOT_KEPT, forget
-from cumae.parameters import Flag, Kind, Number, Object, Or, check_count, check_parameters
+from cumae.parameters import (
+    COLUMNS,
+    DELTA,
+    EPSILON,
+    RANDOM_STATE,
+    Flag,
+    Kind,
+    Object,
+    Or,
+    check_parameters,
+)
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
 from cumae.randomness import Source
 
 LEAST_ROWS_PER_CLASS = 2
-SMALL_SHARD = 10  # rows of a shard that "auto" does not go below
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
 
-EPSILON = Number()
-DELTA = Number(0.0, 1.0, below=True, such_as="1e-6")
-CHANCE = Number(0.0, 1.0, above=True, below=True)
-COLUMNS = Or(None, Object("mapping or sequence"))
-# How every predictor runs, after its own parameters.
-RUN_PARAMETERS: Mapping[str, Kind] = {
+ESTIMATOR = Or(None, Object("classifier, Pipeline or ConceptClass"))
+# What every predictor has after its own parameters, in this order.
+SHARED_PARAMETERS: Mapping[str, Kind] = {
+    "columns": COLUMNS,
+    "classes": Object("sequence of labels"),
     "n_jobs": Or(None, Object("int")),
     "progress": Or(None, Flag()),
     "budget": Or(None, Object("Budget")),
-    "random_state": Or(None, Object("int or Source")),
+    "random_state": RANDOM_STATE,
 }
 
 
@@ -187,10 +193,10 @@ class Training:
     @property
     def vc_dimension(self) -> int:
         """VC dimension of the model, a concept class, for rows of this width; 1 at least."""
-        return max(1, self.model.vc_dimension(self.width))
+        return max(1, int(self.model.vc_dimension(self.width)))
 
     def numbers(self) -> tuple[Floats, Integers]:
-        """Return all rows as numbers, and their labels; zeros and 0 in the place of unusable rows."""
+        """Return rows as numbers, and labels; an unusable row is zeros with the first label."""
         return clean_table(self.rows, self.labels, self.columns)
 
     def need_numbers(self) -> None:
@@ -258,7 +264,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
     # Fitting
 
     def _training(self, X: Any, y: Any) -> Training:
-        """Check the parameters and read the declared facts; of the rows nothing but their number."""
+        """Check the parameters and read what is declared; of the rows nothing but their number."""
         check_parameters(self, self.parameter_table)
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise InvalidParameter(
@@ -290,30 +296,6 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         model = self.concept_class if self.estimator is None else self.estimator
         what = "estimator" if self.concept_class is None else "concept_class"
         return check_model(DecisionTreeClassifier(max_depth=4) if model is None else model, what)
-
-    def _check_shards(self, n_rows: int, n_shards: int, n_classes: int) -> int:
-        least = LEAST_ROWS_PER_CLASS * n_classes
-        if n_rows // check_count(n_shards, "n_shards", least=1) < least:
-            raise InvalidParameter(
-                f"n_shards={n_shards!r} for n_samples={n_rows} leaves shards of "
-                f"{n_rows // n_shards} rows; "
-                f"{n_classes} classes need {least} rows at least. Ask for "
-                f"{n_rows // least} shards or fewer, or give more rows."
-            )
-        return n_shards
-
-    def _train(self, training: Training, n_shards: int, source: Source) -> Ensemble:
-        split = Split.draw(training.rows.n_rows, n_shards, source)
-        models = train_shards(
-            training.rows,
-            training.labels,
-            split,
-            training.trainer,
-            shard_seeds(n_shards, source),
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
-        return Ensemble(models, training.n_classes, training.stand_in)
 
     def _reader(self, rows: RowSource, columns: Columns | None, model: Any) -> Reader:
         # Frames stay frames for pipelines that name columns; everything else becomes numbers.
@@ -380,7 +362,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         return self._reader_.public(X)
 
     def _readable(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
-        """Return protected queries and which of them are usable; stand-ins for those that are not."""
+        """Return protected queries, and which of them are usable; the others become a stand-in."""
         check_is_fitted(self, "guarantee_")
         return self._reader_.private(X)
 

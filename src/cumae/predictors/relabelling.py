@@ -1,4 +1,4 @@
-"""Relabelling by a private hypothesis: what it does to the rows, costs, and how it is planned."""
+"""Relabelling by a private hypothesis: what happens to the rows, its cost, and its plan."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.base import LARGEST_ERROR
 from cumae.concepts.relabelling import largest_rate, relabelled, resampled, sampled
-from cumae.data import ArrayRows, Columns, RowSource, clean_table
-from cumae.errors import InvalidData
+from cumae.data import ArrayRows
+from cumae.errors import InvalidData, InvalidParameter, shown
 from cumae.predictors.base import Training
-from cumae.predictors.release.answers import Demand
 from cumae.privacy import Approximate, Cost
 from cumae.randomness import Source, integers, sample
 
@@ -30,11 +29,11 @@ class Relabelling:
 
     Parameters
     ----------
-    n_rows, n_sampled
+    n_rows, n_sampled : int
         All rows, and how many of them are drawn.
-    epsilon
+    epsilon : float
         Parameter of the draw of the hypothesis that labels them.
-    resample
+    resample : bool
         Whether as many rows are then drawn with replacement.
     """
 
@@ -73,11 +72,11 @@ def agnostic_costs(
 
 @claim("AGPRIV")
 def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
-    """Draw rows in random order, and let a hypothesis label them that their points define.
+    """Draw rows in random order, and label them by a hypothesis that is drawn for their points.
 
-    All of it stays private: what comes out is for shards only.
+    The result stays private: only shards may be trained on it.
     """
-    table, labels = clean_table(training.rows, training.labels, training.columns)
+    table, labels = training.numbers()
     drawn = sample(steps.n_rows, steps.n_sampled, source)
     points = table[drawn]
     hypothesis = training.model.choose(
@@ -91,8 +90,8 @@ def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What was asked for, in public numbers."""
+class SampleGoal:
+    """How private and how good a relabelled sample has to be, in public numbers."""
 
     n_rows: int
     most: int  # rows that a draw can take in reasonable time
@@ -105,7 +104,7 @@ class Wish:
 
 
 def plan_relabelling(
-    wish: Wish, concept: ConceptClass, boosts: list[float], answers: list[float]
+    goal: SampleGoal, concept: ConceptClass, boosts: list[float], answers: list[float]
 ) -> tuple[Relabelling, Approximate]:
     """Return the steps, and what the answers may cost.
 
@@ -117,85 +116,88 @@ def plan_relabelling(
     best, chosen = -1.0, (0, 0.0, 0.0)
     for answer in answers:
         inner = Approximate(answer, 0.0)
-        if wish.resample and MOST_RESAMPLED < answer < math.inf:
+        if goal.resample and MOST_RESAMPLED < answer < math.inf:
             continue  # some row comes up so often that little is left to promise
-        if wish.resample and answer < math.inf:
-            inner = resampled(inner, wish.n_rows)  # with fewer rows it costs a little less
+        if goal.resample and answer < math.inf:
+            inner = resampled(inner, goal.n_rows)  # with fewer rows it costs a little less
         for boost in boosts:
-            kept = _rows_kept(wish, inner, boost, concept)
-            value = kept * min(answer, 1e9) * _quality(wish, boost, kept)
+            kept = _rows_kept(goal, inner, boost, concept)
+            value = kept * min(answer, 1e9) * _quality(goal, boost, kept)
             if value > best:
                 best, chosen = value, (kept, boost, answer)
     kept, boost, answer = chosen
     if kept < 1:
         raise InvalidData(
-            f"{wish.n_rows:,} rows leave none to be sampled at epsilon={wish.epsilon!r}; give more "
+            f"{goal.n_rows:,} rows leave none to be sampled at epsilon={goal.epsilon!r}; give more "
             "rows, a larger epsilon, or smaller epsilon_boost and epsilon_answers."
         )
-    steps = Relabelling(wish.n_rows, kept, boost, wish.resample)
-    return steps, Approximate(answer, _inner_delta(wish, steps, answer))
+    steps = Relabelling(goal.n_rows, kept, boost, goal.resample)
+    return steps, Approximate(answer, _inner_delta(goal, steps, answer))
 
 
-def _rows_kept(wish: Wish, inner: Approximate, boost: float, concept: ConceptClass) -> int:
-    if wish.epsilon == math.inf:
-        return min(wish.n_rows, wish.most)
+def _rows_kept(goal: SampleGoal, inner: Approximate, boost: float, concept: ConceptClass) -> int:
+    if goal.epsilon == math.inf:
+        return min(goal.n_rows, goal.most)
     if math.inf in (inner.eps, boost):
         return 0
-    size = min(wish.n_rows, wish.most)
+    size = min(goal.n_rows, goal.most)
     if concept.weight_error(size, boost / 2) > LARGEST_ERROR:
         return 0  # floats cannot draw with it
     scored = relabelled(inner, boost, "S", concept, size)
-    rate = largest_rate(scored, wish.epsilon * SLACK, wish.delta)
-    return min(math.floor(rate * wish.n_rows), wish.most)
+    rate = largest_rate(scored, goal.epsilon * SLACK, goal.delta)
+    return min(math.floor(rate * goal.n_rows), goal.most)
 
 
-def _quality(wish: Wish, boost: float, kept: int) -> float:
+def _quality(goal: SampleGoal, boost: float, kept: int) -> float:
     """Return 1 if the drawn hypothesis is good enough (by the proof of Lemma 6), else less."""
-    candidates = wish.vc * math.log(math.e * max(kept, wish.vc) / wish.vc)
-    error = 2 / boost * (candidates + math.log(3 / wish.beta))  # times the rows
-    return min(1.0, wish.alpha / 4 * kept / error) if error > 0 else 1.0
+    candidates = goal.vc * math.log(math.e * max(kept, goal.vc) / goal.vc)
+    error = 2 / boost * (candidates + math.log(3 / goal.beta))  # times the rows
+    return min(1.0, goal.alpha / 4 * kept / error) if error > 0 else 1.0
 
 
-def _inner_delta(wish: Wish, steps: Relabelling, answer: float) -> float:
+def _inner_delta(goal: SampleGoal, steps: Relabelling, answer: float) -> float:
     """Return the delta of the answers that becomes the one asked for."""
     factor = 1.0
     if steps.resample and answer < math.inf:
         small = Approximate(answer, ASSUMED_ERROR)
         factor = max(1.0, resampled(small, steps.n_sampled).failure / ASSUMED_ERROR)
     share = steps.n_sampled / steps.n_rows * factor
-    return min(MOST_DELTA, wish.delta if share == 1 else wish.delta / share * SLACK)
+    return min(MOST_DELTA, goal.delta if share == 1 else goal.delta / share * SLACK)
 
 
 @claim("AGPRIV")
-def read_pair(cost: Cost, demand: Demand) -> Approximate:
-    """Return what the answers cost at the delta they were given, or without one if that is less."""
+def read_pair(cost: Cost, epsilon: float, delta: float) -> Approximate:
+    """Return a cost as a pair: pure if it is at most epsilon then, else at this delta."""
     if cost.infinite:
         return Approximate(math.inf, 0.0)
-    if cost.pure <= demand.epsilon:
+    if cost.pure <= epsilon:
         return Approximate(cost.pure, 0.0)
-    read = cost.epsilon(demand.delta)
-    if cost.delta(demand.epsilon) <= demand.delta:
-        read = min(read, demand.epsilon)  # reading off a curve rounds up by a hair
-    return Approximate(read, demand.delta)
+    read = cost.epsilon(delta)
+    if cost.delta(epsilon) <= delta:
+        read = min(read, epsilon)  # reading off a curve rounds up by a hair
+    return Approximate(read, delta)
 
 
-def check_draw(concept: ConceptClass, epsilon: float, size: int) -> None:
-    """Refuse a draw that floats cannot make, from public numbers, before anything is paid."""
-    concept.check_draw(epsilon, size)
+def need_boostable(concept: object, instead: str) -> ConceptClass:
+    """Return a concept class whose drawn hypotheses may label rows; refuse everything else.
 
+    Parameters
+    ----------
+    concept : object
+        What was given as ``concept_class``.
+    instead : str
+        The predictor that takes any estimator, for the message.
 
-def encoded_width(training: Training) -> int:
-    """Return how many columns of numbers the rows have, once encoded."""
-    return training.rows.n_features if training.columns is None else len(training.columns)
-
-
-def need_numbers(rows: RowSource, columns: Columns | None) -> None:
-    """Refuse columns of text that nobody declared, by their type alone."""
-    if columns is not None:
-        return
-    for place in range(rows.n_features):
-        if rows.is_text(place):
-            name = str(place) if rows.names is None else rows.names[place]
-            raise InvalidData(
-                f"column {name} holds text by its type; declare its categories with columns=."
-            )
+    Raises
+    ------
+    InvalidParameter
+        If it is no concept class, or one without a proven ``label_boost_k``.
+    """
+    if not isinstance(concept, ConceptClass):
+        kind = concept.__name__ if isinstance(concept, type) else shown(concept)
+        raise InvalidParameter(
+            f"concept_class={kind} is no concept class; give one of cumae.concepts, such as "
+            f"Thresholds(). For any estimator there is {instead}."
+        )
+    relabelled(Approximate(0.0, 0.0), 1.0, "S", concept, 1)  # refuses one without a proven k
+    return concept

@@ -1,1 +1,9 @@
-"""The sample sizes that the papers print, as functions."""
+"""The sample sizes that the papers print, as functions, with every constant as printed.
+
+The library, its proofs and its docs number the four papers that it builds on:
+
+1. Beimel, Nissim, Stemmer: Learning Privately with Labeled and Unlabeled Examples.
+2. Naor, Nissim, Stemmer, Yan: Private Everlasting Prediction.
+3. Nandi, Bassily: Privately Answering Classification Queries in the Agnostic PAC Model.
+4. Alon, Bassily, Moran: Limits of Private Learning with Access to Public Data.
+"""

@@ -1,11 +1,11 @@
-"""The sizes of GenericBBL in paper 2, with every constant as printed."""
+"""The sizes of GenericBBL in "Private Everlasting Prediction" (paper 2), as printed."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from cumae.errors import InvalidData, InvalidParameter, shown
+from cumae.errors import InvalidParameter, shown
 from cumae.parameters import check_real
 
 TAU = 1.1e10  # the paper's constant
@@ -13,7 +13,10 @@ TAU = 1.1e10  # the paper's constant
 
 @dataclass(frozen=True)
 class PaperPhase:
-    """What the paper prints for phase i: all as real numbers, before rounding."""
+    """What the paper prints for one phase: all as real numbers, before rounding.
+
+    Comments give the paper's names; i is the number of the phase.
+    """
 
     alpha: float
     beta: float
@@ -31,7 +34,19 @@ class PaperPhase:
 def paper_phase(
     number: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
 ) -> PaperPhase:
-    """Return the sizes of steps 1 to 3c of GenericBBL, with natural logarithms."""
+    """Return the sizes of steps 1 to 3c of GenericBBL, with natural logarithms.
+
+    Parameters
+    ----------
+    number : int of 1 or more
+        Number of the phase.
+    alpha, beta : float between 0 and 1/16
+        Error over all phases, and the chance that it is larger.
+    epsilon, delta : float
+        Privacy parameters.
+    vc : int of 1 or more
+        VC dimension of the class.
+    """
     alpha, beta = alpha / 2.0**number, beta / 2.0**number
     rows = (8 * vc * math.log(13 / alpha) + 4 * math.log(2 / beta)) / alpha
     inside = math.log(rows / (epsilon * alpha * beta * delta))
@@ -43,7 +58,21 @@ def paper_phase(
 def paper_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int) -> int:
     """Return how many labelled rows the paper asks for: more than any machine holds.
 
-    S_1 is a share epsilon/(3 + exp(epsilon + 4)) of them.
+    The first phase gets a share epsilon/(3 + exp(epsilon + 4)) of them.
+
+    Parameters
+    ----------
+    alpha, beta, delta : float between 0 and 1/16
+        Error over all phases, the chance that it is larger, and the privacy parameter.
+    epsilon : float above 0 and up to 1
+        Privacy parameter.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Raises
+    ------
+    InvalidParameter
+        If the paper does not cover these parameters.
 
     Examples
     --------
@@ -64,11 +93,3 @@ def paper_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int)
         )
     first = paper_phase(1, alpha, beta, epsilon, delta, vc)
     return math.ceil(first.rows * (3 + math.exp(epsilon + 4)) / epsilon)
-
-
-def refuse_paper(n_rows: int, needed: int) -> None:
-    """Refuse the paper's constants: the numbers they ask for do not fit into 64 bits."""
-    raise InvalidData(
-        f"{n_rows:,} rows are too few for constants='paper', which asks for {needed:,} (about "
-        f"{needed:.1e}) labelled rows; take constants='practical'."
-    )

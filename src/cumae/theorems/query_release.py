@@ -1,11 +1,11 @@
-"""The sizes that paper 3 asks for, with every constant written out."""
+"""Sizes from "Privately Answering Classification Queries in the Agnostic PAC Model" (paper 3)."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from cumae.errors import InvalidData, InvalidParameter, shown
+from cumae.errors import InvalidParameter, shown
 from cumae.parameters import check_count, check_real
 
 SAMPLED = 56  # Algorithm 3 keeps epsilon / 56 of the rows
@@ -17,12 +17,12 @@ class SubSampSizes:
 
     Parameters
     ----------
-    n_shards, shard_rows
+    n_shards, shard_rows : int
         How many models, and rows for each.
-    max_unstable
+    max_unstable : int
         Queries without a clear majority that will be paid for.
-    epsilon, delta
-        Of all answers together.
+    epsilon, delta : float
+        Privacy parameters of all answers together.
     """
 
     n_shards: int
@@ -39,7 +39,17 @@ class SubSampSizes:
 
 @dataclass(frozen=True)
 class AgnosticSizes:
-    """What Algorithm 3 (AgPrivCl) needs: rows, rows in the sample, and those of its SubSamp."""
+    """What Algorithm 3 (AgPrivCl) needs.
+
+    Parameters
+    ----------
+    n_rows : int
+        All rows.
+    n_sampled : int
+        Rows that are drawn from them and labelled anew.
+    answers : SubSampSizes
+        What its SubSamp needs, which answers the queries.
+    """
 
     n_rows: int
     n_sampled: int
@@ -47,9 +57,10 @@ class AgnosticSizes:
 
 
 def pac_rows(alpha: float, beta: float, vc: int) -> int:
-    """Return how many rows make every consistent hypothesis good (Theorem B.4 of paper 1).
+    """Return how many rows make every consistent hypothesis good.
 
-    (8/alpha) (vc ln(16/alpha) + ln(2/beta)).
+    These are (8/alpha) (vc ln(16/alpha) + ln(2/beta)): Theorem B.4 of "Learning Privately with
+    Labeled and Unlabeled Examples" (paper 1).
 
     Examples
     --------
@@ -90,13 +101,13 @@ def subsamp_sizes(
 
     Parameters
     ----------
-    max_queries
+    max_queries : int of 1 or more
         Queries to answer.
-    alpha, beta
+    alpha, beta : float above 0 and below 1
         Average error, and the chance that it is larger.
-    epsilon, delta
+    epsilon, delta : float
         Privacy parameters of all answers.
-    vc
+    vc : int of 1 or more
         VC dimension of the class.
 
     Examples
@@ -127,13 +138,13 @@ def agnostic_sizes(
 
     Parameters
     ----------
-    max_queries
+    max_queries : int of 1 or more
         Queries to answer; the paper asks for 8 ln(1/(alpha beta))/alpha of them at least.
-    alpha, beta
+    alpha, beta : float above 0 and below 1
         Average error beyond the best concept's, and the chance that it is larger.
-    epsilon, delta
+    epsilon, delta : float
         Privacy parameters of the whole, both below 1.
-    vc
+    vc : int of 1 or more
         VC dimension of the class.
 
     Examples
@@ -182,15 +193,6 @@ def first_queries(alpha: float, beta: float, vc: int, constant: float = 32.0) ->
     """
     _check(1, vc, alpha=alpha, beta=beta)
     return math.ceil(constant * (vc * math.log(1 / alpha) + math.log(1 / beta)) / alpha)
-
-
-def need_rows(n_rows: int, needed: int) -> None:
-    """Refuse too few rows, with the number that the paper asks for."""
-    if n_rows < needed:
-        raise InvalidData(
-            f"{n_rows:,} rows are too few for constants='paper', which asks for {needed:,}; take "
-            "constants='practical'."
-        )
 
 
 def _check(max_queries: int, vc: int, **chances: float) -> None:

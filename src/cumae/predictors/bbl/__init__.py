@@ -1,1 +1,1 @@
-"""GenericBBL, the everlasting predictor of paper 2."""
+"""GenericBBL, the everlasting predictor that "Private Everlasting Prediction" (paper 2) prints."""

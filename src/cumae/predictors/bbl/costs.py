@@ -24,7 +24,7 @@ COARSE = 32  # the same while shares are searched
 
 @claim("BBL")
 @dataclass(frozen=True)
-class Drawn(Cost):
+class AfterDraw(Cost):
     """A draw of bounded range, then a mechanism that may depend on it, beside a pure one.
 
     The loss of the draw lies in [t - width, t] for some t. At worst it has the two ends only, and
@@ -34,20 +34,20 @@ class Drawn(Cost):
 
     Parameters
     ----------
-    base
+    base : Cost
         What the mechanism costs, whatever was drawn.
-    width
+    width : float of 0 or more
         Range of the draw.
-    shift
+    shift : float of 0 or more
         Pure epsilon of something else that the same rows go through.
-    cells
+    cells : int of 1 or more
         How finely t is resolved.
 
     Examples
     --------
-    >>> from cumae.predictors.bbl.costs import Drawn
+    >>> from cumae.predictors.bbl.costs import AfterDraw
     >>> from cumae.privacy import ZCDP, BoundedRange
-    >>> bound = Drawn(ZCDP(0.1), 1.0)
+    >>> bound = AfterDraw(ZCDP(0.1), 1.0)
     >>> bound.delta(2.0) < (ZCDP(0.1) + BoundedRange(1.0)).delta(2.0)
     True
     """
@@ -139,18 +139,18 @@ def entering_cost(votes: Cost, draw: Draw, scored: float, share: float, cells: i
 
     Parameters
     ----------
-    votes
+    votes : Cost
         All votes of the phase.
-    draw
+    draw : Draw
         The draw that labels it, as it sees it; ``NO_DRAW`` for rows with labels of their own.
-    scored
+    scored : float
         Pure epsilon of the draw at the end of the phase.
-    share
+    share : float above 0 and up to 1
         Share of the rows that are sampled.
-    cells
-        As in ``Drawn``.
+    cells : int
+        As in ``AfterDraw``.
     """
-    inner = Drawn(votes, draw.width, draw.shift + scored, cells)
+    inner = AfterDraw(votes, draw.width, draw.shift + scored, cells)
     return subsample(inner, share) if share < 1 else inner
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,21 +15,18 @@ from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards
-from cumae.errors import InvalidData, InvalidParameter
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority
 from cumae.mechanisms.between_thresholds import Side
-from cumae.predictors.bbl.rules import Rules, Sizes
+from cumae.predictors.bbl.rules import PhaseSizes, Rules
 from cumae.randomness import Source, sample
-
-LEAST_ROWS = 4  # of a phase
 
 Votes = NoisyMajority | BetweenThresholds
 
 
 @claim("BBL")
-def start_votes(rules: Rules, sizes: Sizes, source: Source) -> Votes:
+def start_votes(rules: Rules, sizes: PhaseSizes, source: Source) -> Votes:
     """Return what answers the queries of a phase, at the cost that the rules state."""
-    if rules.wish.votes == "between":
+    if rules.given.votes == "between":
         pair = rules.first_pair if sizes.number == 1 else rules.pair
         return BetweenThresholds.calibrated(
             sizes.shards, pair.eps, pair.failure, sizes.between, random_state=source
@@ -64,7 +60,7 @@ class Kept:
     rows: Floats
 
     @classmethod
-    def draw(cls, sizes: Sizes, width: int, source: Source) -> Kept:
+    def draw(cls, sizes: PhaseSizes, width: int, source: Source) -> Kept:
         """Draw the places: as many as the next phase has rows."""
         places = np.sort(sample(sizes.answers, sizes.following, source))
         return cls(places, np.zeros((sizes.following, width)))
@@ -77,10 +73,10 @@ class Kept:
 
 @claim("BBL")
 @dataclass
-class Phase:
+class RunningPhase:
     """What there is during a phase; of its rows only those that will be scored are left."""
 
-    sizes: Sizes
+    sizes: PhaseSizes
     ensemble: Ensemble
     votes: Votes
     scored: tuple[Floats, Integers] | None
@@ -124,7 +120,7 @@ class Labelled:
     Training may be repeated if it was broken off.
     """
 
-    sizes: Sizes
+    sizes: PhaseSizes
     table: Floats
     labels: Integers
     split: Split
@@ -132,7 +128,7 @@ class Labelled:
     places: Integers  # of rows that will be scored
 
     @classmethod
-    def draw(cls, sizes: Sizes, table: Floats, labels: Integers, source: Source) -> Labelled:
+    def draw(cls, sizes: PhaseSizes, table: Floats, labels: Integers, source: Source) -> Labelled:
         """Draw the split, the seeds and the rows to score, from counts alone."""
         split = Split.draw(len(table), sizes.shards, source)
         seeds = shard_seeds(sizes.shards, source)
@@ -140,13 +136,13 @@ class Labelled:
 
     def train(
         self, rules: Rules, source: Source, *, n_jobs: int | None, progress: bool | None
-    ) -> Phase:
+    ) -> RunningPhase:
         """Train the exact best hypothesis of each shard."""
         models = train_shards(
             ArrayRows(self.table),
             self.labels,
             self.split,
-            BestTrainer(rules.wish.concept, 2),
+            BestTrainer(rules.given.concept, 2),
             self.seeds,
             n_jobs=n_jobs,
             progress=progress,
@@ -156,7 +152,7 @@ class Labelled:
         scored = (self.table[self.places], self.labels[self.places])
         # A hypothesis labels any finite row.
         ensemble = Ensemble(models, 2, np.zeros((1, self.table.shape[1])))
-        return Phase(self.sizes, ensemble, votes, scored, kept)
+        return RunningPhase(self.sizes, ensemble, votes, scored, kept)
 
 
 @claim("BBL")
@@ -173,47 +169,3 @@ def boost_labels(
         np.concatenate([points, rows]), points, labels, epsilon, random_state=source
     )
     return np.asarray(drawn.predict(rows), dtype=np.int64)
-
-
-def check_phases(rules: Rules, source: Source) -> tuple[float, Sizes]:
-    """Refuse sizes that some phase cannot have, from public numbers, before anything is paid.
-
-    Return the noise per vote of the noisiest phase, and that phase.
-    """
-    phases = list(itertools.islice(rules.all_sizes(), 100_000))
-    for sizes in phases:
-        _check_sizes(sizes)
-    if rules.wish.votes == "between":
-        tried = (*phases[:2], phases[-1])
-        found = [(_half_gap(rules, sizes, source) / sizes.shards, sizes) for sizes in tried]
-    else:
-        found = [(sizes.scale / sizes.shards, sizes) for sizes in phases]
-    return max(found, key=lambda pair: pair[0])
-
-
-def _half_gap(rules: Rules, sizes: Sizes, source: Source) -> float:
-    """Return how far from half of the votes a threshold lies; refuse too few votes for it."""
-    try:
-        votes = start_votes(rules, sizes, source)
-    except InvalidParameter:  # its text speaks of parameters that are not here
-        wish = rules.wish
-        share = wish.alpha if wish.between_share is None else wish.between_share
-        raise InvalidParameter(
-            f"votes='between' with epsilon={wish.epsilon!r}, delta={wish.delta!r}: the "
-            f"{sizes.shards:,} votes of phase {sizes.number}, of shards of "
-            f"{sizes.rows // sizes.shards:,} rows, are too few to pay for {sizes.between:,} split "
-            f"ones; give a smaller shard_size, a larger epsilon, a between_share below {share:g}, "
-            "a smaller phase_length or more rows, or votes='stateless'."
-        ) from None
-    if not isinstance(votes, BetweenThresholds):
-        raise AssertionError("other votes were asked for")
-    return (votes.upper - votes.lower) / 2
-
-
-def _check_sizes(sizes: Sizes) -> None:
-    if sizes.rows < LEAST_ROWS or sizes.following < LEAST_ROWS or sizes.labels < 1:
-        raise InvalidData(
-            f"phase {sizes.number} would have {sizes.rows:,} rows, score {sizes.labels:,} of them "
-            f"and keep {sizes.following:,} of {sizes.answers:,} queries: too few. Give more rows, "
-            "a larger epsilon, or a larger phase_length, max_rows, query_share or label_share."
-        )

@@ -1,9 +1,13 @@
-"""The everlasting predictor of paper 2, GenericBBL, with votes that keep no state."""
+"""GenericBBL, the everlasting predictor of "Private Everlasting Prediction" (paper 2).
+
+Its votes keep no state unless they are asked to.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,22 +15,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import clean_table
+from cumae.concepts import ConceptClass
+from cumae.data import Declared
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
-from cumae.parameters import check_flag
-from cumae.predictors.base import Training
-from cumae.predictors.bbl.phases import Labelled, Phase, boost_labels, check_phases
-from cumae.predictors.bbl.plan import BBLPlan
-from cumae.predictors.bbl.rules import Rules, plan_rules
-from cumae.predictors.relabelling import Relabelling, relabel
+from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Number, Object, Or
+from cumae.predictors.base import SHARED_PARAMETERS, Predictor, Training
+from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
+from cumae.predictors.bbl.given import PublicCounts
+from cumae.predictors.bbl.phases import Labelled, RunningPhase, boost_labels
+from cumae.predictors.bbl.rules import Rules
+from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
 from cumae.predictors.waiting import FreshRows
+from cumae.privacy import Budget
 from cumae.randomness import Source, sample, source_for
-from cumae.theorems.everlasting import paper_rows, refuse_paper
+
+AUTO_COUNT = Or("auto", Count(1))
+AUTO_SHARE = Or("auto", Number(0.0, 1.0, above=True))
 
 
 @claim("BBL")
-class GenericBBL(BBLPlan):
+class GenericBBL(Predictor):
     """Answer queries for ever by relabelling some of them with a private hypothesis.
 
     Rows are split into disjoint shards, and each trains the best concept. Queries are answered by
@@ -38,54 +47,75 @@ class GenericBBL(BBLPlan):
 
     Parameters
     ----------
-    concept_class
+    concept_class : ConceptClass
         From ``cumae.concepts``, with a proven ``label_boost_k`` (trees have none).
-    epsilon, delta
-        Privacy parameters, for ever.
-    alpha, beta
-        Error of the first relabelling that is aimed at, and the chance of more. With
-        ``votes="between"``, alpha is also the expected share of split votes.
-    constants
+    epsilon : float of 0 or more
+        Privacy parameter, for ever.
+    delta : float from 0 and below 1
+        Privacy parameter, for ever.
+    alpha : float above 0 and below 1
+        Error of the first relabelling that is aimed at. With ``votes="between"`` it is also the
+        expected share of split votes.
+    beta : float above 0 and below 1
+        Chance of a larger error.
+    constants : {"practical", "paper"}
         ``"practical"`` computes what the numbers below cost. ``"paper"`` is for knowing how many
         rows the paper asks for: it refuses with that number, which no machine holds. The paper
         has alpha, beta and delta below 1/16, and epsilon up to 1.
-    votes
+    votes : {"stateless", "between"}
         ``"stateless"`` adds noise to every vote, and protects queries too. ``"between"`` is the
         printed one, BetweenThresholds: it halts for ever after too many split votes, and protects
         no queries. Of a batch in which it halts before the end, no answer is returned.
-    agnostic
+    agnostic : bool
         Whether to relabel the training rows first, for labels that no concept gets right.
-    fresh
+    fresh : bool
         Whether rows of ``add_unlabelled`` take the place of queries; a phase takes as many as
         it gives answers.
-    shard_size
+    shard_size : int of 1 or more, or "auto"
         Rows of a shard; ``"auto"`` makes the noise 0.12 of the votes where there are enough rows.
-    phase_length
+    phase_length : int of 1 or more, or "auto"
         Answers of a phase; ``"auto"`` gives the next phase ``growth`` times the rows.
-    growth, max_rows
-        By what the rows of a phase grow, and up to which number. Errors of relabelling shrink as
-        rows grow: with 2 they halve, as in the paper.
-    train_share, query_share, label_share
-        Share of the training rows that are used, of the queries that become rows, and of a phase's
-        rows that are scored when the next ones are labelled.
-    epsilon_boost
+    growth : float from 1 to 1000
+        By what the rows of a phase grow. Errors of relabelling shrink as rows grow: with 2 they
+        halve, as in the paper.
+    max_rows : int of 4 or more
+        Rows of a phase grow up to this number.
+    train_share : float above 0 and up to 1, or "auto"
+        Share of the training rows that are used.
+    query_share : float above 0 and up to 1, or "auto"
+        Share of the queries that become rows.
+    label_share : float above 0 and up to 1, or "auto"
+        Share of a phase's rows that are scored when the next ones are labelled.
+    epsilon_boost : float above 0, or "auto"
         Parameter of a draw of labels; ``"auto"`` is 1.5.
-    between_share
+    between_share : float above 0 and up to 1, or "auto"
         With ``votes="between"``, the share of split votes that are paid for; ``"auto"`` is alpha.
-    columns, classes, n_jobs, progress, budget, random_state
-        As in :class:`~cumae.predictors.QueryRelease`; two classes.
+    columns : mapping or sequence, or None
+        Declared bounds or categories of columns.
+    classes : sequence of labels
+        Two labels that may occur, without -1.
+    n_jobs : int, or None
+        Number of processes, as in joblib.
+    progress : bool, or None
+        Whether to show a progress bar; None shows it on a terminal.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed voids the guarantee.
 
     Attributes
     ----------
-    guarantee_
+    guarantee_ : Guarantee
         What is promised, and for what.
-    phase_, answered_
+    phase_, answered_ : int
         Number of the phase, from 1, and answers given since fit.
-    remaining_
+    remaining_ : float
         Infinite; finite if fresh rows run short, and 0 once BetweenThresholds has halted.
-    n_shards_, noise_per_vote_
-        Of this phase.
-    rules_
+    n_shards_ : int
+        Models of this phase.
+    noise_per_vote_ : float
+        Noise of this phase as a share of the votes.
+    rules_ : Rules
         All public numbers: shares, noise, and what training rows and queries pay.
 
     Examples
@@ -101,7 +131,88 @@ class GenericBBL(BBLPlan):
     (1, 2, inf)
     """
 
+    estimator = None
+    counts_unusable = True
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "concept_class": Object("ConceptClass"),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "alpha": CHANCE,
+        "beta": CHANCE,
+        "constants": Choice(("practical", "paper")),
+        "votes": Choice(("stateless", "between")),
+        "agnostic": Flag(),
+        "fresh": Flag(),
+        "shard_size": AUTO_COUNT,
+        "phase_length": AUTO_COUNT,
+        "growth": Number(1.0, 1000.0),
+        "max_rows": Count(LEAST_ROWS),
+        "train_share": AUTO_SHARE,
+        "query_share": AUTO_SHARE,
+        "label_share": AUTO_SHARE,
+        "epsilon_boost": Or("auto", Number(above=True)),
+        "between_share": AUTO_SHARE,
+        **SHARED_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        concept_class: ConceptClass,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        *,
+        constants: str = "practical",
+        votes: str = "stateless",
+        agnostic: bool = False,
+        fresh: bool = False,
+        shard_size: int | str = "auto",
+        phase_length: int | str = "auto",
+        growth: float = 2.0,
+        max_rows: int = 1_000_000,
+        train_share: float | str = "auto",
+        query_share: float | str = "auto",
+        label_share: float | str = "auto",
+        epsilon_boost: float | str = "auto",
+        between_share: float | str = "auto",
+        columns: Declared = None,
+        classes: Any = (0, 1),
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.concept_class = concept_class
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.beta = beta
+        self.constants = constants
+        self.votes = votes
+        self.agnostic = agnostic
+        self.fresh = fresh
+        self.shard_size = shard_size
+        self.phase_length = phase_length
+        self.growth = growth
+        self.max_rows = max_rows
+        self.train_share = train_share
+        self.query_share = query_share
+        self.label_share = label_share
+        self.epsilon_boost = epsilon_boost
+        self.between_share = between_share
+        self.columns = columns
+        self.classes = classes
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.budget = budget
+        self.random_state = random_state
+
     # Fitting
+
+    def _model(self) -> ConceptClass:
+        return need_boostable(self.concept_class, "EverlastingPredictor")
 
     @one_at_a_time
     def fit(self, X: Any, y: Any) -> Self:
@@ -109,24 +220,20 @@ class GenericBBL(BBLPlan):
 
         Parameters
         ----------
-        X, y
-            Private rows and labels, as for :class:`~cumae.predictors.QueryRelease`. A row with a
-            cell that is no number, or with another label, counts as zeros with the first label.
+        X : array, memory map, list of rows, data frame or ParquetRows
+            Private rows. A row with a cell that is no number, or with another label, counts as
+            zeros with the first label.
+        y : array-like or str
+            Their labels; the name of a column for Parquet files.
         """
-        check_flag(self.agnostic, "agnostic")
-        check_flag(self.fresh, "fresh")
         training = self._training(X, y)
         if -1 in list(self.classes):
             raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
-        wish = self._wish(training)
-        if self.constants == "paper":
-            asked = (wish.alpha, wish.beta, wish.epsilon, wish.delta, wish.vc)
-            refuse_paper(wish.n_rows, paper_rows(*asked))
-        rules = plan_rules(wish)
+        training.need_numbers()
+        rules = Rules.of(self, PublicCounts.of(training))
         source = source_for(self.random_state)
-        self._warn_of_noise(*check_phases(rules, source))
-        guarantee = self._start(training, self._plan(), source)
-        self._frames_ = False  # models are trained on numbers
+        warn_of_noise(rules, *check_phases(rules, source))
+        guarantee = self._start(training, rules.given.plan(), source)
         self.rules_, self._source_ = rules, source
         table, labels = self._first_rows(training, rules, source)
         self._next_: Labelled | None = Labelled.draw(rules.sizes(), table, labels, source)
@@ -146,7 +253,7 @@ class GenericBBL(BBLPlan):
             steps = Relabelling(n_rows, rules.first, rules.boost, resample=False)
             found = relabel(training, steps, source)
             return np.asarray(found.rows.take(np.arange(rules.first))), found.labels
-        table, labels = clean_table(training.rows, training.labels, training.columns)
+        table, labels = training.numbers()
         drawn = sample(n_rows, rules.first, source)
         return table[drawn], labels[drawn]
 
@@ -178,15 +285,11 @@ class GenericBBL(BBLPlan):
             return 0
         if not self.fresh:
             return math.inf
-        left, rows, sizes = self._phase_.left, len(self._fresh_), self._phase_.sizes
+        left, sizes = self._phase_.left, self._phase_.sizes
         if self._next_ is not None:  # its training was broken off: its rows are taken already
             sizes = self._next_.sizes
             left = sizes.answers
-        while rows >= sizes.answers:
-            rows -= sizes.answers
-            sizes = self.rules_.sizes(sizes)
-            left += sizes.answers
-        return left
+        return left + self.rules_.answers_after(sizes, len(self._fresh_))
 
     # Answering
 
@@ -264,7 +367,7 @@ class GenericBBL(BBLPlan):
             rows = phase.kept.rows
             if self.fresh:
                 rows = self._fresh_.take(phase.sizes.answers)[phase.kept.places]
-            concept = self.rules_.wish.concept
+            concept = self.rules_.given.concept
             labels = boost_labels(concept, scored, rows, self.rules_.boost, self._source_)
             sizes = self.rules_.sizes(phase.sizes)
             self._next_ = Labelled.draw(sizes, rows, labels, self._source_)
@@ -274,7 +377,7 @@ class GenericBBL(BBLPlan):
         """Train the phase that was drawn; the rows before it are gone afterwards."""
         if self._next_ is None:
             raise AssertionError("no phase was drawn")
-        self._phase_: Phase = self._next_.train(
+        self._phase_: RunningPhase = self._next_.train(
             self.rules_, self._source_, n_jobs=self.n_jobs, progress=self.progress
         )
         self._next_ = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 from zlib import crc32
@@ -13,6 +15,7 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import Columns, RowSource, row_source
+from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import train_shards
@@ -44,9 +47,34 @@ def row_keys(table: Any) -> list[bytes]:
     return [row.tobytes() for row in table]
 
 
+@claim("MEMO")
+def numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
+    """Return numbers that a query's own cells decide, so that equal queries have equal votes.
+
+    The place in a block follows from a checksum of the key. Queries of one batch have the same
+    number if, and only if, they are identical.
+
+    Parameters
+    ----------
+    keys : sequence of bytes
+        What ``row_keys`` returned.
+    width : int
+        Number of columns.
+    """
+    places = block_rows(width) - 1
+    known: dict[bytes, int] = {}
+    at_place: Counter[int] = Counter()
+    for key in keys:
+        if key not in known:
+            place = crc32(key) % places
+            known[key] = place + places * at_place[place]
+            at_place[place] += 1
+    return np.array([known[key] for key in keys], dtype=np.int64)
+
+
 @dataclass(frozen=True, repr=False)  # a message must not show rows
-class Lesson:
-    """All that the models of a phase are made from; the same lesson gives the same models.
+class Recipe:
+    """All that the models of a phase are made from; the same recipe gives the same models.
 
     Parameters
     ----------
@@ -93,7 +121,7 @@ class Lesson:
         weights = facts["weights"]
         if not rows.n_rows == len(order) == len(weights) or not len(seeds):
             raise InvalidParameter(
-                "a stored lesson has rows, weights and places that do not match."
+                "a stored recipe has rows, weights and places that do not match."
             )
         return cls(rows, weights, facts["unit"], Split(order, len(seeds)), seeds)
 
@@ -130,14 +158,14 @@ class School:
             return columns if self.declared else None
         return Columns(columns.bounds, None, len(columns))
 
-    def train(self, phase: int, lesson: Lesson) -> Ensemble:
+    def train(self, phase: int, recipe: Recipe) -> Ensemble:
         """Train the models of a phase."""
         models = train_shards(
-            lesson.rows,
-            lesson.weights,
-            lesson.split,
-            self.rules.trainer(self.model, self.columns(phase), lesson.unit),
-            lesson.seeds,
+            recipe.rows,
+            recipe.weights,
+            recipe.split,
+            self.rules.trainer(self.model, self.columns(phase), recipe.unit),
+            recipe.seeds,
             n_jobs=self.rules.n_jobs,
             progress=self.rules.progress,
         )
@@ -159,7 +187,7 @@ class OpenPhase:
         Its models.
     majority : NoisyMajority
         Its noise, and the releases left.
-    lesson : Lesson, or None
+    recipe : Recipe, or None
         What the models were made from, if they have no array form: a restored predictor makes them
         again. None if they have one; the rows are gone then.
     memo : dict from bytes to array
@@ -170,7 +198,7 @@ class OpenPhase:
     n_rows: int
     ensemble: Ensemble
     majority: NoisyMajority
-    lesson: Lesson | None = None
+    recipe: Recipe | None = None
     memo: dict[bytes, Integers] = field(default_factory=dict)
 
     @property
@@ -182,15 +210,14 @@ class OpenPhase:
         """Return the running numbers of the next queries of the phase; they decide their places."""
         return self.majority.asked + np.arange(count)
 
-    def release_once(self, table: Any) -> Integers:
-        """Return noisy votes that equal queries of the phase share: those of the first of them.
+    def release(self, votes: Integers, keys: Sequence[bytes] | None = None) -> Integers:
+        """Return noisy votes; with keys, equal queries of the phase share those of the first one.
 
-        A query's own cells decide its place, so that equal queries have equal votes. The work is
-        the same whether a query is known or not.
+        The work is the same whether a query is known or not.
         """
-        keys = row_keys(table)
-        numbers = np.array([crc32(key) for key in keys], dtype=np.int64)
-        fresh = self.majority.release(self.ensemble.votes(table, numbers))
+        fresh = self.majority.release(votes)
+        if keys is None:
+            return fresh
         found = [self.memo.setdefault(key, own) for key, own in zip(keys, fresh, strict=True)]
         return np.array(found).reshape(fresh.shape)
 
@@ -207,8 +234,8 @@ class OpenPhase:
             "number": self.number,
             "n_rows": self.n_rows,
             "majority": self.majority.to_facts(),
-            "ensemble": self.ensemble.to_facts() if self.lesson is None else None,
-            "lesson": None if self.lesson is None else self.lesson.to_facts(),
+            "ensemble": self.ensemble.to_facts() if self.recipe is None else None,
+            "recipe": None if self.recipe is None else self.recipe.to_facts(),
             "asked": objects(self.memo),
             "memo": np.array(list(self.memo.values()), dtype=np.int64),
         }
@@ -216,21 +243,21 @@ class OpenPhase:
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School, source: Source) -> Self:
         """Rebuild what ``to_facts`` returned; train again where models have no array form."""
-        lesson = None if facts["lesson"] is None else Lesson.from_facts(facts["lesson"])
-        if lesson is None:
+        recipe = None if facts["recipe"] is None else Recipe.from_facts(facts["recipe"])
+        if recipe is None:
             ensemble = Ensemble.from_facts(facts["ensemble"])
         else:
-            ensemble = school.train(facts["number"], lesson)
+            ensemble = school.train(facts["number"], recipe)
         majority = NoisyMajority.from_facts(facts["majority"], source)
         memo = dict(zip(facts["asked"].tolist(), facts["memo"], strict=True))
-        return cls(facts["number"], facts["n_rows"], ensemble, majority, lesson, memo)
+        return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
 
 
 @claim("EVER")
 class PhaseTraining:
     """The training of a phase, at once or in the background.
 
-    Training may be repeated if it was broken off: it uses the same lesson.
+    Training may be repeated if it was broken off: it uses the same recipe.
 
     Parameters
     ----------
@@ -238,13 +265,13 @@ class PhaseTraining:
         What all phases have in common.
     number : int
         Of the phase.
-    lesson : Lesson
+    recipe : Recipe
         What its models are made from.
     """
 
-    def __init__(self, school: School, number: int, lesson: Lesson) -> None:
-        self.number, self.n_rows = number, lesson.rows.n_rows
-        self._school, self._lesson = school, lesson
+    def __init__(self, school: School, number: int, recipe: Recipe) -> None:
+        self.number, self.n_rows = number, recipe.rows.n_rows
+        self._school, self._lesson = school, recipe
         self._ensemble: Ensemble | None = None
         self._thread: threading.Thread | None = None
 
@@ -268,18 +295,18 @@ class PhaseTraining:
         if self._ensemble is None:
             raise AssertionError("nothing was trained")
         majority = self._school.rules.majority(self.n_rows, source, more)
-        lesson = None if self._ensemble.stacked else self._kept()
-        return OpenPhase(self.number, self.n_rows, self._ensemble, majority, lesson)
+        recipe = None if self._ensemble.stacked else self._kept()
+        return OpenPhase(self.number, self.n_rows, self._ensemble, majority, recipe)
 
-    def _kept(self) -> Lesson:
-        """Return the lesson with copies of its rows alone, without the table they came from."""
-        return Lesson.from_facts(self._lesson.to_facts())
+    def _kept(self) -> Recipe:
+        """Return the recipe with copies of its rows alone, without the table they came from."""
+        return Recipe.from_facts(self._lesson.to_facts())
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""
-        return {"number": self.number, "lesson": self._lesson.to_facts()}
+        return {"number": self.number, "recipe": self._lesson.to_facts()}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
         """Rebuild what ``to_facts`` returned."""
-        return cls(school, facts["number"], Lesson.from_facts(facts["lesson"]))
+        return cls(school, facts["number"], Recipe.from_facts(facts["recipe"]))

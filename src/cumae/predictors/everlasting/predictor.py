@@ -19,23 +19,22 @@ from cumae.data import Declared, SomeRows, check_ids, row_source
 from cumae.errors import AnswersDrift, BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
-from cumae.parameters import Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import (
-    CHANCE,
-    COLUMNS,
-    DELTA,
-    EPSILON,
-    RUN_PARAMETERS,
-    Predictor,
-    Training,
-)
+from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Predictor, Training
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import (
     choose_weighted,
     weights_of_labels,
     weights_of_votes,
 )
-from cumae.predictors.everlasting.phases import Lesson, OpenPhase, PhaseTraining, School
+from cumae.predictors.everlasting.phases import (
+    OpenPhase,
+    PhaseTraining,
+    Recipe,
+    School,
+    numbers_by_keys,
+    row_keys,
+)
 from cumae.predictors.everlasting.prior import UNIT, Prior, combined, find_prior, trust_in
 from cumae.predictors.everlasting.rules import PublicSizes, Rules, check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
@@ -147,7 +146,7 @@ class EverlastingPredictor(Predictor):
     """
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
-        "estimator": Or(None, Object("classifier, Pipeline or ConceptClass")),
+        "estimator": ESTIMATOR,
         "epsilon": EPSILON,
         "delta": DELTA,
         "concept_class": Or(None, Object("ConceptClass")),
@@ -162,9 +161,7 @@ class EverlastingPredictor(Predictor):
         "late": Number(0.0, 0.5, such_as="0.1"),
         "background": Flag(),
         "client_cap": Or(None, CHANCE),
-        "columns": COLUMNS,
-        "classes": Object("sequence of labels"),
-        **RUN_PARAMETERS,
+        **SHARED_PARAMETERS,
     }
     counts_unusable = True
 
@@ -306,8 +303,8 @@ class EverlastingPredictor(Predictor):
     ) -> OpenPhase:
         rows = SomeRows(training.rows, places)
         weights = weights_of_labels(training.labels, training.n_classes)[places]
-        lesson = Lesson.draw(school.rules, rows, weights, 1, source)
-        return PhaseTraining(school, 1, lesson).finish(source, school.rules.tried)
+        recipe = Recipe.draw(school.rules, rows, weights, 1, source)
+        return PhaseTraining(school, 1, recipe).finish(source, school.rules.tried)
 
     @claim("PRIOR")
     def _choose_trust(
@@ -318,7 +315,7 @@ class EverlastingPredictor(Predictor):
         labels = np.where(usable, training.labels[places], -1)
         numbers = phase.numbers(len(table))
         shares = prior.shares(table, numbers)
-        noisy = phase.majority.release(phase.ensemble.votes(table, numbers))
+        noisy = phase.release(phase.ensemble.votes(table, numbers))
         n_shards = phase.ensemble.n_shards
         return prior.choose_trust(noisy, n_shards, shares, labels, self.epsilon, source)
 
@@ -490,11 +487,12 @@ class EverlastingPredictor(Predictor):
     def _release(self, table: Any) -> tuple[Integers, Integers]:
         """Return labels and whole weights from fresh noise; both are functions of it."""
         state, phase = self._state_, self._state_.phase
-        numbers = phase.numbers(len(table))
-        if state.rules.memoize:
-            noisy = phase.release_once(table)
+        keys = row_keys(table) if state.rules.memoize else None
+        if keys is None:
+            numbers = phase.numbers(len(table))
         else:
-            noisy = phase.majority.release(phase.ensemble.votes(table, numbers))
+            numbers = numbers_by_keys(keys, table.shape[1])
+        noisy = phase.release(phase.ensemble.votes(table, numbers), keys)
         if state.prior is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
@@ -513,8 +511,8 @@ class EverlastingPredictor(Predictor):
             return
         rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
         unit = state.phase.ensemble.n_shards if state.prior is None else UNIT
-        lesson = Lesson.draw(state.rules, row_source(rows), weights, unit, state.source)
-        following = PhaseTraining(state.school, state.phase.number + 1, lesson)
+        recipe = Recipe.draw(state.rules, row_source(rows), weights, unit, state.source)
+        following = PhaseTraining(state.school, state.phase.number + 1, recipe)
         self._journal_.prepared(following, supplied)
         if state.rules.background:
             following.start()

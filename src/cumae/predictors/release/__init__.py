@@ -1,1 +1,1 @@
-"""Answers to a bounded number of queries."""
+"""Answers to public queries: a bounded number of them, or any number in two stages."""

@@ -1,39 +1,41 @@
-"""Answers when no concept is right: AgnosticQueryRelease, Algorithms 2 and 3 of paper 3."""
+"""Answers when no concept is right: AgnosticQueryRelease.
+
+It follows Algorithms 2 and 3 of "Privately Answering Classification Queries in the Agnostic PAC
+Model" (Nandi, Bassily; paper 3).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import EPSILONS, most_points, relabelled
+from cumae.concepts.relabelling import EPSILONS, most_points
 from cumae.data import ArrayRows, Declared
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
-from cumae.parameters import check_choice
-from cumae.predictors.base import Training
+from cumae.parameters import DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
+from cumae.predictors.base import SHARED_PARAMETERS, Training
 from cumae.predictors.relabelling import (
     Relabelling,
-    Wish,
+    SampleGoal,
     agnostic_costs,
-    check_draw,
-    encoded_width,
-    need_numbers,
+    need_boostable,
     plan_relabelling,
     read_pair,
-    relabel,
 )
-from cumae.predictors.release.answers import ONLINE, AnswerPlan, Demand, plan_answers
-from cumae.predictors.release.base import ASSUMPTIONS, Release
+from cumae.predictors.release.answers import Demand, plan_answers
+from cumae.predictors.release.base import ASSUMPTIONS, VOTE_PARAMETERS, Prepared, Release
 from cumae.privacy import Approximate, Budget
 from cumae.privacy.plans import Plan, pair_cost
-from cumae.privacy.validation import check_nonnegative
 from cumae.randomness import Source, source_for
-from cumae.theorems.query_release import SAMPLED, AgnosticSizes, agnostic_sizes, need_rows
+from cumae.theorems.query_release import SAMPLED, agnostic_sizes
+from cumae.theorems.rows import need_rows
 
 
 @claim("AGPRIV")
@@ -51,41 +53,63 @@ class AgnosticQueryRelease(Release):
 
     Parameters
     ----------
-    concept_class
+    concept_class : ConceptClass
         From ``cumae.concepts``, with a proven ``label_boost_k`` (trees have none).
-    epsilon, delta
-        Privacy parameters of all answers together.
-    max_queries
+    epsilon : float of 0 or more
+        Privacy parameter of all answers together.
+    delta : float from 0 and below 1
+        Privacy parameter of all answers together.
+    max_queries : int of 1 or more
         How many queries will be answered.
-    mechanism, n_shards, max_unstable, abstain
-        As in :class:`~cumae.predictors.QueryRelease`, without ``"offline"``.
-    alpha, beta
-        Error beyond the best concept's that is aimed at, and the chance of more. They set
-        ``max_unstable`` and how good the draw has to be; for ``"paper"`` all sizes.
-    constants
+    mechanism : {"auto", "stability", "between", "gaussian", "laplace"}
+        What answers, as in :class:`~cumae.predictors.QueryRelease`.
+    n_shards : int of 1 or more, or "auto"
+        Number of models, as in :class:`~cumae.predictors.QueryRelease`.
+    alpha : float above 0 and below 1
+        Error beyond the best concept's that is aimed at. It sets ``max_unstable`` and how good
+        the draw has to be; for ``"paper"`` all sizes.
+    beta : float above 0 and below 1
+        Chance of a larger error.
+    max_unstable : int of 1 or more, or "auto"
+        Unclear answers that are paid for, as in :class:`~cumae.predictors.QueryRelease`.
+    abstain : bool
+        Whether an unclear answer is -1; otherwise it is a random class.
+    constants : {"practical", "paper"}
         ``"practical"`` uses as many rows as privacy allows. ``"paper"`` runs the printed
         algorithm, and refuses with the number of rows that it needs when there are fewer.
-    epsilon_boost, epsilon_answers
-        Parameter of the draw, and epsilon of the answers, before they are amplified by sampling.
-        ``"auto"`` lets rows times the answers' epsilon be about largest.
-    resample
-        Whether shards get rows drawn with replacement, as the paper has it: it costs more, and
-        helps its proof only.
-    columns, n_jobs, progress, budget, random_state
-        As in :class:`~cumae.predictors.QueryRelease`.
-    classes
-        Two labels; rows with any other label, or with a cell that is no number, count as
+    epsilon_boost : float above 0, or "auto"
+        Parameter of the draw, before it is amplified by sampling. ``"auto"`` makes the product of
+        rows and the answers' epsilon about as large as possible.
+    epsilon_answers : float above 0, or "auto"
+        Epsilon of the answers, before it is amplified by sampling.
+    resample : bool
+        Whether shards get rows drawn with replacement, as in the paper: it costs more, and only
+        the paper's proof needs it.
+    columns : mapping or sequence, or None
+        Declared bounds or categories of columns.
+    classes : sequence of labels
+        Two labels. Rows with any other label, or with a cell that is no number, count as
         zeros with the first label. A shard that lacks a class votes for the first one: put the
         most common class there.
+    n_jobs : int, or None
+        Number of processes, as in joblib.
+    progress : bool, or None
+        Whether to show a progress bar; None shows it on a terminal.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed voids the guarantee.
 
     Attributes
     ----------
     guarantee_, remaining_, mechanism_, why_, n_shards_, noise_per_vote_
         As in :class:`~cumae.predictors.QueryRelease`.
-    n_sampled_, epsilon_boost_, epsilon_answers_
-        Rows that were drawn, and the epsilons of the draw and of the answers.
-    stages_
-        What a row pays after each step, from the inside out; the last is the whole.
+    n_sampled_ : int
+        Rows that were drawn.
+    epsilon_boost_, epsilon_answers_ : float
+        The epsilons of the draw and of the answers.
+    stages_ : list of dict
+        What a row pays after each step, from the innermost step to the whole.
 
     Examples
     --------
@@ -105,6 +129,20 @@ class AgnosticQueryRelease(Release):
     """
 
     estimator = None
+
+    stages_: list[dict[str, Any]]
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "concept_class": Object("ConceptClass"),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "max_queries": Count(1),
+        **VOTE_PARAMETERS,
+        "epsilon_boost": Or("auto", Number(above=True)),
+        "epsilon_answers": Or("auto", Number(above=True)),
+        "resample": Flag(),
+        **SHARED_PARAMETERS,
+    }
 
     def __init__(
         self,
@@ -157,95 +195,72 @@ class AgnosticQueryRelease(Release):
 
         Parameters
         ----------
-        X, y
-            Private rows and labels, as for :class:`~cumae.predictors.QueryRelease`.
+        X : array, memory map, list of rows, data frame or ParquetRows
+            Private rows.
+        y : array-like or str
+            Their labels; the name of a column for Parquet files.
         """
         training = self._training(X, y)
-        concept = self._check_concept(training)
-        width = encoded_width(training)
-        vc = max(1, concept.vc_dimension(width))
-        steps, demand = self._steps(concept, training.rows.n_rows, width, vc)
-        check_draw(concept, steps.epsilon, steps.n_sampled)
-        answers = plan_answers(self._mechanism(), demand)
-        # Shards are planned for the sample: a table of its size, which takes no memory.
-        sized = ArrayRows(np.broadcast_to(0.0, (steps.n_sampled, width)))
-        sampled = replace(training, rows=sized, columns=None)
-        n_shards = self._shards_planned(sampled, answers, vc)
-        fixed = self.n_shards != "auto" or self.constants == "paper"
-        n_shards = self._try_out(sampled.trainer, sampled, steps.n_sampled, n_shards, fixed=fixed)
-        source = source_for(self.random_state)
-        started = answers.start(n_shards, source)
-        costs = agnostic_costs(read_pair(started.cost, demand), steps, concept)
-        plan = self._plan(costs[-1][1], steps, answers.claims)
-        self._warn_of_noise(steps.n_sampled, n_shards, answers)
-        guarantee = self._start(training, plan, source)
-        self._frames_ = False  # models are trained on numbers
-        self._ensemble_ = self._train(relabel(training, steps, source), n_shards, source)
-        self._open(answers, started, n_shards, source)
-        self.n_sampled_, self.epsilon_boost_ = steps.n_sampled, steps.epsilon
-        self.epsilon_answers_ = demand.epsilon
-        self.stages_ = _stages(costs, steps)
-        self.guarantee_ = guarantee
+        self._fit_votes(training, source_for(self.random_state))
         return self
 
-    def _check_concept(self, training: Training) -> ConceptClass:
-        concept = self.concept_class
-        if not isinstance(concept, ConceptClass):
-            raise InvalidParameter(
-                f"concept_class is a {type(concept).__name__}; give one of cumae.concepts, such as "
-                "Thresholds(). For any estimator there is QueryRelease."
-            )
-        relabelled(Approximate(0.0, 0.0), 1.0, "S", concept, 1)  # refuses one without a proven k
-        need_numbers(training.rows, training.columns)
-        check_choice(self.constants, ("practical", "paper"), "constants")
-        check_choice(self.mechanism, ("auto", *ONLINE), "mechanism")
-        return concept
+    def _model(self) -> ConceptClass:
+        return need_boostable(self.concept_class, "QueryRelease")
 
-    def _mechanism(self) -> str:
-        return "stability" if self.constants == "paper" else self.mechanism
+    def prepare(self, training: Training, source: Source) -> Prepared:
+        training.need_numbers()
+        planned = self._printed if self.constants == "paper" else self._chosen
+        steps, demand, printed = planned(training, self._demand(2))
+        training.model.check_draw(steps.epsilon, steps.n_sampled)
+        answers = plan_answers("stability" if self.constants == "paper" else self.mechanism, demand)
+        # Shards are planned for the sample: a table of its size, which takes no memory.
+        sized = ArrayRows(np.broadcast_to(0.0, (steps.n_sampled, training.width)))
+        sampled = replace(training, rows=sized, columns=None)
+        n_shards = self._count_shards(sampled, answers, printed)
+        started = answers.start(n_shards, source)
+        cost = read_pair(started.cost, demand.epsilon, demand.delta)
+        costs = agnostic_costs(cost, steps, training.model)
+        plan = self._plan(costs[-1][1], steps, answers.claims)
+        self._warn_of_noise(steps.n_sampled, n_shards, answers)
+        return Prepared(demand, answers, started, n_shards, plan, steps, costs)
 
-    def _steps(
-        self, concept: ConceptClass, n_rows: int, width: int, vc: int
-    ) -> tuple[Relabelling, Demand]:
-        """Choose all numbers from what is public."""
-        asked = self._demand(self.epsilon, self.delta, 2)
-        if self.constants == "paper":
-            sizes = self._printed(vc)
-            need_rows(n_rows, sizes.n_rows)
-            kept = math.floor(self.epsilon / SAMPLED * n_rows)
-            inner = sizes.answers
-            demand = Demand(inner.epsilon, inner.delta, asked.max_queries, inner.max_unstable)
-            return Relabelling(n_rows, kept, 1.0, resample=True), demand
-        most = most_points(concept, width)
-        wish = Wish(
-            n_rows, most, self.epsilon, self.delta, self.alpha, self.beta, vc, bool(self.resample)
+    def _chosen(self, training: Training, demand: Demand) -> tuple[Relabelling, Demand, int | None]:
+        """Choose the sample, and what its answers may cost, from what is public."""
+        goal = SampleGoal(
+            training.rows.n_rows,
+            most_points(training.model, training.width),
+            self.epsilon,
+            self.delta,
+            self.alpha,
+            self.beta,
+            training.vc_dimension,
+            bool(self.resample),
         )
-        boosts = _tried(self.epsilon_boost, "epsilon_boost", self.epsilon)
-        tried = _tried(self.epsilon_answers, "epsilon_answers", self.epsilon)
-        steps, pair = plan_relabelling(wish, concept, boosts, tried)
-        return steps, replace(asked, epsilon=pair.eps, delta=pair.failure)
+        every = [math.inf] if self.epsilon == math.inf else EPSILONS
+        boosts, tried = (
+            every if asked == "auto" else [float(asked)]
+            for asked in (self.epsilon_boost, self.epsilon_answers)
+        )
+        steps, pair = plan_relabelling(goal, training.model, boosts, tried)
+        return steps, replace(demand, epsilon=pair.eps, delta=pair.failure), None
 
-    def _printed(self, vc: int) -> AgnosticSizes:
-        given = {
-            "mechanism": self.mechanism in ("auto", "stability"),
-            "n_shards": self.n_shards == "auto",
-            "max_unstable": self.max_unstable == "auto",
-            "epsilon_boost": self.epsilon_boost == "auto",
-            "epsilon_answers": self.epsilon_answers == "auto",
-        }
-        for name, free in given.items():
-            if not free:
+    def _printed(
+        self, training: Training, demand: Demand
+    ) -> tuple[Relabelling, Demand, int | None]:
+        """Return what Algorithm 3 prints: the sample, what its answers may cost, and the shards."""
+        for name in ("mechanism", "n_shards", "max_unstable", "epsilon_boost", "epsilon_answers"):
+            value = getattr(self, name)
+            if value != "auto" and (name, value) != ("mechanism", "stability"):
                 raise InvalidParameter(
-                    f"{name}={getattr(self, name)!r} with constants='paper', which sets it; leave "
-                    "it at 'auto'."
+                    f"{name}={value!r} with constants='paper', which sets it; leave it at 'auto'."
                 )
-        return agnostic_sizes(self.max_queries, self.alpha, self.beta, self.epsilon, self.delta, vc)
-
-    def _shards_planned(self, stand_in: Training, answers: AnswerPlan, vc: int) -> int:
-        if self.constants == "paper":
-            count = self._printed(vc).answers.n_shards
-            return self._check_shards(stand_in.rows.n_rows, count, 2)
-        return self._count_shards(stand_in, answers)
+        asked = (self.max_queries, self.alpha, self.beta, self.epsilon, self.delta)
+        sizes = agnostic_sizes(*asked, training.vc_dimension)
+        n_rows, inner = training.rows.n_rows, sizes.answers
+        need_rows(n_rows, sizes.n_rows)
+        kept = math.floor(self.epsilon / SAMPLED * n_rows)
+        demand = Demand(inner.epsilon, inner.delta, demand.max_queries, inner.max_unstable)
+        return Relabelling(n_rows, kept, 1.0, resample=True), demand, inner.n_shards
 
     def _plan(self, total: Approximate, steps: Relabelling, claims: tuple[str, ...]) -> Plan:
         cost = pair_cost(total)
@@ -259,23 +274,19 @@ class AgnosticQueryRelease(Release):
         claims = ("AGPRIV", "LB", "SUB", *boot, "CHOOSE", "QUERY", "SHARDS", *claims, "COMP")
         return Plan(cost, claims, assumptions=ASSUMPTIONS[:1])
 
-
-def _tried(asked: float | str, name: str, epsilon: float) -> list[float]:
-    if asked == "auto":
-        return [math.inf] if epsilon == math.inf else EPSILONS
-    value = check_nonnegative(asked, name)
-    if value == 0:
-        raise InvalidParameter(f"{name}=0 looks at no row; give more.")
-    return [value]
-
-
-def _stages(costs: list[tuple[str, Approximate]], steps: Relabelling) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": name,
-            "epsilon": pair.eps,
-            "delta": pair.failure,
-            "rows": steps.n_rows if name == "sampled" else steps.n_sampled,
-        }
-        for name, pair in costs
-    ]
+    def _show(self, prepared: Prepared) -> None:
+        super()._show(prepared)
+        steps = prepared.steps
+        if steps is None:
+            raise AssertionError("there is no sample")
+        self.n_sampled_, self.epsilon_boost_ = steps.n_sampled, steps.epsilon
+        self.epsilon_answers_ = prepared.demand.epsilon
+        self.stages_ = [
+            {
+                "name": name,
+                "epsilon": pair.eps,
+                "delta": pair.failure,
+                "rows": steps.n_rows if name == "sampled" else steps.n_sampled,
+            }
+            for name, pair in prepared.costs
+        ]

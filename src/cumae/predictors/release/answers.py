@@ -23,12 +23,12 @@ from cumae.mechanisms import (
 )
 from cumae.mechanisms.stability import UNSTABLE
 from cumae.parameters import check_choice
+from cumae.predictors.noise import SURE, SURE_DEVIATIONS
 from cumae.privacy import Cost
 from cumae.randomness import SYSTEM, Source
 
 ONLINE = ("stability", "between", "gaussian", "laplace")
 FEW = 100  # answers up to which Laplace noise can be the smaller one
-SURE = 0.95  # how often a class must win at the lead by which mechanisms are compared
 
 
 class Answers(Protocol):
@@ -56,15 +56,15 @@ class AnswerPlan:
 
     Parameters
     ----------
-    mechanism
+    mechanism : str
         Its name.
-    claims
+    claims : tuple of str
         The proofs that its cost rests on.
-    lead
+    lead : float
         By how many votes a class must be beyond the middle to come out with a chance of 95 %.
-    start
-        Starts it for a number of shards.
-    why
+    start : callable
+        Starts it for a number of shards, with a source of random bits.
+    why : str
         Why this one.
     """
 
@@ -73,6 +73,11 @@ class AnswerPlan:
     lead: float
     start: Callable[[int, Source], Answers]
     why: str = ""
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the normal noise that needs the same lead."""
+        return self.lead / SURE_DEVIATIONS
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,7 @@ def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
 
     noise = start(1, SYSTEM).noise
     if isinstance(noise, GaussianNoise):
-        lead = 1.645 * noise.scale
+        lead = SURE_DEVIATIONS * noise.scale
     else:
         lead = _laplace_quantile(noise.epsilon / noise.sensitivity)
     if demand.n_classes > 2:  # two noisy counts are compared, each half of the lead apart
@@ -197,9 +202,9 @@ class BetweenAnswers:
 
     Parameters
     ----------
-    sides
+    sides : BetweenThresholds
         The mechanism, asked about the votes for the second class.
-    max_queries
+    max_queries : int
         How many answers there will be.
     """
 
@@ -225,16 +230,17 @@ class BetweenAnswers:
 
 
 def _laplace_quantile(*rates: float) -> float:
-    """Return where the sum of independent Laplace noises is below with probability SURE, roughly.
+    """Return a number below which the sum of independent Laplace noises stays in 95 % of draws.
 
-    Only compares mechanisms; no guarantee rests on it.
+    For several noises it is that of normal noise with the same variance. It only serves to compare
+    mechanisms; no guarantee rests on it.
     """
     if math.inf in rates:
         return 0.0
     if len(rates) == 1:
         return -math.log(2 * (1 - SURE)) / rates[0]
     spread = math.sqrt(sum(2 / rate**2 for rate in rates))
-    return 1.645 * spread
+    return SURE_DEVIATIONS * spread
 
 
 def unstable_answers(max_queries: int, alpha: float, beta: float) -> int:

@@ -1,50 +1,109 @@
-"""What the releases share: shards vote, a mechanism answers, and the answers are counted."""
+"""What the releases share: a plan from public numbers, shards that vote, and counted answers."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
-from cumae.claims import claim
 from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import train_shards
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.live import one_at_a_time
-from cumae.mechanisms import NoisyMajority
-from cumae.mechanisms.base import Ahead
-from cumae.mechanisms.stability import UNSTABLE
-from cumae.parameters import check_count
-from cumae.predictors.base import SMALL_SHARD, Predictor, Training
-from cumae.predictors.release.answers import AnswerPlan, Answers, Demand, unstable_answers
-from cumae.privacy.validation import check_nonnegative
-from cumae.randomness import Source, integers
+from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training
+from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
+from cumae.predictors.relabelling import Relabelling, relabel
+from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand, unstable_answers
+from cumae.predictors.release.voting import Voting
+from cumae.privacy import Approximate
+from cumae.privacy.plans import Plan
+from cumae.randomness import Source
 
 ASSUMPTIONS = (
     "the queries are public",
     "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
 )
-MUCH_NOISE = 0.3  # noise per vote above which answers are hardly better than chance
-GOOD_NOISE = 0.15
+SMALL_SHARD = 10  # rows of a shard that "auto" does not go below
+
+# Kinds of parameters that several releases have.
+AUTO_COUNT = Or("auto", Count(1))
+CONSTANTS = Choice(("practical", "paper"))
+VOTE_PARAMETERS: Mapping[str, Kind] = {
+    "mechanism": Choice(("auto", *ONLINE)),
+    "n_shards": AUTO_COUNT,
+    "alpha": CHANCE,
+    "beta": CHANCE,
+    "max_unstable": AUTO_COUNT,
+    "abstain": Flag(),
+    "constants": CONSTANTS,
+}
 
 
-def check_queries(max_queries: object) -> int:
-    """Return how many queries are to be answered."""
-    return check_count(max_queries, "max_queries", least=1)
+@dataclass(frozen=True)
+class Prepared:
+    """A release that was planned from public numbers: nothing is paid, and no row was looked at.
 
+    Parameters
+    ----------
+    demand : Demand
+        What is asked of the mechanism.
+    answers : AnswerPlan
+        Which mechanism answers, and why.
+    started : Answers
+        The mechanism itself.
+    n_shards : int
+        Number of shards.
+    plan : Plan
+        What all of it costs, and which proofs that rests on.
+    steps : Relabelling or None
+        What happens to the rows before they are split into shards.
+    costs : list of pairs of str and Approximate
+        With steps: what a row pays after each of them, from the innermost one to the whole.
+    """
 
-def random_labels(n_classes: int, source: Source) -> Ahead:
-    """Return labels for unclear queries; how many are taken changes no other coin."""
-    own = source.child()
-    return Ahead(lambda count: integers(n_classes, count, own))
+    demand: Demand
+    answers: AnswerPlan
+    started: Answers
+    n_shards: int
+    plan: Plan
+    steps: Relabelling | None = None
+    costs: list[tuple[str, Approximate]] = field(default_factory=list)
+
+    @property
+    def noise_per_vote(self) -> float:
+        """Standard deviation of the noise as a share of the votes."""
+        return self.answers.noise / self.n_shards
+
+    def train(
+        self, training: Training, source: Source, *, n_jobs: int | None, progress: bool | None
+    ) -> Voting:
+        """Train the shards; call it once, after the plan was paid for."""
+        if self.steps is not None:
+            training = relabel(training, self.steps, source)
+        models = train_shards(
+            training.rows,
+            training.labels,
+            Split.draw(training.rows.n_rows, self.n_shards, source),
+            training.trainer,
+            shard_seeds(self.n_shards, source),
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        ensemble = Ensemble(models, training.n_classes, training.stand_in)
+        return Voting(ensemble, self.started, source)
 
 
 class Release(Predictor):
-    """Answers up to ``max_queries`` queries by the votes of an ensemble."""
+    """Answers up to ``max_queries`` public queries by the votes of an ensemble."""
 
     max_queries: int
     n_shards: int | str
@@ -58,20 +117,45 @@ class Release(Predictor):
     n_shards_: int
     noise_per_vote_: float
 
-    def _demand(self, epsilon: float, delta: float, n_classes: int) -> Demand:
-        for name in ("alpha", "beta"):
-            value = check_nonnegative(getattr(self, name), name)
-            if not 0 < value < 1:
-                raise InvalidParameter(f"{name}={value!r} is not between 0 and 1.")
+    _voting_: Voting
+
+    # Fitting
+
+    @abstractmethod
+    def prepare(self, training: Training, source: Source) -> Prepared:
+        """Plan everything from public numbers, before anything is paid.
+
+        Parameters
+        ----------
+        training : Training
+            The declared facts; of the rows only their number and the types of columns are used.
+        source : Source
+            Where random bits come from.
+        """
+
+    def _fit_votes(self, training: Training, source: Source) -> None:
+        prepared = self.prepare(training, source)
+        guarantee = self._start(training, prepared.plan, source)
+        self._voting_ = prepared.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
+        self._show(prepared)
+        self.guarantee_ = guarantee
+
+    def _show(self, prepared: Prepared) -> None:
+        """Set the public attributes."""
+        self.mechanism_, self.why_ = prepared.answers.mechanism, prepared.answers.why
+        self.n_shards_, self.noise_per_vote_ = prepared.n_shards, prepared.noise_per_vote
+
+    def _demand(self, n_classes: int) -> Demand:
         if self.abstain and -1 in list(self.classes):
             raise InvalidParameter("abstain=True answers -1, which is a declared class; rename it.")
-        count = check_queries(self.max_queries)
-        most = self.max_unstable
+        most: Any = self.max_unstable
         if most == "auto":
-            most = unstable_answers(count, self.alpha, self.beta)
-        return Demand(epsilon, delta, count, check_count(most, "max_unstable", least=1), n_classes)
+            most = unstable_answers(self.max_queries, self.alpha, self.beta)
+        return Demand(self.epsilon, self.delta, int(self.max_queries), int(most), n_classes)
 
-    def _count_shards(self, training: Training, answers: AnswerPlan) -> int:
+    def _count_shards(
+        self, training: Training, answers: AnswerPlan, printed: int | None = None
+    ) -> int:
         """Return the number of shards, from public numbers alone.
 
         Models get better with the rows of a shard, and the noise counts less with the number of
@@ -79,82 +163,90 @@ class Release(Predictor):
         survey over a wide range of rows, queries and epsilons (benchmarks/query_release.py).
         """
         n_rows, n_classes = training.rows.n_rows, training.n_classes
-        if self.n_shards != "auto":
-            return self._check_shards(n_rows, self.n_shards, n_classes)  # type: ignore[arg-type]
-        scale = max(1.0, answers.lead / 1.645)
-        size = max(SMALL_SHARD, 5 * (n_classes - 2), math.sqrt(n_rows / scale))
-        return self._check_shards(n_rows, max(1, int(n_rows / size)), n_classes)
+        asked: Any = self.n_shards if printed is None else printed
+        count = asked
+        if asked == "auto":
+            size = math.sqrt(n_rows / max(1.0, answers.noise))
+            count = max(1, int(n_rows / max(SMALL_SHARD, 5 * (n_classes - 2), size)))
+        least = LEAST_ROWS_PER_CLASS * n_classes
+        if n_rows // count < least:
+            raise InvalidParameter(
+                f"n_shards={count!r} for n_samples={n_rows} leaves shards of {n_rows // count} "
+                f"rows; {n_classes} classes need {least} rows at least. Ask for "
+                f"{n_rows // least} shards or fewer, or give more rows."
+            )
+        return self._try_out(training.trainer, training, n_rows, count, fixed=asked != "auto")
 
     def _warn_of_noise(self, n_rows: int, n_shards: int, answers: AnswerPlan) -> None:
-        scale = answers.lead / 1.645
-        if scale / n_shards > MUCH_NOISE:
-            wanted = math.ceil(scale * max(SMALL_SHARD, n_rows / n_shards) / GOOD_NOISE)
+        noise = answers.noise / n_shards
+        if noise > MUCH_NOISE:
+            wanted = math.ceil(answers.noise * max(SMALL_SHARD, n_rows / n_shards) / GOOD_NOISE)
             warnings.warn(
-                f"the noise is {scale / n_shards:.2f} of the {n_shards} votes, so that answers are "
-                f"hardly better than chance; about {wanted:,} rows would do for "
+                f"the noise is {noise:.2f} of the {n_shards} votes, so that answers are hardly "
+                f"better than chance; about {wanted:,} rows would do for "
                 f"max_queries={self.max_queries!r}, or fewer queries, or a larger epsilon.",
                 TooFewRows,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def _open(self, answers: AnswerPlan, started: Answers, n_shards: int, source: Source) -> None:
-        self._answers_ = started
-        self._labels_ahead_ = random_labels(len(self.classes_), source)
-        self.mechanism_, self.why_, self.n_shards_ = answers.mechanism, answers.why, n_shards
-        self.noise_per_vote_ = answers.lead / 1.645 / n_shards
+    # Answering
 
     @property
     def remaining_(self) -> int:
         """Answers left; 0 also when no unclear answer is left."""
         check_is_fitted(self, "guarantee_")
-        return self._answers_.remaining
+        return self._voting_.remaining
 
     @one_at_a_time
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Answer queries in order, and count them; a batch that is too large is refused whole.
+        """Answer queries in order, and count them.
 
         If the last unclear answer is among them, the rest of the batch is not looked at and is
         answered like an unclear query, with a warning; then nothing remains.
-        """
-        return self._named(self._answer(self._queries(X)), unanswered=bool(self.abstain))
 
-    @claim("QUERY")
-    def _answer(self, table: Any) -> Integers:
-        """Answer queries that were checked: places in the classes, or -1 for no answer."""
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+            Public queries.
+
+        Returns
+        -------
+        array of shape (n_queries,)
+            Declared classes; -1 for unclear queries if ``abstain``.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the batch is larger than what remains; it is then refused whole.
+        InvalidData
+            If a query is unusable; nothing is spent.
+        """
+        table = self._queries(X)
         self._check_left(len(table))
-        votes = self._votes(table)
-        self._check_left(len(table))
-        labels = self._answers_.ask(votes) if len(table) else np.zeros(0, dtype=np.int64)
-        if len(labels) < len(table):
-            warnings.warn(
-                f"the last {len(table) - len(labels)} queries of this batch were not looked at, "
-                "because no unclear answer is left; declare a larger alpha or max_unstable.",
-                stacklevel=3,
-            )
-            labels = np.append(labels, np.full(len(table) - len(labels), UNSTABLE))
-        return self._settle(labels)
+        labels = self._voting_.ask(table)
+        if not self.abstain:
+            labels = self._voting_.guessed(labels)
+        return self._named(labels, unanswered=bool(self.abstain))
 
     @one_at_a_time
     def noisy_votes(self, X: ArrayLike) -> Integers:
         """Return noisy vote counts, one column per class: spends like ``predict``.
 
-        The label is the largest one. Only noisy majorities have them.
-        """
-        return self._noisy(self._queries(X))
+        The label is the largest one. Only the mechanisms ``"gaussian"`` and ``"laplace"`` have
+        them.
 
-    @claim("QUERY")
-    def _noisy(self, table: Any) -> Integers:
-        """Return noisy vote counts for queries that were checked."""
-        if not isinstance(self._answers_, NoisyMajority):
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+            Public queries.
+        """
+        table = self._queries(X)
+        if not (hasattr(self, "_voting_") and self._voting_.shows_counts):
             raise InvalidParameter(
                 f"mechanism {self.mechanism_!r} releases no counts; use 'gaussian' or 'laplace'."
             )
         self._check_left(len(table))
-        return self._answers_.release(self._votes(table))
-
-    def _votes(self, table: Any) -> Integers:
-        """Count votes; the running number of a query decides where it stands in what models get."""
-        return self._ensemble_.votes(table, self._answers_.asked + np.arange(len(table)))
+        return self._voting_.counts(table)
 
     def _check_left(self, asked: int) -> None:
         left = self.remaining_
@@ -167,15 +259,3 @@ class Release(Predictor):
                 f"{asked} queries were asked, but {left} of {self.max_queries} answers remain; the "
                 "batch was refused whole, and nothing was spent."
             )
-
-    def _settle(self, labels: Integers) -> Integers:
-        """Give unclear queries a random label, unless they stay without one."""
-        unclear = np.flatnonzero(labels == UNSTABLE)
-        if self.abstain or not len(unclear):
-            return labels
-        labels = labels.copy()
-        labels[unclear] = self._labels_ahead_.take(len(unclear))
-        return labels
-
-    _ensemble_: Ensemble
-    _labels_ahead_: Ahead

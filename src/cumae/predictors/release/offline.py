@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.errors import BudgetExhausted
@@ -18,29 +15,29 @@ class Offline:
 
     Parameters
     ----------
-    concept
+    concept : ConceptClass
         Its labellings of the queries are the candidates.
-    table, labels
+    table, labels : arrays
         Private rows that are known to be usable, and their labels 0 or 1.
-    epsilon
+    epsilon : float
         Of the one draw.
-    max_queries
+    max_queries : int
         How many queries the batch may hold.
-    source
+    source : Source
         Where random bits come from.
     """
 
     def __init__(
         self,
         concept: ConceptClass,
-        table: NDArray[np.float64],
+        table: Floats,
         labels: Integers,
         epsilon: float,
         max_queries: int,
         source: Source,
     ) -> None:
         self.concept, self.epsilon, self.source = concept, epsilon, source
-        self.rows: tuple[NDArray[np.float64], Integers] | None = (table, labels)
+        self.rows: tuple[Floats, Integers] | None = (table, labels)
         self.max_queries = max_queries
         self.hypothesis: Hypothesis | None = None
 
@@ -49,7 +46,7 @@ class Offline:
         """Queries that the batch may hold; 0 after it."""
         return self.max_queries if self.rows is not None else 0
 
-    def draw(self, points: NDArray[np.float64]) -> Hypothesis:
+    def draw(self, points: Floats) -> Hypothesis:
         """Draw and publish the hypothesis; the private rows are gone before it is known."""
         if self.rows is None:
             raise BudgetExhausted(
@@ -62,7 +59,7 @@ class Offline:
         )
         return self.hypothesis
 
-    def ask(self, points: NDArray[np.float64]) -> Integers:
+    def ask(self, points: Floats) -> Integers:
         """Answer the batch."""
         if len(points) > self.max_queries and self.rows is not None:
             raise BudgetExhausted(

@@ -1,28 +1,33 @@
-"""Answers to up to m queries: QueryRelease, Algorithm 5 of paper 3 with several mechanisms."""
+"""Answers to up to m queries: QueryRelease, with several mechanisms.
+
+It follows Algorithm 5 of "Privately Answering Classification Queries in the Agnostic PAC Model"
+(Nandi, Bassily; paper 3).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data import Declared, clean_table
+from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
-from cumae.parameters import check_choice
-from cumae.predictors.base import Training
-from cumae.predictors.relabelling import check_draw, need_numbers
-from cumae.predictors.release.answers import ONLINE, AnswerPlan, Demand, plan_answers
-from cumae.predictors.release.base import ASSUMPTIONS, Release, check_queries
+from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
+from cumae.predictors.release.answers import ONLINE, plan_answers
+from cumae.predictors.release.base import ASSUMPTIONS, AUTO_COUNT, CONSTANTS, Prepared, Release
 from cumae.predictors.release.offline import Offline
 from cumae.privacy import Budget
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, source_for
-from cumae.theorems.query_release import need_rows, subsamp_sizes
+from cumae.theorems.query_release import SubSampSizes, subsamp_sizes
+from cumae.theorems.rows import need_rows
 
 
 @claim("QUERY")
@@ -35,60 +40,67 @@ class QueryRelease(Release):
 
     Parameters
     ----------
-    estimator
+    estimator : classifier, Pipeline or ConceptClass, or None
         Any scikit-learn classifier or Pipeline, or a class of ``cumae.concepts``; None means
-        ``DecisionTreeClassifier(max_depth=4)``. Preprocessing belongs into the pipeline: each
-        shard fits its own.
-    epsilon, delta
-        Privacy parameters of all answers together.
-    max_queries
+        ``DecisionTreeClassifier(max_depth=4)``. Put preprocessing into the pipeline: each shard
+        fits its own.
+    epsilon : float of 0 or more
+        Privacy parameter of all answers together.
+    delta : float from 0 and below 1
+        Privacy parameter of all answers together.
+    max_queries : int of 1 or more
         How many queries will be answered; 1 is single-query prediction.
-    mechanism
+    mechanism : {"auto", "offline", "stability", "between", "gaussian", "laplace"}
         ``"gaussian"`` or ``"laplace"``: noisy majority on every query. ``"stability"``,
-        ``"between"``: clear majorities are free, up to ``max_unstable`` unclear ones are paid
+        ``"between"``: clear majorities are free, and up to ``max_unstable`` unclear ones are paid
         for. ``"offline"``: all queries in one batch, for concept classes. ``"auto"`` takes the
-        online one with the least noise, judged by public numbers alone; ``why_`` tells.
-    n_shards
+        one with the least noise, ``"offline"`` left out, by public numbers alone; ``why_`` tells
+        the reason.
+    n_shards : int of 1 or more, or "auto"
         Number of models; ``"auto"`` balances their quality against the noise, from the number of
         rows and the mechanism's noise alone.
-    concept_class
+    concept_class : ConceptClass, or None
         The same as ``estimator``, for a class of ``cumae.concepts``.
-    alpha, beta
-        Declared share of queries without a clear majority, and the chance that there are more.
-        They only set ``max_unstable``.
-    max_unstable
+    alpha : float above 0 and below 1
+        Declared share of queries without a clear majority. It only sets ``max_unstable``.
+    beta : float above 0 and below 1
+        Chance that there are more of them. It only sets ``max_unstable``.
+    max_unstable : int of 1 or more, or "auto"
         Unclear answers that ``"stability"`` and ``"between"`` may give; ``"auto"`` follows from
-        ``max_queries``, alpha and beta.
-    abstain
+        ``max_queries``, ``alpha`` and ``beta``.
+    abstain : bool
         Whether an unclear answer is -1; otherwise it is a random class.
-    constants
-        ``"paper"`` takes the sizes of Algorithm 5 for a concept class, alpha and beta, and
-        refuses fewer rows than they need.
-    columns
+    constants : {"practical", "paper"}
+        ``"paper"`` takes the sizes of Algorithm 5 for a concept class, ``alpha`` and ``beta``, and
+        refuses fewer rows than it needs.
+    columns : mapping or sequence, or None
         Declared bounds or categories of columns, as for the learners; rows are then encoded by
         them. A data frame without them reaches the estimator as a frame.
-    classes
-        Labels that may occur; never read from the rows. Rows with any other label are left out
-        by their shard. A shard that lacks a class, or whose fit fails or warns, votes
-        for the first one: put the most common class there.
-    n_jobs, progress
-        As in joblib; and whether to show a progress bar (None: on a terminal).
-    budget
+    classes : sequence of labels
+        Labels that may occur; they are never read from the rows. Shards leave out rows with any
+        other label. A shard that lacks a class, or whose fit fails or warns, votes for the first
+        class: put the most common one there.
+    n_jobs : int, or None
+        Number of processes, as in joblib.
+    progress : bool, or None
+        Whether to show a progress bar; None shows it on a terminal.
+    budget : Budget, or None
         An account to pay from.
-    random_state
+    random_state : int or Source, or None
         None in production; a seed voids the guarantee.
 
     Attributes
     ----------
-    guarantee_
+    guarantee_ : Guarantee
         What is promised for the training rows.
-    remaining_
+    remaining_ : int
         Answers left; 0 also when no unclear answer is left.
-    mechanism_, why_
-        What answers, and why it was chosen.
-    n_shards_, noise_per_vote_
-        Models, and the standard deviation of the noise as a share of them: below 0.15 it works
-        well.
+    mechanism_, why_ : str
+        The mechanism that answers, and why it was chosen.
+    n_shards_ : int
+        Number of models.
+    noise_per_vote_ : float
+        Standard deviation of the noise as a share of the votes: below 0.15 it works well.
 
     Examples
     --------
@@ -104,6 +116,22 @@ class QueryRelease(Release):
     >>> release.guarantee_.epsilon <= 1
     True
     """
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "estimator": ESTIMATOR,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "max_queries": Count(1),
+        "mechanism": Choice(("auto", "offline", *ONLINE)),
+        "n_shards": AUTO_COUNT,
+        "concept_class": Or(None, Object("ConceptClass")),
+        "alpha": CHANCE,
+        "beta": CHANCE,
+        "max_unstable": AUTO_COUNT,
+        "abstain": Flag(),
+        "constants": CONSTANTS,
+        **SHARED_PARAMETERS,
+    }
 
     def __init__(
         self,
@@ -152,40 +180,46 @@ class QueryRelease(Release):
 
         Parameters
         ----------
-        X
-            Private rows: an array, a memory map, a list of rows, a data frame, or
-            :class:`~cumae.predictors.ParquetRows`.
-        y
+        X : array, memory map, list of rows, data frame or ParquetRows
+            Private rows.
+        y : array-like or str
             Their labels; the name of a column for Parquet files.
+
+        Raises
+        ------
+        InvalidParameter
+            If a parameter is wrong, or does not go with the number of rows.
+        InvalidData
+            If the rows cannot be used by their type or number; a single row never raises.
+        BudgetExhausted
+            If the account does not hold enough.
         """
         training = self._training(X, y)
-        check_choice(self.mechanism, ("auto", "offline", *ONLINE), "mechanism")
-        check_choice(self.constants, ("practical", "paper"), "constants")
-        if self.mechanism == "offline":
-            return self._fit_offline(training)
-        demand = self._demand(self.epsilon, self.delta, training.n_classes)
-        if self.constants == "paper":
-            answers, n_shards = self._printed(training, demand)
-        else:
-            answers = plan_answers(self.mechanism, demand)
-            n_shards = self._count_shards(training, answers)
-        fixed = self.n_shards != "auto" or self.constants == "paper"
-        n_shards = self._try_out(
-            training.trainer, training, training.rows.n_rows, n_shards, fixed=fixed
-        )
         source = source_for(self.random_state)
+        if self.mechanism == "offline":
+            self._fit_offline(training, source)
+        else:
+            self._fit_votes(training, source)
+        return self
+
+    def prepare(self, training: Training, source: Source) -> Prepared:
+        demand = self._demand(training.n_classes)
+        mechanism, printed = self.mechanism, None
+        if self.constants == "paper":
+            sizes = self._printed(training)
+            need_rows(training.rows.n_rows, sizes.n_rows)
+            demand = replace(demand, max_unstable=sizes.max_unstable)
+            mechanism, printed = "stability", sizes.n_shards
+        answers = plan_answers(mechanism, demand)
+        n_shards = self._count_shards(training, answers, printed)
         started = answers.start(n_shards, source)
         claims = ("QUERY", "SHARDS", *answers.claims, "COMP")
         plan = Plan(started.cost, claims, assumptions=ASSUMPTIONS)
         self._warn_of_noise(training.rows.n_rows, n_shards, answers)
-        guarantee = self._start(training, plan, source)
-        self._ensemble_ = self._train(training, n_shards, source)
-        self._open(answers, started, n_shards, source)
-        self.guarantee_ = guarantee
-        return self
+        return Prepared(demand, answers, started, n_shards, plan)
 
-    def _printed(self, training: Training, demand: Demand) -> tuple[AnswerPlan, int]:
-        """Return the mechanism and the number of shards of Algorithm 5."""
+    def _printed(self, training: Training) -> SubSampSizes:
+        """Return the sizes of Algorithm 5."""
         if not isinstance(training.model, ConceptClass):
             raise InvalidParameter(
                 "constants='paper' takes a concept class, because sizes follow from its VC "
@@ -196,36 +230,26 @@ class QueryRelease(Release):
                 raise InvalidParameter(f"constants='paper' sets {name}; leave it at 'auto'.")
         if self.mechanism not in ("auto", "stability"):
             raise InvalidParameter(f"mechanism={self.mechanism!r}: the paper has 'stability'.")
-        columns = training.columns
-        width = training.rows.n_features if columns is None else len(columns)
-        vc = training.model.vc_dimension(width)
-        sizes = subsamp_sizes(
-            demand.max_queries, self.alpha, self.beta, self.epsilon, self.delta, vc
-        )
-        need_rows(training.rows.n_rows, sizes.n_rows)
-        printed = replace(demand, max_unstable=sizes.max_unstable)
-        return plan_answers("stability", printed), sizes.n_shards
+        vc = training.vc_dimension
+        return subsamp_sizes(self.max_queries, self.alpha, self.beta, self.epsilon, self.delta, vc)
 
-    def _fit_offline(self, training: Training) -> Self:
+    def _fit_offline(self, training: Training, source: Source) -> None:
         concept = training.model
         if not isinstance(concept, ConceptClass):
             raise InvalidParameter(
                 "mechanism='offline' takes a concept class, because the candidates are its "
                 "labellings of the queries; give one of cumae.concepts, or take another mechanism."
             )
-        count = check_queries(self.max_queries)
-        need_numbers(training.rows, training.columns)
-        check_draw(concept, self.epsilon, max(count, training.rows.n_rows))
-        source = source_for(self.random_state)
+        training.need_numbers()
+        concept.check_draw(self.epsilon, max(self.max_queries, training.rows.n_rows))
         plan = Plan(
             concept.choose_cost(self.epsilon), ("QUERY", "SSPP", "CHOOSE"), assumptions=ASSUMPTIONS
         )
         guarantee = self._start(training, plan, source)
-        table, labels = clean_table(training.rows, training.labels, training.columns)
-        self._offline_ = Offline(concept, table, labels, self.epsilon, count, source)
+        rows = training.numbers()
+        self._offline_ = Offline(concept, *rows, self.epsilon, int(self.max_queries), source)
         self.mechanism_, self.why_ = "offline", "mechanism='offline' was asked for"
         self.guarantee_ = guarantee
-        return self
 
     @property
     def remaining_(self) -> int:
@@ -243,7 +267,13 @@ class QueryRelease(Release):
 
     @one_at_a_time
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Answer queries in order, and count them; a batch that is too large is refused whole."""
+        """Answer queries in order, and count them; a batch that is too large is refused whole.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+            Public queries; with ``"offline"`` all that there will ever be.
+        """
         check_is_fitted(self, "guarantee_")
         if self.mechanism_ != "offline":
             return super().predict(X)

@@ -1,13 +1,28 @@
-"""How two stages on the same rows share a budget."""
+"""The two stages of UniversalQueryRelease: one budget for both, and how the first one runs."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+
+from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.concepts.relabelling import most_points
+from cumae.predictors.base import Training
+from cumae.predictors.release.agnostic import AgnosticQueryRelease
+from cumae.predictors.release.query import QueryRelease
+from cumae.predictors.release.students import Lesson
+from cumae.predictors.release.voting import Voting
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.formulas import round_up
+from cumae.privacy.plans import Plan, pair_cost
+from cumae.theorems.query_release import first_queries, subsamp_sizes
+from cumae.theorems.rows import need_rows
+
+PRACTICAL = 4.0  # in place of Algorithm 4's constant 32
 
 
 def split_epsilon(epsilon: float, share: float) -> tuple[float, float]:
@@ -27,3 +42,112 @@ def universal_cost(first: Guarantee, epsilon: float) -> Approximate:
     if math.inf in (first.epsilon, epsilon):
         return Approximate(math.inf, 0.0)
     return Approximate(round_up(Fraction(first.epsilon) + Fraction(epsilon)), first.delta)
+
+
+def plan_both(first: Guarantee, total: Approximate, *claims: str) -> Plan:
+    """Return the plan of both stages: the first one's guarantee, the whole cost, more claims."""
+    # The first stage's claim about its coins is left out: the promise adds it again.
+    names = [name for name in ("UNV", *first.claims, *claims) if name != "RAND"]
+    return Plan(pair_cost(total), tuple(dict.fromkeys(names)), assumptions=first.assumptions)
+
+
+def count_first(parameters: Any, training: Training) -> int:
+    """Return the number of queries of the first stage, for a concept class.
+
+    Parameters
+    ----------
+    parameters : UniversalQueryRelease
+        Its ``n_first``, ``constants``, ``alpha`` and ``beta`` are used.
+    training : Training
+        Its width and concept class are used.
+    """
+    if parameters.n_first != "auto":
+        return int(parameters.n_first)
+    asked = (parameters.alpha, parameters.beta, training.vc_dimension)
+    if parameters.constants == "paper":
+        return first_queries(*asked)
+    return min(first_queries(*asked, PRACTICAL), most_points(training.model, training.width))
+
+
+def first_release(
+    parameters: Any, training: Training, count: int, epsilon: float, mechanism: str
+) -> QueryRelease | AgnosticQueryRelease:
+    """Return the release that makes the plan of the first stage; it is never fitted itself.
+
+    Parameters
+    ----------
+    parameters : UniversalQueryRelease
+        What it has in common with a release is handed on.
+    training : Training
+        The declared facts.
+    count : int
+        Queries of the first stage.
+    epsilon : float
+        Of the first stage.
+    mechanism : str
+        What answers.
+    """
+    names = ("n_shards", "alpha", "beta", "max_unstable", "abstain", "classes")
+    shared: dict[str, Any] = {name: getattr(parameters, name) for name in names}
+    asked = (training.model, epsilon, parameters.delta, count)
+    if parameters.release == "agnostic":
+        shared |= {"mechanism": mechanism, "constants": parameters.constants}
+        return AgnosticQueryRelease(*asked, **shared)
+    if parameters.constants == "paper":
+        chances = (parameters.alpha, parameters.beta)
+        sizes = subsamp_sizes(count, *chances, epsilon, parameters.delta, training.vc_dimension)
+        need_rows(training.rows.n_rows, sizes.n_rows)
+        mechanism = "stability"
+        shared |= {"n_shards": sizes.n_shards, "max_unstable": sizes.max_unstable}
+    return QueryRelease(*asked, mechanism, **shared)
+
+
+class FirstStage:
+    """Answers the first queries by votes, and remembers both: queries and answers are public.
+
+    Parameters
+    ----------
+    voting : Voting
+        Shards and mechanism; they are dropped at the end of the stage.
+    count : int
+        Number of queries of this stage.
+    nothing : array or DataFrame
+        A table without rows, in the form in which queries come.
+    """
+
+    def __init__(self, voting: Voting, count: int, nothing: Any) -> None:
+        self.voting: Voting | None = voting
+        self.count, self.asked = count, 0
+        self.n_classes = voting.ensemble.n_classes
+        self._lessons: list[Lesson] = []
+        self._nothing = nothing
+
+    @property
+    def left(self) -> int:
+        """Queries that this stage still takes."""
+        return self.count - self.asked
+
+    @property
+    def lesson(self) -> Lesson:
+        """All queries so far and what was answered to them."""
+        if not self._lessons:
+            return Lesson(self._nothing, np.zeros((0, self.n_classes)))
+        return Lesson.joined(self._lessons)
+
+    @claim("UNV")
+    def answer(self, table: Any, *, abstain: bool) -> Integers:
+        """Answer queries: places in the classes; unclear ones get -1 or a random class."""
+        if self.voting is None or len(table) > self.left:
+            raise AssertionError("the first stage takes no more queries")
+        self.asked += len(table)  # before anything is drawn
+        if self.voting.shows_counts:
+            counts = self.voting.counts(table)
+            self._lessons.append(Lesson.of_votes(table, counts))
+            return np.asarray(np.argmax(counts, axis=1), dtype=np.int64)
+        labels = self.voting.ask(table)
+        self._lessons.append(Lesson.of_labels(table, labels, self.n_classes))
+        return labels if abstain else self.voting.guessed(labels)
+
+    def close(self) -> None:
+        """Drop the private models."""
+        self.voting = None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass
@@ -18,6 +18,7 @@ from cumae.data import Columns, RowSource, as_numbers
 from cumae.ensembles.trainer import seeded
 from cumae.ensembles.trial import made_up_rows
 from cumae.errors import CumaeError, InvalidParameter
+from cumae.predictors.everlasting.margins import weight_parameter
 
 TRIED_ROWS = 40
 
@@ -28,9 +29,9 @@ class Lesson:
 
     Parameters
     ----------
-    queries
+    queries : array or DataFrame
         Rows as the models take them: a table of numbers or a data frame.
-    shares
+    shares : array of floats
         One row for each query, one column for each class: how much of it belongs to the class.
         A query without an answer has zeros.
     """
@@ -45,6 +46,14 @@ class Lesson:
         total = clipped.sum(axis=1, keepdims=True)
         shares = np.divide(clipped, total, out=np.zeros_like(clipped), where=total > 0)
         return cls(queries, shares)
+
+    @classmethod
+    def joined(cls, lessons: Sequence[Lesson]) -> Lesson:
+        """Return several lessons as one, in their order."""
+        tables = [lesson.queries for lesson in lessons]
+        frames = hasattr(tables[0], "iloc")
+        queries = pd.concat(tables, ignore_index=True) if frames else np.concatenate(tables)
+        return cls(queries, np.concatenate([lesson.shares for lesson in lessons]))
 
     @classmethod
     def of_labels(cls, queries: Any, labels: Integers, n_classes: int) -> Lesson:
@@ -82,7 +91,7 @@ def train_student(student: Any, lesson: Lesson, classes: NDArray[Any], seed: int
     each class, weighted by its share; otherwise once, with the class of the largest share. If
     only one class is left, the student gives that one.
     """
-    weights = _weight_parameter(student)
+    weights = weight_parameter(student)
     if weights is not None:
         rows, places = np.nonzero(lesson.shares)
         fit_params = {weights: lesson.shares[rows, places]}
@@ -113,14 +122,6 @@ def try_student(
             f"student fails on {TRIED_ROWS} made-up rows with {rows.n_features} columns: "
             f"{type(error).__name__}: {error}. Give another student."
         ) from error
-
-
-def _weight_parameter(student: Any) -> str | None:
-    """Return under which name a student's fit takes weights, if it does."""
-    if isinstance(student, Pipeline):
-        name, last = student.steps[-1]
-        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
-    return "sample_weight" if has_fit_parameter(student, "sample_weight") else None
 
 
 def _take(queries: Any, rows: Any) -> Any:

@@ -1,0 +1,81 @@
+"""Whether every phase of GenericBBL can be had, and how noisy it will be: public numbers alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+from cumae.errors import InvalidData, InvalidParameter, TooFewRows
+from cumae.mechanisms import BetweenThresholds
+from cumae.predictors.bbl.phases import start_votes
+from cumae.predictors.bbl.rules import PhaseSizes, Rules
+from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
+from cumae.randomness import Source
+
+LEAST_ROWS = 4  # of a phase
+
+
+def check_phases(rules: Rules, source: Source) -> tuple[float, PhaseSizes]:
+    """Refuse sizes that some phase cannot have, from public numbers, before anything is paid.
+
+    Return the noise per vote of the noisiest phase, and that phase.
+    """
+    phases = list(itertools.islice(rules.all_sizes(), 100_000))
+    for sizes in phases:
+        _check_sizes(sizes)
+    if rules.given.votes == "between":
+        tried = (*phases[:2], phases[-1])
+        found = [(_half_gap(rules, sizes, source) / sizes.shards, sizes) for sizes in tried]
+    else:
+        found = [(sizes.scale / sizes.shards, sizes) for sizes in phases]
+    return max(found, key=lambda pair: pair[0])
+
+
+def _half_gap(rules: Rules, sizes: PhaseSizes, source: Source) -> float:
+    """Return how far from half of the votes a threshold lies; refuse too few votes for it."""
+    try:
+        votes = start_votes(rules, sizes, source)
+    except InvalidParameter:  # its text speaks of parameters that are not here
+        given = rules.given
+        raise InvalidParameter(
+            f"votes='between' with epsilon={given.epsilon!r}, delta={given.delta!r}: the "
+            f"{sizes.shards:,} votes of phase {sizes.number}, of shards of "
+            f"{sizes.rows // sizes.shards:,} rows, are too few to pay for {sizes.between:,} split "
+            "ones; give a smaller shard_size, a larger epsilon, a between_share below "
+            f"{given.split_share:g}, a smaller phase_length or more rows, or votes='stateless'."
+        ) from None
+    if not isinstance(votes, BetweenThresholds):
+        raise AssertionError("other votes were asked for")
+    return (votes.upper - votes.lower) / 2
+
+
+def _check_sizes(sizes: PhaseSizes) -> None:
+    if sizes.rows < LEAST_ROWS or sizes.following < LEAST_ROWS or sizes.labels < 1:
+        raise InvalidData(
+            f"phase {sizes.number} would have {sizes.rows:,} rows, score {sizes.labels:,} of them "
+            f"and keep {sizes.following:,} of {sizes.answers:,} queries: too few. Give more rows, "
+            "a larger epsilon, or a larger phase_length, max_rows, query_share or label_share."
+        )
+
+
+def warn_of_noise(rules: Rules, noise: float, worst: PhaseSizes) -> None:
+    """Warn if the noisiest phase has so much noise per vote that answers are hardly any good."""
+    if noise <= MUCH_NOISE:
+        return
+    if rules.given.votes == "between":
+        told = (
+            f"thresholds lie {noise:.2f} of the {worst.shards:,} votes of phase {worst.number} "
+            "from their middle; what is not clearer counts as split, and it halts for ever "
+            f"after {worst.between:,} of those. Give a smaller shard_size or between_share, a "
+            "larger epsilon, or more rows with the same phase_length."
+        )
+    else:
+        wanted = math.ceil(worst.rows * (noise / AIMED_NOISE) ** 2)
+        told = (
+            f"the noise is {noise:.2f} of the {worst.shards} votes of phase {worst.number}, so "
+            f"that answers are hardly better than chance; with about {wanted:,} rows in a "
+            "phase they would be good. Give more rows, or a larger epsilon, growth or "
+            "max_rows."
+        )
+    warnings.warn(told, TooFewRows, stacklevel=4)

@@ -1,0 +1,156 @@
+"""What is given to GenericBBL: its parameters and public counts, as one frozen value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from cumae.concepts import ConceptClass
+from cumae.concepts.relabelling import most_points
+from cumae.errors import InvalidParameter
+from cumae.predictors.base import Training
+from cumae.predictors.bbl.costs import NO_DRAW, Draw, label_draw
+from cumae.privacy import Approximate
+from cumae.privacy.plans import Plan
+
+RELATION = (
+    "is replaced by any other, and the number of rows and the number and order of queries are "
+    "public"
+)
+SEEN = "an answer, or the refusal of a batch, is seen by the one who asked, and by nobody else"
+STATE = (
+    "queries need no protection: BetweenThresholds keeps a state, so that what one asked shows in "
+    "when it halts for the others"
+)
+MOST_EPSILON = 500.0
+
+
+@dataclass(frozen=True)
+class PublicCounts:
+    """What is known of the rows before any of them is read.
+
+    Parameters
+    ----------
+    n_rows : int
+        Training rows.
+    vc : int
+        VC dimension of the class for rows of this width.
+    most : int
+        Points that a draw of labels can take in reasonable time.
+    """
+
+    n_rows: int
+    vc: int
+    most: int
+
+    @classmethod
+    def of(cls, training: Training) -> PublicCounts:
+        """Read them off the declared facts."""
+        most = most_points(training.model, training.width)
+        return cls(training.rows.n_rows, training.vc_dimension, most)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Parameters of GenericBBL, in which "auto" has become None, and public counts."""
+
+    counts: PublicCounts
+    concept: ConceptClass
+    epsilon: float
+    delta: float
+    alpha: float
+    beta: float
+    votes: str
+    agnostic: bool
+    fresh: bool
+    growth: float
+    max_rows: int
+    shard_size: int | None
+    phase_length: int | None
+    train_share: float | None
+    query_share: float | None
+    label_share: float | None
+    epsilon_boost: float | None
+    between_share: float | None
+
+    @classmethod
+    def of(cls, parameters: Any, counts: PublicCounts) -> Given:
+        """Return them if they go together.
+
+        Parameters
+        ----------
+        parameters : GenericBBL
+            Each of its parameters was checked by the table.
+        counts : PublicCounts
+            What is known of the rows.
+
+        Raises
+        ------
+        InvalidParameter
+            If no phase can keep the promise with these parameters.
+        """
+        epsilon, delta = float(parameters.epsilon), float(parameters.delta)
+        if epsilon == 0 or (delta == 0 and epsilon < math.inf):
+            raise InvalidParameter(
+                f"epsilon={epsilon!r}, delta={delta!r}: votes need both above 0; give delta=1e-6, "
+                "say. For delta=0 there is QueryRelease with mechanism='laplace'."
+            )
+        if MOST_EPSILON < epsilon < math.inf:
+            raise InvalidParameter(
+                f"epsilon={epsilon!r} is beyond {MOST_EPSILON:g}, where floats cannot tell what "
+                "relabelling costs; give less, or infinity for no privacy at all."
+            )
+        boost = _chosen(parameters.epsilon_boost, float)
+        if boost == math.inf and epsilon < math.inf:
+            raise InvalidParameter(
+                "epsilon_boost=inf costs more than any epsilon; give 1.0, for example."
+            )
+        return cls(
+            counts,
+            parameters.concept_class,
+            epsilon,
+            delta,
+            float(parameters.alpha),
+            float(parameters.beta),
+            parameters.votes,
+            bool(parameters.agnostic),
+            bool(parameters.fresh),
+            float(parameters.growth),
+            int(parameters.max_rows),
+            _chosen(parameters.shard_size, int),
+            _chosen(parameters.phase_length, int),
+            _chosen(parameters.train_share, float),
+            _chosen(parameters.query_share, float),
+            _chosen(parameters.label_share, float),
+            boost,
+            _chosen(parameters.between_share, float),
+        )
+
+    @property
+    def split_share(self) -> float:
+        """Share of split votes that BetweenThresholds is paid for."""
+        return self.alpha if self.between_share is None else self.between_share
+
+    def draw_points(self, first: int) -> int:
+        """Return the most points that a draw has after so many first rows: scored and kept."""
+        return min(self.counts.most, 2 * max(first, self.max_rows, self.phase_length or 0))
+
+    def first_draw(self, boost: float, first: int) -> Draw:
+        """Return what relabelling the training rows costs; nothing if some concept is right."""
+        return label_draw(self.concept, boost, "S", first) if self.agnostic else NO_DRAW
+
+    def plan(self) -> Plan:
+        """Return what will be promised, and for what: noise is calibrated to all of epsilon."""
+        claims = ["BBL", "LB", "SUB", "CHOOSE", "SHARDS", "ZCDP", "COMP"]
+        claims += ["BT"] if self.votes == "between" else ["MULTI", "NOISE"]
+        what = ["one training row"]
+        what += ["one query"] * (self.votes == "stateless") + ["one unlabelled row"] * self.fresh
+        protected = " or ".join([", ".join(what[:-1]), what[-1]] if len(what) > 1 else what)
+        assumptions = (STATE,) if self.votes == "between" else (SEEN,)
+        cost = Approximate(self.epsilon, 0.0 if self.epsilon == math.inf else self.delta)
+        return Plan(cost, tuple(claims), protected, f"{protected} {RELATION}", assumptions)
+
+
+def _chosen(value: Any, kind: type) -> Any:
+    return None if value == "auto" else kind(value)

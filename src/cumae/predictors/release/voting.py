@@ -1,0 +1,85 @@
+"""Shards that vote, the mechanism that turns their votes into answers, and what is left of it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from cumae.arrays import Integers
+from cumae.claims import claim
+from cumae.ensembles.ensemble import Ensemble
+from cumae.mechanisms import NoisyMajority
+from cumae.mechanisms.base import Ahead
+from cumae.mechanisms.stability import UNSTABLE
+from cumae.predictors.release.answers import Answers
+from cumae.randomness import Source, integers
+
+
+class Voting:
+    """The models of a release and the mechanism that answers by their votes.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        The models of all shards, which stay private.
+    answers : Answers
+        The mechanism, which was started and paid for.
+    source : Source
+        Where random bits come from.
+    """
+
+    def __init__(self, ensemble: Ensemble, answers: Answers, source: Source) -> None:
+        self.ensemble, self.answers = ensemble, answers
+        own = source.child()  # how many labels are guessed changes no other coin
+        self._guesses = Ahead(lambda count: integers(ensemble.n_classes, count, own))
+
+    @property
+    def remaining(self) -> int:
+        """Answers left; 0 also when no unclear answer is left."""
+        return self.answers.remaining
+
+    @property
+    def shows_counts(self) -> bool:
+        """Whether the mechanism releases noisy vote counts, and not labels alone."""
+        return isinstance(self.answers, NoisyMajority)
+
+    @claim("QUERY")
+    def ask(self, table: Any) -> Integers:
+        """Answer queries in order: places in the classes, or -1 where no class is clear.
+
+        When nothing remains, the rest of the batch is not looked at: it counts as unclear, with a
+        warning.
+        """
+        labels = np.full(len(table), UNSTABLE, dtype=np.int64)
+        looked_at = min(len(table), self.remaining)
+        if looked_at:
+            found = self.answers.ask(self._votes(table[:looked_at]))
+            looked_at = len(found)
+            labels[:looked_at] = found
+        if looked_at < len(table):
+            warnings.warn(
+                f"the last {len(table) - looked_at} queries of this batch were not looked at, "
+                "because no unclear answer is left; declare a larger alpha or max_unstable.",
+                stacklevel=3,
+            )
+        return labels
+
+    @claim("QUERY")
+    def counts(self, table: Any) -> Integers:
+        """Return noisy vote counts if ``shows_counts``, one column per class; they are spent."""
+        if not isinstance(self.answers, NoisyMajority):
+            raise AssertionError("this mechanism releases labels only")
+        return self.answers.release(self._votes(table))
+
+    def guessed(self, labels: Integers) -> Integers:
+        """Return the labels with a random class where there was no clear one."""
+        unclear = np.flatnonzero(labels == UNSTABLE)
+        guessed = labels.copy()
+        guessed[unclear] = self._guesses.take(len(unclear))
+        return guessed
+
+    def _votes(self, table: Any) -> Integers:
+        """Count votes; the running number of a query decides where it stands in what models get."""
+        return self.ensemble.votes(table, self.answers.asked + np.arange(len(table)))
