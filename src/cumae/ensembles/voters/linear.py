@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numba
@@ -21,7 +21,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.svm import LinearSVC
 
 from cumae.arrays import Floats, Integers
-from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
+from cumae.ensembles.voters.base import StackedVoters, broken, class_of
 
 LINEAR = (
     LinearDiscriminantAnalysis,
@@ -66,6 +66,7 @@ class LinearVoters(StackedVoters):
     """
 
     kind: ClassVar[str] = "linear"
+    model_axes: ClassVar[Mapping[str, int]] = {"weights": 2, "offsets": 1}
 
     n_classes: int
     weights: Floats
@@ -79,10 +80,9 @@ class LinearVoters(StackedVoters):
             self.offsets.shape != (scores, models)
             or scores == 0
             or len(self.labels) != max(2, scores)
-            or np.any(self.labels < 0)
-            or np.any(self.labels >= self.n_classes)
         ):
             raise broken(self.kind)
+        self._check_labels(self.labels)
 
     def __len__(self) -> int:
         return int(self.weights.shape[2])
@@ -97,16 +97,6 @@ class LinearVoters(StackedVoters):
             _by_sign(rows, self.weights[0], self.offsets[0], self.labels, votes)
         else:
             _by_size(rows, self.weights, self.offsets, self.labels, votes)
-
-    def parts(self, n: int) -> list[Voters]:
-        return [
-            replace(
-                self,
-                weights=np.ascontiguousarray(self.weights[:, :, part]),
-                offsets=np.ascontiguousarray(self.offsets[:, part]),
-            )
-            for part in shares(len(self), n)
-        ]
 
 
 def scores_of(scalers: Sequence[Any], model: Any, n_classes: int) -> Scores:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
@@ -29,7 +29,7 @@ from cumae.ensembles.voters.linear import (
     scores_of,
     stack_linear,
 )
-from cumae.ensembles.voters.loop import LoopVoters, count_part
+from cumae.ensembles.voters.loop import LoopVoters, count_in_workers
 from cumae.ensembles.voters.trees import (
     Nodes,
     TreeVoters,
@@ -130,8 +130,7 @@ def count_votes(
     for start in range(0, len(X), ROWS):
         rows = X.iloc[start : start + ROWS] if hasattr(X, "iloc") else X[start : start + ROWS]
         some = numbers[start : start + ROWS]
-        for counted in Parallel()(delayed(count_part)(part, rows, some) for part in parts):
-            votes[start : start + ROWS] += counted
+        votes[start : start + ROWS] = count_in_workers(parts, rows, n_classes, some)
     return votes
 
 
