@@ -19,11 +19,11 @@ class Ensemble:
 
     Parameters
     ----------
-    models
+    models : list
         One for each shard; a number always votes for that class, and None for the first one.
-    n_classes
+    n_classes : int
         Number of declared classes.
-    stand_in
+    stand_in : array, DataFrame or None
         A table of one made-up row, in the form in which queries come; only models that cannot be
         stacked need it.
     """

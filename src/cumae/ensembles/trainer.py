@@ -37,12 +37,12 @@ class Trainer:
 
     Parameters
     ----------
-    model
+    model : classifier or ConceptClass
         A scikit-learn classifier or Pipeline, cloned for each shard, or a concept class, whose
         exact ``erm`` is taken.
-    n_classes
+    n_classes : int
         Number of declared classes.
-    columns
+    columns : Columns or None
         What was declared about the columns, if anything; rows are then encoded by it.
     """
 

@@ -79,15 +79,15 @@ def try_out(
 
     Parameters
     ----------
-    trainer
+    trainer : Trainer
         What will train the shards.
-    rows
+    rows : RowSource
         Where the private rows are.
-    stand_in
+    stand_in : array or DataFrame
         What ``stand_in_row`` made up, in the form in which models get rows.
-    size
+    size : int
         Rows of a shard.
-    larger
+    larger : str
         What makes shards larger.
     """
     what = "concept_class" if isinstance(trainer.model, ConceptClass) else "estimator"

@@ -17,7 +17,7 @@ from cumae.arrays import Floats, Integers
 from cumae.data import numbers
 from cumae.errors import InvalidData, InvalidParameter
 
-CELLS = 2**18  # of a table that are looked at in one go: 2 MB
+CELLS = 2**18  # cells of a table that are looked at in one go: 2 MB
 WORTH_THREADS = 2**21  # cells times models below which starting threads takes longer than voting
 
 

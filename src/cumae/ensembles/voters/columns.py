@@ -29,15 +29,15 @@ class CutVoters(StackedVoters):
 
     Parameters
     ----------
-    size, n_classes, width
+    size, n_classes, width : int
         Numbers of rules, classes and columns.
-    base
+    base : int
         Rules that label 1 what lies below all cuts.
-    columns, starts
+    columns, starts : array of int
         Columns that have cuts, and where their cuts begin.
-    cuts
+    cuts : array of float
         Distinct cuts of each column, in order.
-    ones
+    ones : array of int
         For each column, how many more rules than ``base`` label 1, after 0, 1, 2, ... of its cuts.
     """
 
@@ -86,9 +86,9 @@ class BoxVoters(StackedVoters):
 
     Parameters
     ----------
-    n_classes
+    n_classes : int
         Number of classes.
-    lows, highs
+    lows, highs : array of float
         A row for each column, with a cell for each box; infinite where there is no bound.
     """
 

@@ -8,15 +8,8 @@ from typing import Any, ClassVar
 
 import numba
 import numpy as np
+from sklearn import linear_model
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import (
-    LogisticRegression,
-    LogisticRegressionCV,
-    Perceptron,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    SGDClassifier,
-)
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
@@ -26,12 +19,12 @@ from cumae.ensembles.voters.base import StackedVoters, broken, class_of
 LINEAR = (
     LinearDiscriminantAnalysis,
     LinearSVC,
-    LogisticRegression,
-    LogisticRegressionCV,
-    Perceptron,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    SGDClassifier,
+    linear_model.LogisticRegression,
+    linear_model.LogisticRegressionCV,
+    linear_model.Perceptron,
+    linear_model.RidgeClassifier,
+    linear_model.RidgeClassifierCV,
+    linear_model.SGDClassifier,
 )
 SCALERS = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 TILE = 256  # models whose scores and weights stay in the first cache
@@ -55,13 +48,13 @@ class LinearVoters(StackedVoters):
 
     Parameters
     ----------
-    n_classes
+    n_classes : int
         Number of classes.
-    weights
+    weights : array of float
         For each score and column, a cell for each model.
-    offsets
+    offsets : array of float
         For each score, a cell for each model.
-    labels
+    labels : array of int
         The class of each score; two of them if there is a single score, for 0 or less and for more.
     """
 

@@ -30,13 +30,13 @@ class LoopVoters(Voters):
 
     Parameters
     ----------
-    models
+    models : sequence
         Anything with a ``predict`` that treats each row of a table by itself.
-    n_classes
+    n_classes : int
         Number of classes.
-    stand_in
+    stand_in : array or DataFrame
         A table of one made-up row, which fills the empty places of a block.
-    silent
+    silent : int
         How many further models there are that fail on the stand-in; they always vote for class 0.
     """
 

@@ -58,11 +58,11 @@ def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[V
 
     Parameters
     ----------
-    models
+    models : sequence
         Fitted classifiers, pipelines or hypotheses, trained on the labels 0 to n_classes - 1.
-    n_classes
+    n_classes : int
         Number of classes.
-    stand_in
+    stand_in : array, DataFrame or None
         A table of one made-up row, in the form in which queries will come. Models that are asked in
         a loop need it: it fills the places of a fixed shape that no query takes.
 
@@ -109,13 +109,13 @@ def count_votes(
 
     Parameters
     ----------
-    voters
+    voters : sequence of Voters
         What ``stack`` returned.
-    X
+    X : array or DataFrame
         Queries: a table of floats, or a data frame.
-    n_classes
+    n_classes : int
         Number of classes.
-    numbers
+    numbers : array of int or None
         The running number of each query, from 0; it decides where the query stands in the tables
         that models get. It must not depend on the other queries.
     """

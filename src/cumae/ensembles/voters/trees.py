@@ -55,17 +55,17 @@ class TreeVoters(TreeStack):
 
     Parameters
     ----------
-    n_classes, width, depth
+    n_classes, width, depth : int
         Numbers of classes, columns and levels.
-    single
+    single : bool
         Whether rows are rounded to 32 bits, as scikit-learn does.
-    used
+    used : array of int
         Columns that have cuts.
-    starts, cuts
+    starts, cuts : array
         Where the cuts of each used column begin, and the distinct cuts in order.
-    columns, places
+    columns, places : array of int
         For each tree and inner node, level by level: which used column, and which of its cuts.
-    labels
+    labels : array of int
         For each tree and leaf, the class.
     """
 
@@ -131,13 +131,13 @@ class WalkVoters(TreeStack):
 
     Parameters
     ----------
-    n_classes, width, single
+    n_classes, width, single : int, int, bool
         As for ``TreeVoters``.
-    roots
+    roots : array of int
         Where each tree begins; then the number of all nodes.
-    columns, cuts, left, right
+    columns, cuts, left, right : array
         For each node, its column, cut and children; a leaf has column -1.
-    labels
+    labels : array of int
         For each node, the class.
     """
 
