@@ -137,13 +137,18 @@ def test_masked_labels_are_refused() -> None:
 
 
 def test_width_and_length_of_any_table() -> None:
-    for table in (
-        [[1, "a"], [2, None]],
-        np.zeros((2, 2)),
-        pd.DataFrame({"a": [1, 2], "b": [3, 4]}),
-    ):
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    tables: list[Any] = [[[1, "a"], [2, None]], np.zeros((2, 2)), frame]
+    for table in tables:
         assert (length_of(table), width_of(table)) == (2, 2)
     assert (length_of([1, 2, 3]), width_of([1, 2, 3])) == (3, 1)
+
+    class Wrapped:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.zeros((4, 3))
+
+    wrapped: Any = Wrapped()
+    assert (length_of(wrapped), width_of(wrapped)) == (4, 3)
     strange: Any = (5, None, np.array(5.0))
     for nothing in strange:
         with pytest.raises(InvalidData, match="has no rows"):
