@@ -31,7 +31,7 @@ def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
     what it is.
     """
     if isinstance(column, np.ndarray):
-        return column[places]
+        return np.asarray(column[places])
     if isinstance(column, pd.Categorical):
         values = np.full(len(column.categories) + 1, np.nan, dtype=object)
         values[:-1] = column.categories.to_numpy(dtype=object)

@@ -60,13 +60,13 @@ class Columns:
 
     Parameters
     ----------
-    declared
+    declared : dict, list or None
         For each column, by name or position: ``(low, high)``, or ``(low, high, step)`` where
         only low, low + step, ... occur; or a list of categories; or None. A list of these goes by
         position. Columns that are not named are numeric without bounds.
-    names
+    names : list of str or None
         Names of the columns, or None where they have none.
-    n_features
+    n_features : int
         Number of columns.
 
     Examples

@@ -50,8 +50,9 @@ def need_columns(width: int, rows: int) -> None:
 def length_of(X: Any, name: str = "X") -> int:
     """Return the number of rows, before anything else is checked."""
     _refuse_sparse(X, name)
+    rows = np.asarray(X) if hasattr(X, "__array__") and not hasattr(X, "__len__") else X
     with contextlib.suppress(TypeError):
-        return len(X)
+        return len(rows)
     raise InvalidData(
         f"{name} of type {type(X).__name__} has no rows; give a list, an array or a data frame."
     )

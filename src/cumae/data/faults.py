@@ -15,7 +15,7 @@ from cumae.data.labels import label_codes
 from cumae.data.parquet import ParquetRows
 from cumae.data.rows import row_source
 
-MOST_LINES = 20  # of bad_rows
+MOST_LINES = 20  # that bad_rows returns
 BLOCK_ROWS = 65_536  # that bad_rows looks at together
 
 
@@ -26,10 +26,10 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
 
     Parameters
     ----------
-    X, y, classes
+    X, y, classes : table, labels and sequence
         As they are given to ``fit``.
-    columns
-        What is declared about the columns, as for ``cumae.learners.Columns``. Without, a cell is
+    columns : dict, list or None
+        What is declared about the columns, as for ``cumae.learners.Columns``. Undeclared, a cell is
         bad if it is missing or infinite, or no number where most of its column are numbers.
 
     Returns

@@ -6,7 +6,7 @@ from typing import Any
 
 from cumae.errors import InvalidData
 
-# What turns ids of a kind on: how it stands without, and how to ask for it.
+# For each kind of ids: the value of the parameter that turns them off, and one that turns them on.
 SWITCHES = {
     "users": ("user_ids was False", "user_ids=True"),
     "clients": ("client_cap was None", "client_cap=0.01, say"),

@@ -31,10 +31,10 @@ class ParquetRows(RowSource):
 
     Parameters
     ----------
-    paths
+    paths : str, path or list of them
         A file, a list of files, or a folder whose ``*.parquet`` files are taken by name. All must
         have the same columns of the same types.
-    features
+    features : list of str or None
         Names of the columns to use. Default: all.
 
     Examples

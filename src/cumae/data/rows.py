@@ -1,7 +1,7 @@
 """Where private rows come from: a few are read at a time, and each as if it were the only one.
 
-How a cell is read never depends on another row: by its column's declared type, or, where there is
-none (objects, lists), by itself. Else one row could change what all shards see.
+A cell is read by its column's declared type or, where there is none (objects, lists), by itself.
+If it depended on another row, that row could change what all shards see.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class RowSource(ABC):
 
     Attributes
     ----------
-    n_rows, n_features
+    n_rows, n_features : int
         Number of rows and columns.
-    names
+    names : list of str or None
         Names of the columns, or None where they have none.
-    is_frame
+    is_frame : bool
         Whether ``take`` returns a pandas DataFrame.
     """
 
@@ -104,7 +104,7 @@ def row_source(X: Any) -> RowSource:
 
     Parameters
     ----------
-    X
+    X : array, list, DataFrame or RowSource
         A numpy array or memory map, a list of rows, a pandas DataFrame, or a RowSource, which is
         returned as it is. A flat array or list is one column. Nothing is copied but lists.
 

@@ -209,7 +209,7 @@ def exact_weights(weights: ArrayLike | None, rows: int) -> NDArray[Any]:
 
     Examples
     --------
-    >>> from cumae.data.checks import exact_weights
+    >>> from cumae.data import exact_weights
     >>> exact_weights([0.5, -1.25], 2)
     array([ 2, -5])
     """

@@ -20,8 +20,8 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import frame_of
 
-BLOCK_ROWS = 4096  # fewer, and calls take most of the time; more, and a single row is slow
-BLOCK_CELLS = 2**20  # at the most: 8 MB
+BLOCK_ROWS = 4096  # with fewer, calls take most of the time; with more, a single row is slow
+BLOCK_CELLS = 2**20  # cells that a block has at most: 8 MB
 
 # Returns one result for each row of a table; None if the model raised or warned.
 Ask: TypeAlias = Callable[[Any], NDArray[Any] | None]
@@ -49,13 +49,13 @@ class Block:
 
     Parameters
     ----------
-    table
+    table : array or DataFrame
         The rows at their places, and stand-ins everywhere else.
-    rows
+    rows : array of int
         Which rows of the batch these are.
-    places
+    places : array of int
         Where they stand in the table.
-    blank
+    blank : array or DataFrame
         The same table with stand-ins only.
     """
 
@@ -94,12 +94,12 @@ def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
 
     Parameters
     ----------
-    X
+    X : array or DataFrame
         A table of floats, or a data frame whose columns have the types of the stand-in's.
-    numbers
+    numbers : array of int
         A number for each row, from 0. It must not depend on the other rows. Rows with the same
         number must be identical: the first of them stands for all (``first_with``).
-    stand_in
+    stand_in : array or DataFrame
         A table of one row, made up, that holds the empty places.
 
     Examples

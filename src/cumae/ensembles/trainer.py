@@ -1,4 +1,9 @@
-"""Disjoint shards: who trains on which rows, and what one shard's model may depend on."""
+"""Training the shards: each model depends on the rows of its own shard, its seed and nothing else.
+
+``train_shards`` loads rows, cuts them into tasks of some shards each, and hands these to joblib. A
+worker calls ``Trainer.train_many`` for its task. Small models of all shards of a task may be
+trained in one loop; all others are trained one by one, by ``Trainer.train``.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ from cumae.ensembles.isolation import one_core, strictly
 from cumae.ensembles.split import Split
 from cumae.progress import Progress
 
-BLOCK_CELLS = 2**24  # cells that are in memory at a time while shards train
+LOADED_CELLS = 2**24  # cells that are in memory at a time while shards train
 TASK_SHARDS = 32  # shards that a worker gets at a time
 
 
@@ -32,12 +37,12 @@ class Trainer:
 
     Parameters
     ----------
-    model
+    model : classifier or ConceptClass
         A scikit-learn classifier or Pipeline, cloned for each shard, or a concept class, whose
         exact ``erm`` is taken.
-    n_classes
+    n_classes : int
         Number of declared classes.
-    columns
+    columns : Columns or None
         What was declared about the columns, if anything; rows are then encoded by it.
     """
 
@@ -114,11 +119,8 @@ class Trainer:
     ) -> list[Any]:
         """Train those shards alone that the loop could not handle."""
         for shard in failed.tolist():
-            part = slice(starts[shard], starts[shard + 1])
-            alone = np.array([0, starts[shard + 1] - starts[shard]])
-            (models[shard],) = train_one_by_one(
-                self, rows[part], labels[part], alone, seeds[[shard]]
-            )
+            ends, seed = starts[shard : shard + 2], seeds[[shard]]
+            (models[shard],) = train_one_by_one(self, rows, labels, ends, seed)
         return models
 
 
@@ -149,23 +151,14 @@ def train_shards(
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     models: list[Any] = []
     with Progress("training shards", split.n_shards, progress) as bar:
-        tasks = (
-            joblib.delayed(_train)(trainer, *task) for task in _tasks(rows, labels, split, seeds)
-        )
-        for trained in parallel(tasks):
+        train = joblib.delayed(trainer.train_many)
+        for trained in parallel(train(*task) for task in _tasks(rows, labels, split, seeds)):
             models += trained
             bar.advance(len(trained))
     return models
 
 
 Task = tuple[Any, Integers, Integers, Integers]  # rows, labels, where shards start, seeds
-
-
-def _train(
-    trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
-) -> list[Any]:
-    """Train the shards that these rows consist of."""
-    return trainer.train_many(rows, labels, starts, seeds)
 
 
 def train_one_by_one(
@@ -181,16 +174,16 @@ def train_one_by_one(
 
 
 def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:
-    """Load rows block by block and cut them into tasks of some shards each.
+    """Load the rows of many shards at a time and cut them into tasks of some shards each.
 
-    A block is as many shards as fit into memory: sources that are read from front to back, such as
-    Parquet files, are read once for each block.
+    As many shards are loaded as fit into memory: sources that are read from front to back, such as
+    Parquet files, are read once for each load.
     """
     starts = np.array([split.first(shard) for shard in range(split.n_shards + 1)])
     size = -(-rows.n_rows // split.n_shards)
-    block = max(1, BLOCK_CELLS // (size * rows.n_features))
-    for begin in range(0, split.n_shards, block):
-        end = min(begin + block, split.n_shards)
+    many = max(1, LOADED_CELLS // (size * rows.n_features))
+    for begin in range(0, split.n_shards, many):
+        end = min(begin + many, split.n_shards)
         loaded = rows.take(split.order[starts[begin] : starts[end]])
         for first in range(begin, end, TASK_SHARDS):
             last = min(first + TASK_SHARDS, end)

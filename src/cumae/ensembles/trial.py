@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from cumae.concepts import ConceptClass
-from cumae.data import Columns, RowSource, as_numbers, frame_of
+from cumae.data import Columns, RowSource, as_numbers, frame_of, read_table
 from cumae.ensembles.blocks import blank_block, block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
@@ -79,15 +79,15 @@ def try_out(
 
     Parameters
     ----------
-    trainer
+    trainer : Trainer
         What will train the shards.
-    rows
+    rows : RowSource
         Where the private rows are.
-    stand_in
+    stand_in : array or DataFrame
         What ``stand_in_row`` made up, in the form in which models get rows.
-    size
+    size : int
         Rows of a shard.
-    larger
+    larger : str
         What makes shards larger.
     """
     what = "concept_class" if isinstance(trainer.model, ConceptClass) else "estimator"
@@ -97,9 +97,7 @@ def try_out(
         first = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
         trainer.train_or_raise(tables[1], trainer.given(labels[::-1].copy()), 2)
         again = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
-        queries = as_numbers(tables[1][: min(size, QUERIES)], trainer.columns)
-        if hasattr(queries, "iloc") and not hasattr(stand_in, "iloc"):
-            queries = queries.to_numpy(dtype=np.float64)  # the form in which models get queries
+        queries = _asked(tables[1][: min(size, QUERIES)], trainer, stand_in)
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
             first.predict(blank_block(stand_in))
@@ -127,8 +125,15 @@ def try_out(
         tables[0], trainer.given(labels), np.array([0, size]), np.array([1])
     )
     Ensemble([model], trainer.n_classes, stand_in).votes(queries)
-    learnt = np.asarray(first.predict(as_numbers(tables[0], trainer.columns))).ravel()
+    learnt = np.asarray(first.predict(_asked(tables[0], trainer, stand_in))).ravel()
     return bool(np.any(learnt != learnt[0]))
+
+
+def _asked(rows: Any, trainer: Trainer, stand_in: Any) -> Any:
+    """Return rows in the form of the stand-in, in which models are asked about queries."""
+    if hasattr(stand_in, "columns"):
+        return as_numbers(rows, trainer.columns)
+    return read_table(rows, trainer.columns)
 
 
 def _answers_row_by_row(model: Any, queries: Any, stand_in: Any, n_classes: int) -> bool:

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import Hypothesis
-from cumae.data import Declared, length_of
+from cumae.data import UNLABELLED, Declared, length_of
 from cumae.errors import InvalidData, InvalidParameter, LiveState
-from cumae.learners.base import UNLABELLED, Learner, Rows, Sizes
+from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.wrappers.base import (
     Published,
     check_base,

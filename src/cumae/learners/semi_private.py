@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Declared, stacked
+from cumae.data import UNLABELLED, Declared, stacked
 from cumae.errors import InvalidData
-from cumae.learners.base import UNLABELLED, Rows, Sizes
+from cumae.learners.base import Rows, Sizes
 from cumae.learners.cuts import public_points
 from cumae.learners.exponential import PUBLIC_ROWS, ConceptLearner
 from cumae.privacy import Budget

@@ -21,6 +21,7 @@ from cumae.audit.game import Game, InProcess
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
 from cumae.concepts import ConceptClass, FiniteClass, Threshold, Thresholds
+from cumae.data import UNLABELLED
 from cumae.learners import (
     AccuracyBoost,
     ActiveLearner,
@@ -35,7 +36,6 @@ from cumae.learners import (
     PublicDataReduction,
     SemiPrivateLearner,
 )
-from cumae.learners.base import UNLABELLED
 
 Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
 View = Callable[[Any], ArrayLike]

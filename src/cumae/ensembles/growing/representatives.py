@@ -1,4 +1,4 @@
-"""Which hypothesis stands for a shard: self-training must not push the boundary to one side.
+"""Which hypothesis stands for a shard, so that self-training pushes the boundary to no side.
 
 Many hypotheses label a shard's rows alike. Where the votes of all shards are split evenly lies the
 boundary of the next phase, so a choice that leans to one side moves it in each phase. Here a coin
@@ -47,13 +47,13 @@ def represent(
 
     Parameters
     ----------
-    model, found
+    model, found : ConceptClass, Hypothesis
         The concept class, and its best hypothesis for the shard's rows.
-    table, signed
+    table, signed : array of float, array of int
         The shard's rows with their signed weights.
-    limits
+    limits : (float, float) or None
         Declared bounds of the first column, if any.
-    coin
+    coin : bool
         The shard's coin.
 
     Examples
@@ -125,9 +125,9 @@ class Gap:
 
     Parameters
     ----------
-    kind
+    kind : int
         What gets label 1.
-    low, high
+    low, high : float
         The rows on both sides of the cut; if there is no cut, the outermost rows.
     """
 

@@ -18,9 +18,9 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from cumae.arrays import Floats, Integers
+from cumae.ensembles.growing.outcomes import FAILED, LEARNT, NO_ROWS, ONE_CLASS, models_of
 
 WIDEST = 64  # columns; above, solving takes longer than checking
-NO_ROWS, ONE_CLASS, SOLVED, FAILED = range(4)
 
 
 def can_solve(model: Any, rows: Any) -> bool:
@@ -41,9 +41,6 @@ def many_ridges(
     model: RidgeClassifier, rows: Floats, signed: Integers, starts: Integers, *, balanced: bool
 ) -> tuple[list[Any], Integers]:
     """Return a model for each shard, a slice of the rows, and the shards left to scikit-learn.
-
-    As in ``MarginTrainer`` a shard without weights has the model None, and one with a single class
-    the number of that class.
 
     Examples
     --------
@@ -68,15 +65,14 @@ def many_ridges(
         bool(model.fit_intercept),
         balanced,
     )
-    models: list[Any] = []
-    for kind, weight, offset in zip(kinds.tolist(), weights, offsets.tolist(), strict=True):
-        if kind == SOLVED:
-            one = copy.copy(fitted)
-            one.coef_, one.intercept_ = weight.reshape(shapes[0]), np.reshape(offset, shapes[1])
-            models.append(one)
-        else:
-            models.append(int(offset) if kind == ONE_CLASS else None)
-    return models, np.flatnonzero(kinds == FAILED)
+
+    def learnt(shard: int) -> RidgeClassifier:
+        one = copy.copy(fitted)
+        one.coef_ = weights[shard].reshape(shapes[0])
+        one.intercept_ = np.reshape(offsets[shard], shapes[1])
+        return one
+
+    return models_of(kinds, lambda shard: int(offsets[shard]), learnt)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -144,4 +140,4 @@ def _solve(
     for j in range(width - 1, -1, -1):
         out[j] = (right[j] - (matrix[j + 1 :, j] * out[j + 1 :]).sum()) / matrix[j, j]
     offset = middle - (mean * out).sum()
-    return (SOLVED, offset) if math.isfinite(offset + np.abs(out).sum()) else (FAILED, 0.0)
+    return (LEARNT, offset) if math.isfinite(offset + np.abs(out).sum()) else (FAILED, 0.0)

@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae.arrays import Floats, Integers
+from cumae.ensembles.growing.outcomes import FAILED, LEARNT, NO_ROWS, ONE_CLASS, models_of
 from cumae.ensembles.voters.trees import Nodes
 
 Single = NDArray[np.float32]
 
-# What DecisionTreeClassifier may be told without a word of this loop's being wrong.
-FREE = ("max_depth",)
+FREE = ("max_depth",)  # parameters that may have any value; this loop knows the usual ones only
 ALIKE = np.float32(1e-7)  # values this close are not cut apart, as in scikit-learn
 PURE = float(np.finfo(np.float64).eps)  # impurity of a leaf, as in scikit-learn
 LEAF = -1
-NO_ROWS, ONE_CLASS, GROWN, FAILED = range(4)
 
 
 def can_grow(model: Any) -> bool:
@@ -55,9 +54,6 @@ def many_trees(
 ) -> tuple[list[Any], Integers]:
     """Return a tree for each shard, a slice of the rows, and the shards left to scikit-learn.
 
-    As in ``MarginTrainer`` a shard without weights has the model None, and one with a single class
-    the number of that class.
-
     Examples
     --------
     >>> import numpy as np
@@ -81,16 +77,16 @@ def many_trees(
     kinds, sizes, depths, columns, cuts, left, right, labels = _grow_all(
         single, weights, starts, seeds, depth, balanced
     )
-    models: list[Any] = []
-    for shard, kind in enumerate(kinds.tolist()):
-        first = _room(int(starts[shard]), shard)
-        if kind == GROWN:
-            part = slice(first, first + int(sizes[shard]))
-            arrays = (columns[part], cuts[part], left[part], right[part], labels[part])
-            models.append(Nodes(*arrays, int(depths[shard]), rows.shape[1], single=True))
-        else:
-            models.append(int(labels[first]) if kind == ONE_CLASS else None)
-    return models, np.flatnonzero(kinds == FAILED)
+
+    def first(shard: int) -> int:
+        return _room(int(starts[shard]), shard)
+
+    def learnt(shard: int) -> Nodes:
+        part = slice(first(shard), first(shard) + int(sizes[shard]))
+        arrays = (columns[part], cuts[part], left[part], right[part], labels[part])
+        return Nodes(*arrays, int(depths[shard]), rows.shape[1], single=True)
+
+    return models_of(kinds, lambda shard: int(labels[first(shard)]), learnt)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -128,7 +124,7 @@ def _grow_all(
         elif present == 1:
             kinds[shard], labels[at] = ONE_CLASS, np.argmax(sums)
         else:
-            kinds[shard] = GROWN
+            kinds[shard] = LEARNT
             shares = weights[first:last].astype(np.float64)
             if balanced:
                 for k in range(len(sums)):

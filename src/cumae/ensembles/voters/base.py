@@ -1,4 +1,4 @@
-"""What all voters share: rows in blocks, refused rows, threads, and plain arrays to store."""
+"""What all voters share: how rows are read, refused and divided among threads, and how to store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from cumae.arrays import Floats, Integers
 from cumae.data import numbers
 from cumae.errors import InvalidData, InvalidParameter
 
-CELLS = 2**18  # of a table that are looked at in one go: 2 MB
+CELLS = 2**18  # cells of a table that are looked at in one go: 2 MB
 WORTH_THREADS = 2**21  # cells times models below which starting threads takes longer than voting
 
 
@@ -59,6 +59,7 @@ class StackedVoters(Voters):
     """
 
     kind: ClassVar[str]
+    model_axes: ClassVar[Mapping[str, int]]  # arrays with an entry for each model, and which axis
     width: int  # number of columns; 0 for any
 
     def count(self, X: Any, numbers: Integers | None = None) -> Integers:
@@ -102,6 +103,16 @@ class StackedVoters(Voters):
                 f"X has {columns} columns, but the models were trained on {self.width}; give "
                 "the same."
             )
+        last = int(self._columns_used().max(initial=-1))
+        if columns <= last:
+            raise InvalidData(
+                f"X has {columns} columns, but the models look at column {last}; give the columns "
+                "that they were trained on."
+            )
+
+    def _columns_used(self) -> NDArray[Any]:
+        """Return the columns that models look at, where ``width`` does not say it all."""
+        return np.zeros(0, dtype=np.int64)
 
     def _as_trained(self, rows: Floats) -> Floats:
         """Round rows as the models do."""
@@ -110,6 +121,16 @@ class StackedVoters(Voters):
     @abstractmethod
     def _add(self, rows: Floats, votes: Integers) -> None:
         """Add the votes for finite rows to ``votes``."""
+
+    def parts(self, n: int) -> list[Voters]:
+        found: list[Voters] = []
+        for part in shares(len(self), n):
+            cut = {}
+            for name, axis in self.model_axes.items():
+                place = (slice(None),) * axis + (part,)
+                cut[name] = np.ascontiguousarray(getattr(self, name)[place])
+            found.append(replace(self, **cut))  # type: ignore[type-var]
+        return found
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
@@ -135,6 +156,21 @@ class StackedVoters(Voters):
                 raise broken(self.kind)
             if array.ndim != dimensions or not array.flags.c_contiguous:
                 raise broken(self.kind)
+
+    def _check_labels(self, labels: NDArray[Any]) -> None:
+        """Refuse labels that are no classes."""
+        if np.any(labels < 0) or np.any(labels >= self.n_classes):
+            raise broken(self.kind)
+
+    def _check_starts(self, starts: Integers, count: int, total: int, least: int = 0) -> None:
+        """Refuse starts that do not cut ``total`` things into ``count`` runs of some length."""
+        if (
+            not 0 < len(starts) == count + 1
+            or starts[0] != 0
+            or starts[-1] != total
+            or np.any(np.diff(starts) < least)
+        ):
+            raise broken(self.kind)
 
 
 def broken(kind: str) -> InvalidParameter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.concepts import IntervalUnion, Point, Rectangle, Stump, Threshold
-from cumae.ensembles.voters.base import StackedVoters, Voters, broken, shares
-from cumae.errors import InvalidData
+from cumae.ensembles.voters.base import StackedVoters, Voters, broken
+from cumae.ensembles.voters.ranks import count_below
 
 TILE = 512  # boxes that are looked at together, so that what they find stays in the first cache
 
@@ -29,19 +29,20 @@ class CutVoters(StackedVoters):
 
     Parameters
     ----------
-    size, n_classes, width
+    size, n_classes, width : int
         Numbers of rules, classes and columns.
-    base
+    base : int
         Rules that label 1 what lies below all cuts.
-    columns, starts
+    columns, starts : array of int
         Columns that have cuts, and where their cuts begin.
-    cuts
+    cuts : array of float
         Distinct cuts of each column, in order.
-    ones
+    ones : array of int
         For each column, how many more rules than ``base`` label 1, after 0, 1, 2, ... of its cuts.
     """
 
     kind: ClassVar[str] = "cuts"
+    model_axes: ClassVar[Mapping[str, int]] = {}
 
     size: int
     n_classes: int
@@ -53,34 +54,21 @@ class CutVoters(StackedVoters):
     ones: Integers
 
     def __post_init__(self) -> None:
-        columns, starts = self.columns, self.starts
         self._check(
             columns=(np.int64, 1),
             starts=(np.int64, 1),
             cuts=(np.float64, 1),
             ones=(np.int64, 1),
         )
-        if (
-            len(starts) != len(columns) + 1
-            or starts[0] != 0
-            or starts[-1] != len(self.cuts)
-            or np.any(np.diff(starts) < 0)
-            or len(self.ones) != len(self.cuts) + len(columns)
-            or np.any(columns < 0)
-        ):
+        self._check_starts(self.starts, len(self.columns), len(self.cuts))
+        if len(self.ones) != len(self.cuts) + len(self.columns) or np.any(self.columns < 0):
             raise broken(self.kind)
 
     def __len__(self) -> int:
         return self.size
 
-    def _check_width(self, columns: int) -> None:
-        super()._check_width(columns)
-        least = int(self.columns.max(initial=-1)) + 1
-        if columns < least:
-            raise InvalidData(
-                f"X has {columns} columns, but the models look at column {least - 1}; give the "
-                "columns that they were trained on."
-            )
+    def _columns_used(self) -> Integers:
+        return self.columns
 
     def _add(self, rows: Floats, votes: Integers) -> None:
         table = (self.columns, self.starts, self.cuts, self.ones)
@@ -98,13 +86,14 @@ class BoxVoters(StackedVoters):
 
     Parameters
     ----------
-    n_classes
+    n_classes : int
         Number of classes.
-    lows, highs
+    lows, highs : array of float
         A row for each column, with a cell for each box; infinite where there is no bound.
     """
 
     kind: ClassVar[str] = "boxes"
+    model_axes: ClassVar[Mapping[str, int]] = {"lows": 1, "highs": 1}
 
     n_classes: int
     lows: Floats
@@ -125,16 +114,6 @@ class BoxVoters(StackedVoters):
 
     def _add(self, rows: Floats, votes: Integers) -> None:
         _inside(rows, self.lows, self.highs, votes)
-
-    def parts(self, n: int) -> list[Voters]:
-        return [
-            BoxVoters(
-                self.n_classes,
-                np.ascontiguousarray(self.lows[:, part]),
-                np.ascontiguousarray(self.highs[:, part]),
-            )
-            for part in shares(len(self), n)
-        ]
 
 
 def runs_of(rule: Any) -> tuple[int, list[Run]] | None:
@@ -249,14 +228,8 @@ def _look_up(
         mine = cuts[starts[i] : starts[i + 1]]
         table = ones[starts[i] + i : starts[i + 1] + i + 1]
         for row in range(len(rows)):
-            value = rows[row, columns[i]]
-            low, left = 0, len(mine)
-            while left > 1:  # no branch depends on the value, so none is guessed wrong
-                half = left >> 1
-                low = low + half if mine[low + half - 1] <= value else low
-                left -= half
-            low += 1 if left == 1 and mine[low] <= value else 0
-            votes[row, 1] += table[low]
+            # A cut is at most a value if it is below the next float.
+            votes[row, 1] += table[count_below(mine, np.nextafter(rows[row, columns[i]], np.inf))]
     for row in range(len(rows)):
         votes[row, 0] = size - votes[row, 1]
 

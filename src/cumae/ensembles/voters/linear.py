@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numba
 import numpy as np
+from sklearn import linear_model
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import (
-    LogisticRegression,
-    LogisticRegressionCV,
-    Perceptron,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    SGDClassifier,
-)
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 from cumae.arrays import Floats, Integers
-from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
+from cumae.ensembles.voters.base import StackedVoters, broken, class_of
 
 LINEAR = (
     LinearDiscriminantAnalysis,
     LinearSVC,
-    LogisticRegression,
-    LogisticRegressionCV,
-    Perceptron,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    SGDClassifier,
+    linear_model.LogisticRegression,
+    linear_model.LogisticRegressionCV,
+    linear_model.Perceptron,
+    linear_model.RidgeClassifier,
+    linear_model.RidgeClassifierCV,
+    linear_model.SGDClassifier,
 )
 SCALERS = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 TILE = 256  # models whose scores and weights stay in the first cache
@@ -55,17 +48,18 @@ class LinearVoters(StackedVoters):
 
     Parameters
     ----------
-    n_classes
+    n_classes : int
         Number of classes.
-    weights
+    weights : array of float
         For each score and column, a cell for each model.
-    offsets
+    offsets : array of float
         For each score, a cell for each model.
-    labels
+    labels : array of int
         The class of each score; two of them if there is a single score, for 0 or less and for more.
     """
 
     kind: ClassVar[str] = "linear"
+    model_axes: ClassVar[Mapping[str, int]] = {"weights": 2, "offsets": 1}
 
     n_classes: int
     weights: Floats
@@ -79,10 +73,9 @@ class LinearVoters(StackedVoters):
             self.offsets.shape != (scores, models)
             or scores == 0
             or len(self.labels) != max(2, scores)
-            or np.any(self.labels < 0)
-            or np.any(self.labels >= self.n_classes)
         ):
             raise broken(self.kind)
+        self._check_labels(self.labels)
 
     def __len__(self) -> int:
         return int(self.weights.shape[2])
@@ -97,16 +90,6 @@ class LinearVoters(StackedVoters):
             _by_sign(rows, self.weights[0], self.offsets[0], self.labels, votes)
         else:
             _by_size(rows, self.weights, self.offsets, self.labels, votes)
-
-    def parts(self, n: int) -> list[Voters]:
-        return [
-            replace(
-                self,
-                weights=np.ascontiguousarray(self.weights[:, :, part]),
-                offsets=np.ascontiguousarray(self.offsets[:, part]),
-            )
-            for part in shares(len(self), n)
-        ]
 
 
 def scores_of(scalers: Sequence[Any], model: Any, n_classes: int) -> Scores:

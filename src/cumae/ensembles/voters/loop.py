@@ -30,13 +30,13 @@ class LoopVoters(Voters):
 
     Parameters
     ----------
-    models
+    models : sequence
         Anything with a ``predict`` that treats each row of a table by itself.
-    n_classes
+    n_classes : int
         Number of classes.
-    stand_in
+    stand_in : array or DataFrame
         A table of one made-up row, which fills the empty places of a block.
-    silent
+    silent : int
         How many further models there are that fail on the stand-in; they always vote for class 0.
     """
 
@@ -65,11 +65,7 @@ class LoopVoters(Voters):
         return len(self.models) + self.silent
 
     def count(self, X: Any, numbers: Integers | None = None) -> Integers:
-        parts = self.parts(effective_n_jobs(None))
-        votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
-        for counted in Parallel()(delayed(count_part)(part, X, numbers) for part in parts):
-            votes += counted
-        return votes
+        return count_in_workers(self.parts(effective_n_jobs(None)), X, self.n_classes, numbers)
 
     def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
         votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
@@ -101,8 +97,17 @@ def _kinds(models: Sequence[Any]) -> str:
     return ", ".join(sorted({type(model).__name__ for model in models}))
 
 
-def count_part(part: Voters, X: Any, numbers: Integers | None) -> Integers:
-    """Count votes in a worker."""
+def count_in_workers(
+    parts: Sequence[Voters], X: Any, n_classes: int, numbers: Integers | None
+) -> Integers:
+    """Let each worker of joblib count the votes of some parts, and add them up."""
+    votes = np.zeros((len(X), n_classes), dtype=np.int64)
+    for counted in Parallel()(delayed(_count_part)(part, X, numbers) for part in parts):
+        votes += counted
+    return votes
+
+
+def _count_part(part: Voters, X: Any, numbers: Integers | None) -> Integers:
     return part.count_here(X, numbers)
 
 

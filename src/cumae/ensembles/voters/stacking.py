@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
@@ -29,7 +29,7 @@ from cumae.ensembles.voters.linear import (
     scores_of,
     stack_linear,
 )
-from cumae.ensembles.voters.loop import LoopVoters, count_part
+from cumae.ensembles.voters.loop import LoopVoters, count_in_workers
 from cumae.ensembles.voters.trees import (
     Nodes,
     TreeVoters,
@@ -58,11 +58,11 @@ def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[V
 
     Parameters
     ----------
-    models
+    models : sequence
         Fitted classifiers, pipelines or hypotheses, trained on the labels 0 to n_classes - 1.
-    n_classes
+    n_classes : int
         Number of classes.
-    stand_in
+    stand_in : array, DataFrame or None
         A table of one made-up row, in the form in which queries will come. Models that are asked in
         a loop need it: it fills the places of a fixed shape that no query takes.
 
@@ -109,13 +109,13 @@ def count_votes(
 
     Parameters
     ----------
-    voters
+    voters : sequence of Voters
         What ``stack`` returned.
-    X
+    X : array or DataFrame
         Queries: a table of floats, or a data frame.
-    n_classes
+    n_classes : int
         Number of classes.
-    numbers
+    numbers : array of int or None
         The running number of each query, from 0; it decides where the query stands in the tables
         that models get. It must not depend on the other queries.
     """
@@ -130,8 +130,7 @@ def count_votes(
     for start in range(0, len(X), ROWS):
         rows = X.iloc[start : start + ROWS] if hasattr(X, "iloc") else X[start : start + ROWS]
         some = numbers[start : start + ROWS]
-        for counted in Parallel()(delayed(count_part)(part, rows, some) for part in parts):
-            votes[start : start + ROWS] += counted
+        votes[start : start + ROWS] = count_in_workers(parts, rows, n_classes, some)
     return votes
 
 

@@ -1,12 +1,12 @@
 """Decision trees, all evaluated at once.
 
 Small trees are filled up to complete ones and rows become ranks among all cuts of a column, so that
-``votes_trees_kernel`` can evaluate many rows at once. Large trees are walked.
+``trees_kernel`` can evaluate many rows at once. Large trees are walked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,7 +18,6 @@ from cumae.concepts import Tree
 from cumae.ensembles.voters import trees_kernel as kernel
 from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
 from cumae.ensembles.voters.trees_kernel import Short
-from cumae.errors import InvalidData
 
 DEEPEST = 6  # of complete trees; deeper ones have more nodes than a walk visits by far
 MOST_CUTS = 2**15 - 2  # of a column, as ranks have 16 bits
@@ -49,14 +48,6 @@ class TreeStack(StackedVoters):
         with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
             return rows.astype(np.float32).astype(np.float64)
 
-    def _need_columns(self, columns: int, least: int) -> None:
-        super()._check_width(columns)
-        if columns < least:
-            raise InvalidData(
-                f"X has {columns} columns, but the models look at column {least - 1}; give the "
-                "columns that they were trained on."
-            )
-
 
 @dataclass(frozen=True, eq=False)
 class TreeVoters(TreeStack):
@@ -64,21 +55,22 @@ class TreeVoters(TreeStack):
 
     Parameters
     ----------
-    n_classes, width, depth
+    n_classes, width, depth : int
         Numbers of classes, columns and levels.
-    single
+    single : bool
         Whether rows are rounded to 32 bits, as scikit-learn does.
-    used
+    used : array of int
         Columns that have cuts.
-    starts, cuts
+    starts, cuts : array
         Where the cuts of each used column begin, and the distinct cuts in order.
-    columns, places
+    columns, places : array of int
         For each tree and inner node, level by level: which used column, and which of its cuts.
-    labels
+    labels : array of int
         For each tree and leaf, the class.
     """
 
     kind: ClassVar[str] = "trees"
+    model_axes: ClassVar[Mapping[str, int]] = {"columns": 0, "places": 0, "labels": 0}
 
     n_classes: int
     width: int
@@ -105,23 +97,19 @@ class TreeVoters(TreeStack):
             self.columns.shape != shape
             or self.places.shape != shape
             or self.labels.shape != (len(self), 2**self.depth)
-            or len(self.starts) != len(self.used) + 1
-            or self.starts[0] != 0
-            or self.starts[-1] != len(self.cuts)
-            or np.any(np.diff(self.starts) < 0)
             or np.any(self.used < 0)
             or np.any(self.columns < 0)
             or np.any(self.columns >= len(self.used))
-            or np.any(self.labels < 0)
-            or np.any(self.labels >= self.n_classes)
         ):
             raise broken(self.kind)
+        self._check_starts(self.starts, len(self.used), len(self.cuts))
+        self._check_labels(self.labels)
 
     def __len__(self) -> int:
         return int(self.columns.shape[0])
 
-    def _check_width(self, columns: int) -> None:
-        self._need_columns(columns, int(self.used.max(initial=-1)) + 1)
+    def _columns_used(self) -> Integers:
+        return self.used
 
     def _add(self, rows: Floats, votes: Integers) -> None:
         kernel.complete(
@@ -136,17 +124,6 @@ class TreeVoters(TreeStack):
             votes,
         )
 
-    def parts(self, n: int) -> list[Voters]:
-        return [
-            replace(
-                self,
-                columns=self.columns[part],
-                places=self.places[part],
-                labels=self.labels[part],
-            )
-            for part in shares(len(self), n)
-        ]
-
 
 @dataclass(frozen=True, eq=False)
 class WalkVoters(TreeStack):
@@ -154,13 +131,13 @@ class WalkVoters(TreeStack):
 
     Parameters
     ----------
-    n_classes, width, single
+    n_classes, width, single : int, int, bool
         As for ``TreeVoters``.
-    roots
+    roots : array of int
         Where each tree begins; then the number of all nodes.
-    columns, cuts, left, right
+    columns, cuts, left, right : array
         For each node, its column, cut and children; a leaf has column -1.
-    labels
+    labels : array of int
         For each node, the class.
     """
 
@@ -184,23 +161,19 @@ class WalkVoters(TreeStack):
         children = (self.left[inner], self.right[inner])
         if (
             any(len(array) != count for array in (self.cuts, self.left, self.right, self.labels))
-            or len(self.roots) == 0
-            or self.roots[0] != 0
-            or self.roots[-1] != count
-            or np.any(np.diff(self.roots) < 1)
             or np.any(self.columns < -1)
             # Children lie behind their parent, so that every walk ends.
             or any(np.any(to <= np.flatnonzero(inner)) or np.any(to >= count) for to in children)
-            or np.any(self.labels < 0)
-            or np.any(self.labels >= self.n_classes)
         ):
             raise broken(self.kind)
+        self._check_starts(self.roots, len(self.roots) - 1, count, least=1)
+        self._check_labels(self.labels)
 
     def __len__(self) -> int:
         return len(self.roots) - 1
 
-    def _check_width(self, columns: int) -> None:
-        self._need_columns(columns, int(self.columns.max(initial=-1)) + 1)
+    def _columns_used(self) -> Integers:
+        return self.columns
 
     def _add(self, rows: Floats, votes: Integers) -> None:
         nodes = (self.columns, self.cuts, self.left, self.right, self.labels)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
+from cumae.ensembles.voters.ranks import count_below
 
 Short = NDArray[np.int16]
 
@@ -28,14 +29,7 @@ def _rank(rows: Floats, used: Integers, starts: Integers, cuts: Floats, ranks: S
     for column in range(len(used)):
         mine = cuts[starts[column] : starts[column + 1]]
         for row in range(len(rows)):
-            value = rows[row, used[column]]
-            low, left = 0, len(mine)
-            while left > 1:  # no branch depends on the value, so none is guessed wrong
-                half = left >> 1
-                low = low + half if mine[low + half - 1] < value else low
-                left -= half
-            low += 1 if left == 1 and mine[low] < value else 0
-            ranks[column, row] = low
+            ranks[column, row] = count_below(mine, rows[row, used[column]])
 
 
 @numba.njit(cache=True, nogil=True)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import (
+    UNLABELLED,
     Columns,
     Declared,
     cells_of_columns,
@@ -34,7 +35,7 @@ from cumae.errors import (
     TooFewRows,
     UnknownCost,
 )
-from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Rows, Sizes, check_some
+from cumae.learners.base import ROLES_PUBLIC, Learner, Rows, Sizes, check_some
 from cumae.live import forget
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
 from cumae.privacy.guarantee import REPLACE_ONE

@@ -20,9 +20,17 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.concepts.relabelling import largest_rate, most_points, relabelled, resampled
-from cumae.data import Columns, Declared, cells_of_columns, check_column, length_of, width_of
+from cumae.data import (
+    UNLABELLED,
+    Columns,
+    Declared,
+    cells_of_columns,
+    check_column,
+    length_of,
+    width_of,
+)
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, Learner, Rows, Sizes
+from cumae.learners.base import ROLES_PUBLIC, Learner, Rows, Sizes
 from cumae.learners.cuts import ONE_COLUMN, check_labelled
 from cumae.learners.exponential import check_concept
 from cumae.learners.wrappers.base import (

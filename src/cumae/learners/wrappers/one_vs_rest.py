@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import class_places
+from cumae.data import UNLABELLED, class_places
 from cumae.errors import InvalidParameter
-from cumae.learners.base import UNLABELLED, Learner, Rows, Sizes
+from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.wrappers.adapter import Adapter
 from cumae.learners.wrappers.base import Wrapper, check_outer_delta, prepare
 from cumae.privacy import Budget, Cost, calibrate, compose

@@ -16,9 +16,9 @@ from scipy import stats
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import Columns, cells_of_columns, check_labels, check_rows, length_of
+from cumae.data import UNLABELLED, Columns, cells_of_columns, check_labels, check_rows, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
-from cumae.learners.base import UNLABELLED, Rows
+from cumae.learners.base import Rows
 from cumae.learners.wrappers.base import Reduction, take_rows
 from cumae.parameters import check_choice, check_count
 from cumae.privacy import Budget

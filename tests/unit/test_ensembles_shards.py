@@ -257,7 +257,7 @@ def test_each_worker_gets_its_own_rows_only(monkeypatch: pytest.MonkeyPatch) -> 
         seen.append(rows[:, 0].copy())
 
     monkeypatch.setattr(Trainer, "train", train)
-    monkeypatch.setattr(shards, "BLOCK_CELLS", 100)  # several blocks
+    monkeypatch.setattr(shards, "LOADED_CELLS", 100)  # several loads
     split = Split.draw(1000, 37, SYSTEM)
     train_shards(
         row_source(numbered),
