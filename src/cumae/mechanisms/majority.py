@@ -171,6 +171,7 @@ def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
     return 1 / noise
 
 
+@claim("MULTI")
 def counts_moved(n_classes: int) -> int:
     """Return how many released counts one vote moves by one: two classes have a single count.
 
