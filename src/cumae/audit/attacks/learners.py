@@ -51,7 +51,7 @@ RISING = (
 )
 
 
-class Published(InProcess):
+class LearnerDriver(InProcess):
     """Drives a learner that may want public rows, or choose the rows to label.
 
     Parameters
@@ -63,9 +63,9 @@ class Published(InProcess):
 
     Examples
     --------
-    >>> from cumae.audit.attacks.learners import HERE, Published, chooser
+    >>> from cumae.audit.attacks.learners import HERE, LearnerDriver, chooser
     >>> from cumae.learners import ActiveLearner
-    >>> driver = Published(lambda: ActiveLearner(chooser(90.0), epsilon=90.0, n_labels=2))
+    >>> driver = LearnerDriver(lambda: ActiveLearner(chooser(90.0), epsilon=90.0, n_labels=2))
     >>> driver.train([[HERE]] * 3, [1, 1, 1])
     >>> driver.published().predict([[HERE]])
     array([1])
@@ -117,7 +117,7 @@ def attack_on(
         Public rows.
     """
     look = _label_here if view is None else view
-    fresh = partial(Published, make, public)
+    fresh = partial(LearnerDriver, make, public)
 
     def play(game: Game) -> ArrayLike:
         game.train(zero, one)
