@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from cumae.arrays import Words
 from cumae.checks.shards import Neighbours, demand
 from cumae.errors import BudgetExhausted, CumaeError, LiveState
 from cumae.privacy import Budget
-from cumae.randomness import SeededSource, Words
+from cumae.randomness import SeededSource
 
 RUNS = 6  # so many coins are compared
 THREADS = 8
