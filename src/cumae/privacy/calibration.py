@@ -61,25 +61,14 @@ def calibrate(
     def fits(noise: float) -> bool:
         return cost_at(noise).delta(epsilon) <= delta
 
-    # Walk away from the start in growing steps until the answer is between two noises.
-    enough = fits(start)
-    low = high = start
-    grow = 1.0 + 10 * tolerance
-    for _ in range(MOST_STEPS):
-        if enough:
-            high, low = low, low / grow
-            if not fits(low):
-                break
-        else:
-            low, high = high, high * grow
-            if fits(high):
-                break
-        grow = min(grow**2, 2.0)
-    else:
+    found = _bracket(fits, start, 1.0 + 10 * tolerance)
+    if found is None:
         raise InvalidParameter(
-            f"epsilon={epsilon!r}, delta={delta!r}: no noise between {low:.3g} and {high:.3g} just "
-            "reaches it; allow a larger epsilon, or a delta above 0 for Gaussian noise."
+            f"epsilon={epsilon!r}, delta={delta!r}: no noise near {start:.3g}, up to a factor of "
+            f"2**{MOST_STEPS}, just reaches it; allow a larger epsilon, or a delta above 0 for "
+            "Gaussian noise."
         )
+    low, high = found
     while high - low > tolerance * high:
         middle = (low + high) / 2
         low, high = (low, middle) if fits(middle) else (middle, high)
@@ -89,6 +78,28 @@ def calibrate(
             "pass a cost that falls with noise."
         )
     return high
+
+
+def _bracket(
+    fits: Callable[[float], bool], start: float, grow: float
+) -> tuple[float, float] | None:
+    """Walk away from the start in growing steps until one noise fits and the one below does not.
+
+    Returns None if all steps end on the same side.
+    """
+    enough = fits(start)
+    low = high = start
+    for _ in range(MOST_STEPS):
+        if enough:
+            high, low = low, low / grow
+            if not fits(low):
+                return low, high
+        else:
+            low, high = high, high * grow
+            if fits(high):
+                return low, high
+        grow = min(grow**2, 2.0)
+    return None
 
 
 @claim("CAL")
