@@ -16,11 +16,11 @@ class Progress:
 
     Parameters
     ----------
-    what
+    what : str
         What is being done.
-    total
+    total : int of 0 or more
         How many pieces there are.
-    shown
+    shown : bool or None
         True or False; None shows it on a terminal only.
 
     Examples

@@ -141,11 +141,11 @@ def integers(bound: int, size: int | None = None, source: Source = SYSTEM) -> in
 
     Parameters
     ----------
-    bound
+    bound : int of 1 or more
         Any positive integer; at most 2^63 if ``size`` is given.
-    size
+    size : int of 0 or more, or None
         Number of draws; None for a single Python integer.
-    source
+    source : Source
         Where the bits come from.
 
     Examples
@@ -275,10 +275,12 @@ def discrete_laplace(
 
     Parameters
     ----------
-    rate
+    rate : int, float or Fraction
         One over the scale: epsilon over the sensitivity. Infinity means no noise.
-    size, source
-        As in :func:`integers`.
+    size : int of 0 or more, or None
+        Number of draws; None for a single Python integer.
+    source : Source
+        Where the bits come from.
 
     Examples
     --------
@@ -337,10 +339,12 @@ def discrete_gaussian(
 
     Parameters
     ----------
-    scale
+    scale : int, float or Fraction
         Close to the standard deviation. 0 means no noise.
-    size, source
-        As in :func:`integers`.
+    size : int of 0 or more, or None
+        Number of draws; None for a single Python integer.
+    source : Source
+        Where the bits come from.
 
     Examples
     --------
@@ -433,14 +437,16 @@ def weighted_choice(
 
     Parameters
     ----------
-    scores
+    scores : array-like
         Integers, or log weights as floats; -inf is never drawn.
-    rate
+    rate : int, float or Fraction
         Factor of the scores, 0 or more; infinity draws among the largest only.
-    counts
+    counts : array-like or None
         How often each score stands there, as integers; once each by default.
-    size, source
-        As in :func:`integers`.
+    size : int of 0 or more, or None
+        Number of draws; None for a single Python integer.
+    source : Source
+        Where the bits come from.
 
     Examples
     --------
@@ -452,10 +458,7 @@ def weighted_choice(
     """
     if size is None:
         return int(weighted_choice(scores, rate, counts=counts, size=1, source=source)[0])
-    values, often = _check_weights(scores, rate, counts)
-    best = values[often > 0].max()
-    if rate == math.inf:
-        often, rate = np.where(values == best, often, 0), 0
+    values, often, rate, best = _check_weights(scores, rate, counts)
     behind = (values - best).astype(np.float64)
     # Propose i with an integer weight just above the true one, then accept with the quotient: the
     # sum of integers is exact, and only the proposed weight needs more digits than a float has.
@@ -483,7 +486,8 @@ def weighted_choice(
 
 def _check_weights(
     scores: ArrayLike, rate: Real, counts: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[NDArray[Any], NDArray[Any], Real, Any]:
+    """Return scores, counts and a finite rate that draw alike, and the best score."""
     values = np.asarray(scores)
     often = np.ones(values.shape, dtype=np.int64) if counts is None else np.asarray(counts)
     if values.ndim != 1 or values.shape != often.shape:
@@ -505,7 +509,10 @@ def _check_weights(
     if values.dtype.kind in "iu":  # differences of 64-bit integers must not wrap around
         small = -(2**62) < int(values.min()) <= int(values.max()) < 2**62
         values = values.astype(np.int64 if small else object)
-    return values, often
+    best = values[often > 0].max()
+    if rate == math.inf:
+        often, rate = np.where(values == best, often, 0), 0
+    return values, often, rate, best
 
 
 def _accepted(draw: Callable[[int], tuple[Integers, NDArray[np.bool_]]], size: int) -> Integers:

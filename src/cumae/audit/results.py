@@ -20,10 +20,10 @@ class Claimed:
 
     Parameters
     ----------
-    epsilon, delta
-        Of the guarantee.
-    rho, mu
-        Of its zero-concentrated or Gaussian form, if it has one.
+    epsilon, delta : float
+        The pair that the guarantee promises.
+    rho, mu : float or None
+        The parameter of its zero-concentrated or Gaussian form, if it has one.
     """
 
     epsilon: float
@@ -66,15 +66,17 @@ class Audit:
 
     Parameters
     ----------
-    name, claimed
-        Of the attack.
-    confidence
+    name : str
+        The name of the attack.
+    claimed : Claimed
+        What is promised.
+    confidence : float above 0 and below 1
         Chance that no bound is above the truth, at least.
-    runs
+    runs : int of 0 or more
         Runs in each world that the bounds are based on; as many more chose the events.
-    epsilon, rho, mu
+    epsilon, rho, mu : float
         Lower bounds on what the mechanism really costs.
-    curve
+    curve : tuple of pairs of float
         Chances of (false alarm, missed) of the rules that were measured, for the plot.
     """
 

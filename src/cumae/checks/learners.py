@@ -34,8 +34,8 @@ class PublicNeighbours(Neighbours):
 
     Parameters
     ----------
-    X_public
-        Rows that both get.
+    X_public : array-like
+        Public rows that both tables come with.
     """
 
     X_public: Any = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib import metadata
@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from cumae.audit import catalogue, report
+from cumae.audit.results import Audit
 from cumae.audit.runs import Attack
 from cumae.cli.app import ExitCode
 from cumae.errors import InvalidParameter
@@ -135,14 +136,12 @@ def audit(
     for reason in left_out:
         typer.echo(f"Left out: {reason}", err=True)
     if list_only:
-        for attack in chosen:
-            typer.echo(attack.name)
+        typer.echo("\n".join(attack.name for attack in chosen))
         return
     audits = catalogue.audit_all(
         chosen, runs=runs, seconds=seconds, confidence=confidence, n_jobs=jobs
     )
-    typer.echo(report.table(audits))
-    typer.echo(f"\n{report.plot(report.strongest(audits))}\n")
+    typer.echo(f"{report.table(audits)}\n\n{report.plot(report.strongest(audits))}\n")
     typer.echo(report.certainty(audits))
     settings = {
         "cumae": metadata.version("cumae"),
@@ -160,11 +159,15 @@ def audit(
     if plot_file is not None:
         _write(plot_file, report.svg(audits))
     if json_file is not None:
-        plain = [one.to_dict() for one in audits]
-        found = {"settings": settings, "audits": plain, "left_out": left_out}
-        _write(json_file, json.dumps(found, indent=1) + "\n")
+        _write(json_file, _as_json(audits, settings, left_out))
     if any(one.broken for one in audits):
         _stop_as_broken()
+
+
+def _as_json(audits: Sequence[Audit], settings: dict[str, Any], left_out: list[str]) -> str:
+    plain = [one.to_dict() for one in audits]
+    found = {"settings": settings, "audits": plain, "left_out": left_out}
+    return json.dumps(found, indent=1) + "\n"
 
 
 def _stop_as_broken() -> NoReturn:

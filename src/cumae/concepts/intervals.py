@@ -100,7 +100,7 @@ class UnionOfIntervals(ConceptClass):
 
     Parameters
     ----------
-    k
+    k : int of 1 or more
         Largest number of intervals.
 
     Examples

@@ -31,12 +31,12 @@ class NoisyMajority(Interactive):
 
     Parameters
     ----------
-    noise
+    noise : GaussianNoise or LaplaceNoise
         A :class:`GaussianNoise` or :class:`LaplaceNoise` whose sensitivity fits the number of
         classes; ``calibrated`` makes it.
-    n_classes
+    n_classes : int of 2 or more
         Number of classes.
-    max_queries
+    max_queries : int of 1 or more
         How many answers there will be.
 
     Attributes

@@ -29,13 +29,13 @@ def calibrate(
 
     Parameters
     ----------
-    cost_at
+    cost_at : callable from float to Cost
         The cost at a given noise; more noise must not cost more.
-    epsilon, delta
+    epsilon, delta : float
         The target. Without a target (epsilon = inf) the noise is 0.
-    start
+    start : float above 0
         A first guess, greater than 0.
-    tolerance
+    tolerance : float above 0 and below 1
         Relative width of the final bracket. The noise returned is its upper end, whose cost was
         computed and found within the target.
 
@@ -46,8 +46,7 @@ def calibrate(
     >>> Pure(1 / scale).epsilon(0) <= 0.5, round(scale, 2)
     (True, 2.0)
     """
-    epsilon = check_epsilon(epsilon)
-    delta = check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     start = check_nonnegative(start, "start")
     tolerance = check_nonnegative(tolerance, "tolerance")
     if not (0 < start < math.inf and 0 < tolerance < 1):

@@ -94,11 +94,11 @@ def draw_places(
 
     Parameters
     ----------
-    places
+    places : array of int
         The place of each row in the domain, from 0 to ``size`` - 1.
-    shares
+    shares : sequence of float
         Epsilon of each level.
-    order
+    order : array of int
         A random order of the rows, which tells rows in the same place apart.
     """
     slots = max(1, len(places))
@@ -166,18 +166,18 @@ class Quantiles(Sanitizer):
 
     Parameters
     ----------
-    epsilon
+    epsilon : float of 0 or more
         Privacy parameter of the whole table.
-    bounds
+    bounds : sequence or None
         What values a released point may have, fixed without looking at the rows: one (low, high)
         or (low, high, step) for all columns, or a list with one for each, None among them. With a
         step the values are low, low + step, and so on up to high; give step 1 for whole numbers.
         Without, they are 2^20 even steps. Rows outside are moved to the next bound. None means all
         finite floats, taken to 9 digits or more: nothing has to be known, and the rank error grows
         with ln 2^62 in place of ln(rows times values), about twofold.
-    n_points
+    n_points : int of 1 or more
         Points a column; best one less than a power of 2.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples

@@ -90,11 +90,11 @@ class StableThresholds(Sanitizer):
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         Privacy parameters of the whole table; both above 0.
-    n_points
+    n_points : int of 1 or more
         Points a column; best one less than a power of 2.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples

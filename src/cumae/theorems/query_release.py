@@ -17,11 +17,11 @@ class SubSampSizes:
 
     Parameters
     ----------
-    n_shards, shard_rows
+    n_shards, shard_rows : int of 1 or more
         How many models, and rows for each.
-    max_unstable
+    max_unstable : int of 1 or more
         Queries without a clear majority that will be paid for.
-    epsilon, delta
+    epsilon, delta : float
         Of all answers together.
     """
 
@@ -90,13 +90,13 @@ def subsamp_sizes(
 
     Parameters
     ----------
-    max_queries
+    max_queries : int of 1 or more
         Queries to answer.
-    alpha, beta
+    alpha, beta : float
         Average error, and the chance that it is larger.
-    epsilon, delta
+    epsilon, delta : float
         Privacy parameters of all answers.
-    vc
+    vc : int of 1 or more
         VC dimension of the class.
 
     Examples
@@ -127,13 +127,13 @@ def agnostic_sizes(
 
     Parameters
     ----------
-    max_queries
+    max_queries : int of 1 or more
         Queries to answer; the paper asks for 8 ln(1/(alpha beta))/alpha of them at least.
-    alpha, beta
+    alpha, beta : float
         Average error beyond the best concept's, and the chance that it is larger.
-    epsilon, delta
+    epsilon, delta : float
         Privacy parameters of the whole, both below 1.
-    vc
+    vc : int of 1 or more
         VC dimension of the class.
 
     Examples

@@ -63,7 +63,7 @@ class InCompany:
 
     Parameters
     ----------
-    least
+    least : int of 1 or more
         How many rows are company.
 
     Examples

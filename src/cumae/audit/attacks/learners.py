@@ -56,9 +56,9 @@ class LearnerDriver(InProcess):
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new learner, not fitted.
-    public
+    public : array-like or None
         Public rows, or None.
 
     Examples
@@ -103,17 +103,17 @@ def attack_on(
 
     Parameters
     ----------
-    name
+    name : str
         Learner, and what differs.
-    make
+    make : callable
         Returns a new learner, not fitted.
-    zero, one
+    zero, one : pair of rows and labels
         Rows and labels of the two worlds, which differ in one row.
-    view
+    view : callable or None
         What to look at, given the fitted learner; None is the label of the point where rows are.
-    distinguish
+    distinguish : Distinguisher
         As in :class:`~cumae.audit.Attack`.
-    public
+    public : array-like or None
         Public rows.
     """
     look = _label_here if view is None else view
@@ -261,11 +261,13 @@ def boosted_point(
 
     Parameters
     ----------
-    epsilon, learner
-        What is attacked.
-    concept
+    epsilon : float above 0
+        What the learner may cost.
+    learner : class
+        The class of the learner that is attacked.
+    concept : callable from a list of rules to ConceptClass
         Makes a class from a list of rules.
-    n_labelled, n_unlabelled
+    n_labelled, n_unlabelled : int of 1 or more
         Numbers of rows.
     """
     make = partial(

@@ -41,11 +41,11 @@ class Votes:
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new mechanism.
-    ask
+    ask : callable
         Gives it counts, and returns its answers; None stands for those that it gives no more.
-    n_classes
+    n_classes : int of 2 or more
         What a vote may be: 0 up to, but not including, this.
 
     Examples
@@ -95,11 +95,13 @@ def noisy_majority(
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         What the mechanism is calibrated to.
-    kind, n_classes, max_queries
+    kind : {"gaussian", "laplace"}
+        The noise.
+    n_classes, max_queries : int
         As in :class:`~cumae.mechanisms.NoisyMajority`.
-    noise
+    noise : callable or None
         Another class of noise, to plant a bug.
 
     Examples
@@ -147,15 +149,17 @@ def between_thresholds(
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         What the mechanism is calibrated to.
-    max_between
+    max_between : int of 1 or more
         Answers that it is paid for.
-    mechanism
+    mechanism : callable
         Another one with the same parameters, to plant a bug.
-    repeats, pattern
-        How often which questions are asked, in order. One voter moves the count of question 0
-        towards "between", and that of question 1 away from it.
+    repeats : int of 1 or more
+        How often the questions are asked.
+    pattern : sequence of int
+        Which questions are asked, in order. One voter moves the count of question 0 towards
+        "between", and that of question 1 away from it.
     """
     found = BetweenThresholds.calibrated(LARGE, epsilon, delta, max_between)
     step = _step(found)
@@ -187,11 +191,20 @@ def stability_test(
 
     Parameters
     ----------
-    epsilon, delta, max_unstable, mechanism, repeats, pattern
-        As in :func:`between_thresholds`; one voter makes question 0 less stable, and 1 more.
-    gap_at
+    epsilon, delta : float
+        What the mechanism is calibrated to.
+    max_unstable : int of 1 or more
+        Unstable answers that it is paid for.
+    mechanism : callable
+        Another one with the same parameters, to plant a bug.
+    repeats : int of 1 or more
+        How often the questions are asked.
+    pattern : sequence of int
+        Which questions are asked, in order. One voter makes question 0 less stable, and question 1
+        more.
+    gap_at : callable from int to int
         The gap between two counts at a distance.
-    offset
+    offset : int
         What to add to the threshold, for an adversary who knows its noise.
     """
     asked = len(pattern) * repeats

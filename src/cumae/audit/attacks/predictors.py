@@ -44,7 +44,7 @@ class Spotter(FiniteClass):
 
     Parameters
     ----------
-    usual, spotted
+    usual, spotted : object with predict
         Other rules to take without and with such a row. They need not be in the class.
 
     Examples
@@ -105,15 +105,23 @@ def attack_on(
 
     Parameters
     ----------
-    name, play, distinguish
-        As in :class:`~cumae.audit.Attack`.
-    predictor, options
-        The class, and all but its estimator.
-    rows, users
+    name : str
+        What the attack does, in a few words.
+    play : callable from Game to numbers
+        The adversary, as in :class:`~cumae.audit.Attack`.
+    distinguish : Distinguisher
+        How numbers become a guess.
+    predictor : class
+        The class of the predictor that is attacked.
+    options : dict from str to object
+        Its parameters, except the estimator.
+    rows : pair of rows and labels
         What one of them is trained on to read its guarantee.
-    releases
+    users : array-like or None
+        The user of each of these rows, where users are protected.
+    releases : int of 0 or more
         Number of noisy votes that it is for; 0 if it is not about Gaussian noise alone.
-    estimator
+    estimator : object with fit and predict, or None
         What each shard trains; None is the worst classifier, :class:`Spotter`.
     """
     model = Spotter() if estimator is None else estimator

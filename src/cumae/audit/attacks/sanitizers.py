@@ -30,7 +30,7 @@ class Sanitized:
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new sanitizer.
 
     Examples
@@ -64,14 +64,14 @@ def a_row(
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new sanitizer.
-    delta
-        At which its epsilon is claimed.
-    rows
-        Of world 0.
-    other
-        Where the first of them is in world 1.
+    delta : float from 0 and below 1
+        The delta at which the epsilon is claimed.
+    rows : sequence of float
+        The rows of world 0.
+    other : float
+        The value of the first row in world 1.
     """
     zero = np.reshape(rows, (-1, 1))
     one = zero.copy()

@@ -45,9 +45,9 @@ class Trees(ConceptClass):
 
     Parameters
     ----------
-    depth
+    depth : {1, 2, 3}
         1, 2 or 3 cuts on the way to each leaf.
-    max_cuts
+    max_cuts : int of 1 or more, or None
         Most cuts for a column, taken evenly by rank; None takes all gaps.
 
     Notes
@@ -137,12 +137,14 @@ class Trees(ConceptClass):
 
         Parameters
         ----------
-        points
+        points : array-like or TreeCuts
             Public or sanitized rows whose gaps are the cuts, or the cuts themselves.
-        X, y
+        X, y : array-like, or BinnedRows for X
             Rows, or rows binned by the same cuts, with labels 0 or 1, on which trees are scored.
-        epsilon, random_state
-            As in every concept class.
+        epsilon : float of 0 or more
+            Privacy parameter; infinity draws among the best trees only.
+        random_state : int, Source or None
+            None in production; a seed or a source in tests, which voids the guarantee.
         """
         labels = check_labels(y)
         rate = self._rate(check_epsilon(epsilon), len(labels))

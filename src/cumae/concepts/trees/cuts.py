@@ -23,9 +23,9 @@ def cuts_of(points: ArrayLike, max_cuts: int | None = None) -> list[tuple[int, f
 
     Parameters
     ----------
-    points
+    points : array-like
         Public or sanitized rows.
-    max_cuts
+    max_cuts : int of 1 or more, or None
         Most cuts for a column; where it has more, so many are taken, evenly by rank.
 
     Examples
@@ -54,9 +54,9 @@ class TreeCuts:
 
     Parameters
     ----------
-    pairs
+    pairs : iterable of pairs of int and float
         (column, value) of each cut, from public or sanitized data; repeated ones count once.
-    n_features
+    n_features : int of 1 or more
         Number of columns of the table.
 
     Examples
