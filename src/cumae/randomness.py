@@ -53,7 +53,7 @@ class Source(ABC):
 
     @abstractmethod
     def words(self, count: int) -> Words:
-        """Return so many independent uniform 64-bit words."""
+        """Return ``count`` independent uniform 64-bit words."""
 
     def child(self) -> Source:
         """Return a source for one consumer alone.

@@ -35,6 +35,7 @@ NUMBERS = (1.645,)
 NAMES = ("GOOD_NOISE", "MUCH_NOISE", "Floats", "Integers", "Words")
 
 Modules: TypeAlias = dict[str, ast.Module]
+DEFINED = ast.FunctionDef | ast.AsyncFunctionDef
 Found: TypeAlias = Iterator[tuple[str, str]]  # the module that breaks a rule, and how
 
 
@@ -54,33 +55,46 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
+NAMED_TUPLE = {"_fields", "_replace", "_asdict"}  # public, in spite of their names
+
+
 def private_names(modules: Modules) -> Found:
-    """Private names that a module imports, or takes from something that it has imported."""
+    """Private names that a module imports, or takes from what another module made."""
     for module, tree in modules.items():
-        imported = set()
-        for name, full in _imports(tree):
-            imported.add(name)
-            if any(map(_is_private, full.split("."))):
+        imported = dict(_imports(tree))
+        for full in imported.values():
+            if full.startswith("cumae") and any(map(_is_private, full.split("."))):
                 yield module, full
+        own = set(_defined(tree)) | NAMED_TUPLE
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and _is_private(node.attr):
-                owner = ast.unparse(node).split(".")[0]
-                if owner in imported:
-                    yield module, ast.unparse(node)
+                text = ast.unparse(node)
+                home = imported.get(text.split(".")[0], "cumae")
+                here = node.attr in own and text.split(".")[0] not in imported
+                if not here and not text.startswith("super()") and home.startswith("cumae"):
+                    yield module, text
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a module defines or sets, and those that its classes inherit."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | DEFINED):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "cls"):
+            yield node.attr
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the name under which a module knows each thing of the package, and its full name."""
+    """Yield the name under which a module knows each thing that it imports, and its full name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            full = [
-                (alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names
-            ]
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
         elif isinstance(node, ast.Import):
-            full = [(alias.asname or alias.name.split(".")[0], alias.name) for alias in node.names]
-        else:
-            continue
-        yield from (pair for pair in full if pair[1].split(".")[0] == "cumae")
+            for alias in node.names:
+                yield alias.asname or alias.name.split(".")[0], alias.name
 
 
 def shared_class_names(modules: Modules) -> Found:
@@ -127,9 +141,6 @@ def long_functions(modules: Modules) -> Found:
         for name, lines in below(module, tree):
             if lines > MOST_LINES_OF_A_FUNCTION:
                 yield module, f"{name} has {lines} lines"
-
-
-DEFINED = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def repeated_constants(modules: Modules) -> Found:
@@ -200,6 +211,7 @@ BAD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (private_names, {"cumae.a": "from cumae import b\nb._secret"}),
     (private_names, {"cumae.a": "from cumae.b import Box\nBox.part._secret"}),
     (private_names, {"cumae.a": "import cumae.b\ncumae.b._secret"}),
+    (private_names, {"cumae.a": "from cumae.b import make\nx = make()\nx._secret"}),
     (shared_class_names, {"cumae.a": "class Phase: ...", "cumae.b": "class Phase: ..."}),
     (crowded_packages, {f"cumae.a.m{i}": "" for i in range(13)}),
     (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 60}),
@@ -209,7 +221,7 @@ BAD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
 ]
 GOOD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (private_names, {"cumae.a": "import os\nos._exit\nfrom cumae.b import __version__"}),
-    (private_names, {"cumae.a": "class A:\n def f(self):\n  self._own"}),
+    (private_names, {"cumae.a": "class A:\n def f(self):\n  self._own\nA()._own"}),
     (shared_class_names, {"cumae.a": "class Phase: ...", "cumae.b": "class Step: ..."}),
     (crowded_packages, {f"cumae.a.m{i}": "" for i in range(12)}),
     (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 59}),

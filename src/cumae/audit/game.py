@@ -202,7 +202,7 @@ class Game:
         return seen
 
     def _differ(self, different: NDArray[np.bool_], users: list[Any] | None) -> None:
-        """Check that no more differs than may."""
+        """Check that the two worlds differ only where the game allows it."""
         if not different.any():
             return
         whose = set() if users is None else {users[place] for place in np.flatnonzero(different)}

@@ -42,9 +42,9 @@ class Claimed:
     def by(cls, guarantee: Any, *, gaussian_releases: int = 0) -> Claimed:
         """Read the guarantee of anything that was fitted.
 
-        If all that is released are so many counts, each moved by one at most, with integer Gaussian
-        noise, then it is also Gaussian with mu = sqrt(2 rho), but for what whole numbers
-        change: less than a thousandth if the noise is not tiny (proofs/AUDIT.md).
+        If nothing but ``gaussian_releases`` counts with integer Gaussian noise is released, each
+        moved by one at most, then the promise is also Gaussian with mu = sqrt(2 rho). That the
+        noise is whole changes less than a thousandth if it is not tiny (proofs/AUDIT.md).
         """
         guarantee = getattr(guarantee, "guarantee_", guarantee)
         if guarantee.void:
@@ -158,7 +158,7 @@ class Audit:
 
 
 def best_bound(measure: str, delta: float, runs: int, confidence: float) -> float:
-    """Return the bound that an attacker gets who is right in each of so many runs.
+    """Return the bound that an attacker gets who is right in every run.
 
     Examples
     --------

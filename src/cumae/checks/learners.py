@@ -23,7 +23,7 @@ from cumae.errors import BudgetExhausted, CumaeError, LiveState
 from cumae.privacy import Budget
 from cumae.randomness import SeededSource
 
-RUNS = 6  # so many coins are compared
+RUNS = 6  # seeds that are compared
 THREADS = 8
 SPOILT = (np.nan, np.inf, -np.inf, 1e308, -1e308)
 
@@ -61,7 +61,7 @@ class Outcome:
     warned: tuple[str, ...]
     facts: tuple[Any, ...]  # none if it was refused
     spent: tuple[float, float]
-    drawn: int  # coins, but for those of ``select``
+    drawn: int  # coins, without those of ``select``
 
 
 class Started:

@@ -93,7 +93,7 @@ class ConceptClass(ABC):
 
     @abstractmethod
     def vc_dimension(self, n_features: int) -> int:
-        """Return the VC dimension of the class on so many columns."""
+        """Return the VC dimension of the class on ``n_features`` columns."""
 
     @abstractmethod
     def n_dichotomies(self, X: ArrayLike) -> int:
@@ -138,7 +138,7 @@ class ConceptClass(ABC):
         return BoundedRange(check_epsilon(epsilon))
 
     def check_draw(self, epsilon: float, size: int) -> None:
-        """Refuse an epsilon that floats cannot draw with from so many rows: public numbers."""
+        """Refuse an epsilon that floats cannot draw with; it depends on the number of rows only."""
         self._rate(check_epsilon(epsilon), size)
 
     @claim("CHOOSE")

@@ -156,7 +156,7 @@ class NoisyMajority(Interactive):
 
 @claim("MULTI")
 def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
-    """Return the largest epsilon of one of so many releases that stay within (epsilon, delta)."""
+    """Return the largest epsilon for one release if all together stay within (epsilon, delta)."""
     epsilon, releases = check_epsilon(epsilon), check_count(releases, "releases", least=1)
     if epsilon == np.inf:
         return epsilon

@@ -137,7 +137,7 @@ class GaussianNoise(Mechanism):
         moves: int = 1,
         random_state: int | Source | None = None,
     ) -> GaussianNoise:
-        """Return the smallest noise with which so many releases stay within (epsilon, delta)."""
+        """Return the smallest noise with which all releases stay within (epsilon, delta)."""
         count = check_count(releases, "releases", least=1) * check_count(moves, "moves", least=1)
         scale = calibrate_gaussian(epsilon, delta, count, sensitivity)
         return cls(scale, sensitivity, moves=moves, random_state=random_state)

@@ -110,7 +110,7 @@ def calibrate_gaussian(
     *,
     tolerance: float = 1e-4,
 ) -> float:
-    """Return the smallest scale of discrete Gaussian noise for so many releases.
+    """Return the smallest scale of discrete Gaussian noise for a number of releases.
 
     Examples
     --------

@@ -131,7 +131,7 @@ class MultiplicativeWeights(Sanitizer):
         return self.domain.table(largest_remainder(mean, self.n_points))
 
     def n_rounds(self, n_rows: int) -> int:
-        """Return the number of rounds for so many rows."""
+        """Return the number of rounds for a table with ``n_rows`` rows."""
         if self.rounds != "auto":
             return int(self.rounds)
         rows = check_count(n_rows, "n_rows", least=1)

@@ -28,7 +28,7 @@ class OrderedValues(ABC):
 
     @abstractmethod
     def size(self, rows: int) -> int:
-        """Return the number of values, for so many rows."""
+        """Return the number of values for a table with this number of rows."""
 
     @abstractmethod
     def places(self, column: Floats) -> Integers:

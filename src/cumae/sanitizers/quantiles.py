@@ -145,7 +145,7 @@ def carried_errors(n_points: int) -> float:
 
 @claim("QUANT", "STABLE")
 def rank_bound(shares: Sequence[float], n_points: int, cuts: int, draws: int, beta: float) -> float:
-    """Bound all rank errors of ``draws`` draws among at most ``cuts`` cuts, but for chance beta."""
+    """Bound all rank errors of ``draws`` draws among at most ``cuts`` cuts, up to chance beta."""
     rate = min(
         float(over(share, part)) for share, part in zip(shares, level_ranges(n_points), strict=True)
     )
@@ -218,7 +218,7 @@ class Quantiles(Sanitizer):
         return compose([BoundedRange(share) for share in self._shares])
 
     def cost_of(self, n_columns: int) -> Cost:
-        """Return the cost for so many columns; never more, and less once delta is above 0."""
+        """Return the cost for that many columns: at most epsilon, and less at a delta above 0."""
         check_count(n_columns, "n_columns", least=1)
         return compose([(BoundedRange(share), n_columns) for share in self._split(n_columns)])
 

@@ -264,7 +264,7 @@ def _play_sparse(table: Integers, charged: int, asked: Sequence[int], game: Game
 
 
 def _table(ones: Sequence[int], voters: int) -> Integers:
-    """Return votes on two questions with so many ones; the first voter says 0, and 1."""
+    """Return votes on two questions, ``ones`` for label 1 each; the first voter says 0 and 1."""
     table = np.zeros((voters, 2), dtype=np.int64)
     table[1 : ones[0] + 1, 0] = 1
     table[: ones[1], 1] = 1
@@ -273,7 +273,7 @@ def _table(ones: Sequence[int], voters: int) -> Integers:
 
 def _step(mechanism: BetweenThresholds | StabilityTest) -> int:
     """Return about the scale of a query's noise, by which question 1 is more often charged."""
-    return max(1, round(1 / float(mechanism._query_rate)))
+    return max(1, round(1 / float(mechanism.query_rate)))
 
 
 def _rows(votes: Integers) -> tuple[Integers, Integers]:

@@ -168,7 +168,7 @@ def attack_on_release(
     asked: int,
     **others: Any,
 ) -> Attack:
-    """Attack a predictor that answers so many queries.
+    """Attack a predictor that answers ``asked`` queries.
 
     What a second stage publishes comes from the same votes, and is left to the attacks on learners.
     """
@@ -204,7 +204,7 @@ def attack_on_bbl(
     estimator: Any = None,
     **others: Any,
 ) -> Attack:
-    """Attack the papers' predictor with so many rows, all of which it uses."""
+    """Attack the papers' predictor, which uses all of the rows."""
     given = {
         "shard_size": 4,
         "phase_length": len(rows[0]),
@@ -240,7 +240,7 @@ def bbl_halt(**options: Any) -> Attack:
     The votes at 0.5 are split. With ``votes="between"`` nothing is promised for queries; here the
     promise for rows is held against it all the same, as the paper does.
     """
-    rows, labels = at_boundary(3_000)  # so many that 0.99 is not split
+    rows, labels = at_boundary(3_000)  # enough that the votes at 0.99 are not split
 
     def play(game: Game) -> float:
         game.train((rows, labels))

@@ -48,7 +48,7 @@ class Trees(ConceptClass):
     depth : {1, 2, 3}
         1, 2 or 3 cuts on the way to each leaf.
     max_cuts : int of 1 or more, or None
-        Most cuts for a column, taken evenly by rank; None takes all gaps.
+        The largest number of cuts for a column, taken evenly by rank; None takes all gaps.
 
     Notes
     -----

@@ -26,7 +26,7 @@ def cuts_of(points: ArrayLike, max_cuts: int | None = None) -> list[tuple[int, f
     points : array-like
         Public or sanitized rows.
     max_cuts : int of 1 or more, or None
-        Most cuts for a column; where it has more, so many are taken, evenly by rank.
+        The largest number of cuts for a column; of more, this many are taken, evenly by rank.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def cuts_of(points: ArrayLike, max_cuts: int | None = None) -> list[tuple[int, f
         values = distinct_points(column)
         cuts = middle(values[:-1], values[1:])
         if max_cuts is not None and len(cuts) > max_cuts:
-            # The middles of so many blocks of gaps, as equal as can be.
+            # Split the gaps into ``max_cuts`` blocks of nearly equal size; take each middle.
             cuts = cuts[(2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)]
         found += [(number, float(cut)) for cut in cuts]
     return found
