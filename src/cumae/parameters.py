@@ -1,8 +1,9 @@
 """Checks of parameters: one table for each class says what every parameter may be.
 
-A class declares the table as ``parameter_table``, a dictionary from names to the kinds below, and
-calls ``check_parameters(self)`` when it is fitted. The text of a kind is also the type that the
-docstring of the class gives for the parameter; a test holds both together.
+A class declares the table as ``parameter_table``, a dictionary from names to the kinds below in the
+order of its constructor, and ``fit`` calls ``check_parameters`` with it, before anything else. The
+text of a kind is also the type that the docstring of the class gives for the parameter; a test
+compares both.
 """
 
 from __future__ import annotations
@@ -67,6 +68,23 @@ def check_choice(value: object, choices: tuple[str, ...], name: str) -> str:
     return str(value)
 
 
+def described(value: object) -> str:
+    """Return what a message may call a value that has the wrong type.
+
+    Examples
+    --------
+    >>> from cumae.parameters import described
+    >>> described(None), described(dict), described(3), described(object())
+    ('None', 'the class dict', 'an int', 'an object')
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 class Kind(ABC):
     """What a parameter may be."""
 
@@ -82,7 +100,7 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Number(Kind):
-    """A real number from ``low`` to ``high``; ends that are ``open`` are excluded.
+    """A real number from ``low`` to ``high``.
 
     Parameters
     ----------
@@ -164,30 +182,79 @@ class Choice(Kind):
 
 @dataclass(frozen=True)
 class Or(Kind):
-    """One fixed value, such as ``"auto"`` or None, or something of another kind."""
+    """One fixed value, such as ``"auto"`` or None, or something of another kind.
+
+    Examples
+    --------
+    >>> from cumae.parameters import Count, Or
+    >>> rounds = Or("auto", Count(1))
+    >>> rounds.text
+    'int of 1 or more, or "auto"'
+    >>> rounds.check("many", "rounds")
+    Traceback (most recent call last):
+    cumae.errors.InvalidParameter: rounds='many' is not a whole number; give an integer, or "auto".
+    """
 
     fixed: str | float | None
     kind: Kind
 
     @property
     def text(self) -> str:
-        fixed = f'"{self.fixed}"' if isinstance(self.fixed, str) else repr(self.fixed)
-        return f"{self.kind.text}, or {fixed}"
+        return f"{self.kind.text}, or {self._fixed}"
 
     def check(self, value: object, name: str) -> None:
-        same = type(value) is type(self.fixed) and value == self.fixed
-        if not same:
+        if type(value) is type(self.fixed) and value == self.fixed:
+            return
+        try:
             self.kind.check(value, name)
+        except InvalidParameter as error:
+            said = str(error).removesuffix(".")
+            raise InvalidParameter(f"{said}, or {self._fixed}.") from None
+
+    @property
+    def _fixed(self) -> str:
+        return f'"{self.fixed}"' if isinstance(self.fixed, str) else repr(self.fixed)
 
 
 @dataclass(frozen=True)
 class Object(Kind):
-    """An object that the class itself looks at, such as an estimator; only its text is declared."""
+    """An object, such as an estimator; the class that takes it looks at it more closely.
+
+    Parameters
+    ----------
+    text : str
+        The type as docstrings show it.
+    of : tuple of type
+        The object must be of one of these classes; any object passes if there are none.
+    such_as : str
+        What a message proposes instead.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from cumae.parameters import Object
+    >>> Object("Fraction", of=(Fraction,), such_as="Fraction(1, 2)").check(0.5, "share")
+    Traceback (most recent call last):
+    cumae.errors.InvalidParameter: share is a float; give Fraction(1, 2).
+    """
 
     text: str
+    of: tuple[type, ...] = ()
+    such_as: str = ""
 
     def check(self, value: object, name: str) -> None:
-        """Leave it to the class."""
+        if self.of and not isinstance(value, self.of):
+            wanted = self.such_as or self.text
+            raise InvalidParameter(f"{name} is {described(value)}; give {wanted}.")
+
+
+# Parameters that many estimators share.
+EPSILON = Number()
+DELTA = Number(0.0, 1.0, below=True, such_as="1e-6")
+CHANCE = Number(0.0, 1.0, above=True, below=True)  # of failure, or a share of rows
+COLUMNS = Or(None, Object("mapping or sequence"))
+TWO_CLASSES = Object("sequence of two labels")
+RANDOM_STATE = Or(None, Object("int or Source"))
 
 
 def check_parameters(owner: Any, table: Mapping[str, Kind]) -> None:

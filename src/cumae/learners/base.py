@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +23,47 @@ from cumae.errors import CumaeError, InvalidData, InvalidParameter
 from cumae.learners.storage import from_plain, to_plain
 from cumae.live import forget
 from cumae.mechanisms import LaplaceNoise
+from cumae.parameters import (
+    COLUMNS,
+    DELTA,
+    EPSILON,
+    RANDOM_STATE,
+    TWO_CLASSES,
+    Kind,
+    check_parameters,
+)
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
-from cumae.privacy.plans import Plan, promise
-from cumae.privacy.validation import check_delta, check_epsilon
+from cumae.privacy.plans import BUDGET, Plan, promise
 from cumae.randomness import Source, source_for
 
 UNLABELLED = -1
 FORMAT = 1
+PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
+
+
+# What ends the table of parameters of most learners.
+ACCOUNT: Mapping[str, Kind] = {
+    "classes": TWO_CLASSES,
+    "budget": BUDGET,
+    "random_state": RANDOM_STATE,
+}
+DECLARED: Mapping[str, Kind] = {"columns": COLUMNS, **ACCOUNT}
+
+Steps = TypeVar("Steps")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningPlan(Plan, Generic[Steps]):
+    """The plan of a learner, together with everything that it decided from public numbers.
+
+    Parameters
+    ----------
+    steps : object
+        What the learner is going to do; each one has a type of its own for that.
+    """
+
+    steps: Steps
 
 
 @dataclass(frozen=True)
@@ -77,13 +111,14 @@ def check_some(labels: Integers) -> None:
 
 
 class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
-    """A classifier that may be published: its fitted state is its private output, no more.
+    """A classifier that may be published: its fitted state is its private output, and no more.
 
-    A subclass makes a ``_plan`` from the public sizes, which says what the fit costs; then
-    ``_learn`` does what was planned. ``fit`` checks rows, pays and keeps the guarantee.
+    A subclass makes a ``plan`` from public numbers, which says what the fit costs; then ``_learn``
+    does what was planned. ``fit`` checks parameters and rows, pays, and keeps the guarantee.
+    Learners around another one call ``prepare`` and ``plan`` to know what it is going to cost.
     """
 
-    takes_unlabelled: ClassVar[bool] = False  # whether -1 marks rows without a label
+    parameter_table: ClassVar[Mapping[str, Kind]] = {"epsilon": EPSILON, "delta": DELTA}
     least_public: ClassVar[int] = 1  # fewer public rows are as good as none
 
     epsilon: float
@@ -103,16 +138,28 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
+    @property
+    def takes_unlabelled(self) -> bool:
+        """Whether it can use rows without a label, which -1 marks."""
+        return False
+
     def fit(self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None = None) -> Self:
         """Learn from private rows, and from public ones where there are any.
 
         Parameters
         ----------
-        X, y
-            Private rows and their labels, each one of ``classes``; -1 marks a row without a
-            label, for learners that can use those.
-        X_public
+        X : array-like
+            Private rows.
+        y : array-like
+            Their labels, each one of ``classes``; -1 marks a row without a label, for learners
+            that can use those.
+        X_public : array-like, or None
             Public rows with the same columns; they are free, and never protected.
+
+        Returns
+        -------
+        Learner
+            Itself.
         """
         return self._fit(X, y, X_public, None)
 
@@ -120,21 +167,16 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     def _fit(
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        columns = Columns.of(X, self._declared())
-        rows = self._rows(columns, X, y, X_public, y_public)
-        check_some(rows.y)
-        labelled = int(np.count_nonzero(rows.y != UNLABELLED))
-        public = 0 if rows.public is None else len(rows.public)
-        sizes = Sizes(labelled, len(rows.y) - labelled, public, columns)
-        plan = self._plan(sizes, rows)
+        check_parameters(self, self.parameter_table)
+        sizes, rows = self.prepare(X, y, X_public, y_public)
+        plan = self.plan(sizes, rows)
+        epsilon, delta = self.asked()
         source = source_for(self.random_state)
-        guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
+        guarantee = promise(plan, epsilon, delta, void=source.deterministic)
         if self.budget is not None:
-            self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
+            self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)
-        self.columns_ = columns
+        self.columns_ = sizes.columns
         self.n_features_in_ = width_of(X)
         names = names_of(X)
         if names is not None:
@@ -142,17 +184,82 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         self.classes_ = np.array(self.classes)
         if self.classes_.tolist() != list(self.classes):  # of several types
             self.classes_ = np.array([*self.classes, None], dtype=object)[:-1]
-        self._learn(rows, plan, source)
-        self.guarantee_ = guarantee
+        try:
+            found = self._learn(rows, plan, source)
+        except BaseException:
+            forget(self)  # also what was set above
+            raise
+        self.guarantee_ = guarantee if found is None else found
         return self
 
-    @abstractmethod
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
-        """Decide what to do and what it costs; of ``rows`` only the public ones may be used."""
+    def declared_columns(self) -> Declared:
+        """Return what was declared about the columns of the rows."""
+        return self.columns
+
+    def asked(self) -> tuple[float, float]:
+        """Return the epsilon and the delta that a fit keeps to."""
+        return self.epsilon, self.delta
+
+    def prepare(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_public: ArrayLike | None = None,
+        y_public: ArrayLike | None = None,
+    ) -> tuple[Sizes, Rows]:
+        """Read rows as a fit does, and refuse what cannot be read.
+
+        Parameters
+        ----------
+        X, y, X_public : array-like
+            As in ``fit``.
+        y_public : array-like, or None
+            Labels of the public rows, and -1 where there is none.
+
+        Returns
+        -------
+        Sizes
+            What is public about the rows.
+        Rows
+            The rows, encoded.
+
+        Raises
+        ------
+        InvalidData
+            If a row cannot be read, or there is none.
+        """
+        columns = Columns.of(X, self.declared_columns())
+        labels = self._check_y(y, unlabelled=self.takes_unlabelled)
+        check_rows(length_of(X), labels)
+        rows = self._read(columns, X, labels, X_public, y_public)
+        check_some(labels)
+        labelled = int(np.count_nonzero(labels != UNLABELLED))
+        public = 0 if rows.public is None else length_of(rows.public)
+        return Sizes(labelled, len(labels) - labelled, public, columns), rows
 
     @abstractmethod
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        """Do what was planned, and keep the private output."""
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """Decide what to do and what it costs.
+
+        Parameters
+        ----------
+        sizes : Sizes
+            Public numbers.
+        rows : Rows
+            Of these only the public ones may be used.
+
+        Returns
+        -------
+        LearningPlan
+            What ``fit`` would do, and its cost.
+        """
+
+    @abstractmethod
+    def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> Guarantee | None:
+        """Do what was planned, and keep the private output.
+
+        What it returns, if anything, is the guarantee in place of the planned one.
+        """
 
     @abstractmethod
     def _labels(self, table: NDArray[Any]) -> Integers:
@@ -182,14 +289,19 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
 
         Parameters
         ----------
-        X, y
+        X, y : array-like
             Private rows and their labels; their number is public.
-        epsilon
+        epsilon : float of 0 or more
             What it costs each of these rows.
-        budget
+        budget : Budget, or None
             An account to pay from.
-        random_state
-            None in production.
+        random_state : int or Source, or None
+            None in production; a seed voids the guarantee.
+
+        Returns
+        -------
+        float
+            The accuracy, from 0 to 1.
         """
         labels = self._check_y(y, unlabelled=False)
         check_rows(length_of(X), labels)
@@ -249,16 +361,14 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
             raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
         return cls.from_dict(plain)
 
-    def _rows(
+    def _read(
         self,
         columns: Columns,
         X: ArrayLike,
-        y: ArrayLike,
+        labels: Integers,
         X_public: ArrayLike | None,
         y_public: ArrayLike | None,
     ) -> Rows:
-        labels = self._check_y(y, unlabelled=self.takes_unlabelled)
-        check_rows(length_of(X), labels)
         public = None
         if X_public is not None and length_of(X_public) >= self.least_public:
             try:
@@ -270,11 +380,13 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
             public_y = self._check_y(y_public, unlabelled=True)
             if public is None:
                 raise InvalidParameter("y_public was given without X_public; give both.")
-            check_rows(len(public), public_y)
-        return Rows(self._encode(columns, X), labels, public, public_y)
+            check_rows(length_of(public), public_y)
+        rows = Rows(self._encode(columns, X), labels, public, public_y)
+        self._check_readable(columns, rows)
+        return rows
 
-    def _declared(self) -> Declared:
-        return self.columns
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
+        """Refuse rows that this learner cannot take, before anything is drawn or paid for."""
 
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
         return columns.encode(X)
