@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +17,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
 from cumae.data.columns import Columns, Declared
-from cumae.errors import InvalidParameter
-from cumae.learners.base import Rows, Sizes
+from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     check_finite,
     check_labelled,
@@ -25,12 +25,11 @@ from cumae.learners.cuts import (
     quantile_cuts,
     with_ends,
 )
-from cumae.learners.exponential import PUBLIC_ROWS, check_concept
+from cumae.learners.exponential import CONCEPT_OR_TREES
 from cumae.learners.logistic import LEAST_PUBLIC, PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
-from cumae.parameters import check_choice, check_count
+from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
-from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source, permutation
 from cumae.sanitizers import Quantiles
 
@@ -56,7 +55,7 @@ class Blocks:
 
 @claim("BOOST")
 class PrivateBooster(ScoredLearner):
-    """Exact trees boosted over disjoint blocks of rows, on top of a private start if one may.
+    """Exact trees boosted over disjoint blocks of rows, on top of a private start with a delta.
 
     Each round takes a block of rows that no other round sees, keeps each row with a chance that
     grows with its loss so far, and draws one tree by the exponential mechanism with the full
@@ -65,22 +64,31 @@ class PrivateBooster(ScoredLearner):
 
     Parameters
     ----------
-    epsilon, delta
-        Privacy parameters. With ``delta=0`` it is pure, and there is no start.
-    n_rounds
-        Trees; ``"auto"`` goes by rows, budget and the number of candidates.
-    concept_class
+    epsilon : float of 0 or more
+        Privacy parameter.
+    delta : float from 0 and below 1
+        Privacy parameter. With ``delta=0`` the learner is pure, and there is no start.
+    n_rounds : int of 0 or more, or "auto"
+        Trees; ``"auto"`` goes by rows, budget and the number of candidates. Without a start there
+        must be one at least.
+    concept_class : ConceptClass, or None
         What is drawn in each round; None means ``Trees(2)``, and ``Trees(3)`` for many rows of at
         most 40 columns.
-    start
-        None, ``"linear"``, ``"binned"``, or ``"auto"``: binned if a delta was given, else None.
-    learning_rate
-        What each tree adds to the log odds; ``"auto"``.
-    n_cuts
-        Cuts a column, at quantiles.
-    columns, classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`. Without public rows, cuts are
-        sanitized from rows of their own, or spread evenly between bounds where rows are few.
+    start : {"auto", "linear", "binned"}, or None
+        ``"auto"`` is ``"binned"`` if a delta was given, else None.
+    learning_rate : float above 0, or "auto"
+        What each tree adds to the log odds.
+    n_cuts : int of 1 or more, or "auto"
+        Cuts for a column, at quantiles; ``"auto"`` takes 7. Without public rows, cuts are sanitized
+        from rows of their own, or spread evenly between bounds where rows are few.
+    columns : mapping or sequence, or None
+        Declared bounds and categories, see :class:`~cumae.Columns`.
+    classes : sequence of two labels
+        The labels; hypotheses call the second one 1.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
@@ -96,6 +104,16 @@ class PrivateBooster(ScoredLearner):
     """
 
     least_public = LEAST_PUBLIC
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "n_rounds": Or("auto", Count(0)),
+        "concept_class": CONCEPT_OR_TREES,
+        "start": Or(None, Choice(("auto", "linear", "binned"))),
+        "learning_rate": Or("auto", Number(above=True, below=True)),
+        "n_cuts": Or("auto", Count(1)),
+        **DECLARED,
+    }
 
     def __init__(
         self,
@@ -124,7 +142,8 @@ class PrivateBooster(ScoredLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Blocks]:
+        """Decide which rows do what: these blocks are the steps."""
         start = self._start(SYSTEM)
         blocks = self._blocks(sizes, start is not None)
         costs, claims = [], ["BOOST", "PAR"]
@@ -139,14 +158,14 @@ class PrivateBooster(ScoredLearner):
             claims.append("QUANT")
         if start is not None:
             part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
-            inner = start._plan(part, rows)
+            inner = start.plan(part, rows)
             costs.append(inner.cost)
             claims += [claim for claim in inner.claims if claim not in claims]
-        return Plan(
+        return LearningPlan(
             parallel(*costs),
             tuple(claims),
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
-            steps={"blocks": blocks},
+            steps=blocks,
         )
 
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
@@ -154,29 +173,18 @@ class PrivateBooster(ScoredLearner):
         check_finite(self._concept(0, len(columns)), table)
         return table
 
-    def _rows(
-        self,
-        columns: Columns,
-        X: ArrayLike,
-        y: ArrayLike,
-        X_public: ArrayLike | None,
-        y_public: ArrayLike | None,
-    ) -> Rows:
-        rows = super()._rows(columns, X, y, X_public, y_public)
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
         check_labelled(self._concept(0, len(columns)), len(columns), rows.X)
-        return rows
 
     def _concept(self, rows: int, features: int) -> ConceptClass:
         if self.concept_class is not None:
-            return check_concept(self.concept_class)
+            return self.concept_class
         # Drawing takes the cube of the number of cuts for depth 3: minutes for wide tables.
         deep = rows * min(self.epsilon, 100.0) > 100_000 and features <= WIDE
         return Trees(3 if deep else 2)
 
     def _start(self, source: Source) -> PrivateLogisticRegression | None:
         kind = self.start
-        if kind is not None:
-            kind = check_choice(kind, ("auto", "linear", "binned"), "start")
         if kind is None or (kind == "auto" and not self.delta > 0):
             return None
         return PrivateLogisticRegression(
@@ -189,15 +197,14 @@ class PrivateBooster(ScoredLearner):
         )
 
     def _count(self) -> int:
-        return CUTS if self.n_cuts == "auto" else check_count(self.n_cuts, "n_cuts", least=1)
+        return CUTS if isinstance(self.n_cuts, str) else int(self.n_cuts)
 
     def _blocks(self, sizes: Sizes, started: bool) -> Blocks:
         rows, epsilon = sizes.labelled, min(self.epsilon, 100.0)
         # Trees are drawn among about so many: exact enough for a choice of sizes.
         leaves = 4 if self.concept_class is None else 2 ** getattr(self.concept_class, "depth", 2)
         candidates = (leaves - 1) * math.log(2 + CUTS * sizes.features / 2) + leaves * math.log(2)
-        rounds = self.n_rounds
-        if rounds == "auto":
+        if isinstance(self.n_rounds, str):
             most = MOST_ROUNDS
             if started:
                 most = AFTER_START if rows * epsilon > ENOUGH else 0
@@ -205,18 +212,16 @@ class PrivateBooster(ScoredLearner):
             if not started:  # an odd number of votes has no ties
                 rounds = max(rounds, 1) | 1
         else:
-            rounds = check_count(rounds, "n_rounds", least=0 if started else 1)
+            rounds = check_count(self.n_rounds, "n_rounds", least=0 if started else 1)
         points = 0 if sizes.public or not rounds else self._points(sizes, rows * CUT_ROWS)
         first = int(rows * CUT_ROWS) if points else 0
         second = first
         if started:
             second = rows if not rounds else first + int((rows - first) * START_ROWS)
-        ends = np.linspace(second, rows, int(rounds) + 1).astype(int).tolist()
-        rate: Any = self.learning_rate
-        if rate == "auto":
+        ends = np.linspace(second, rows, rounds + 1).astype(int).tolist()
+        rate = self.learning_rate
+        if isinstance(rate, str):
             rate = 0.05 if started else max(0.2, min(0.5, 2.5 / rounds))
-        if not isinstance(rate, int | float) or not 0 < rate < math.inf:
-            raise InvalidParameter(f"learning_rate={rate!r}: give a number above 0, or 'auto'.")
         return Blocks(
             slice(0, first),
             slice(first, second),
@@ -243,14 +248,14 @@ class PrivateBooster(ScoredLearner):
         bounds = [columns.bounds[place] for place in columns.numeric]
         return Quantiles(self.epsilon, bounds, points, random_state=source)
 
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        blocks: Blocks = plan.steps["blocks"]
+    def _learn(self, rows: Rows, plan: LearningPlan[Blocks], source: Source) -> None:
+        blocks = plan.steps
         # Who is in which block is drawn without a look at any row.
         order = permutation(len(rows.y), source)
         self.start_ = None
         start = self._start(source)
         if start is not None:
-            start._fit_rows(rows.take(order[blocks.start]), self.columns_, self.classes_)
+            start.fit_part(rows.take(order[blocks.start]), self.columns_, self.classes_)
             self.start_ = start
         self.learning_rate_ = blocks.rate
         self.trees_: list[Hypothesis] = []
@@ -261,7 +266,7 @@ class PrivateBooster(ScoredLearner):
         for block in blocks.rounds:
             places = order[block]
             X, y = rows.X[places], rows.y[places]
-            scores = self._log_odds(X)
+            scores = self.log_odds(X)
             kept = keep(scores, y, source)
             drawn = self._choose(concept, cuts, X[kept], y[kept], source)
             self.trees_.append(drawn)
@@ -288,8 +293,8 @@ class PrivateBooster(ScoredLearner):
             points, rows = _points_of(cuts), X
         return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
 
-    def _log_odds(self, table: NDArray[Any]) -> Floats:
-        scores = np.zeros(len(table)) if self.start_ is None else self.start_._log_odds(table)
+    def log_odds(self, table: NDArray[Any]) -> Floats:
+        scores = np.zeros(len(table)) if self.start_ is None else self.start_.log_odds(table)
         for tree in self.trees_:
             scores = scores + self.learning_rate_ * (2 * tree.predict(table) - 1)
         return scores
