@@ -220,14 +220,18 @@ class Or(Kind):
 class Object(Kind):
     """An object, such as an estimator; the class that takes it looks at it more closely.
 
+    Any object passes if neither classes nor methods are given.
+
     Parameters
     ----------
     text : str
         The type as docstrings show it.
     of : tuple of type
-        The object must be of one of these classes; any object passes if there are none.
+        The object must be of one of these classes.
     such_as : str
         What a message proposes instead.
+    methods : tuple of str
+        The object must have these methods, and must not be a class.
 
     Examples
     --------
@@ -241,9 +245,14 @@ class Object(Kind):
     text: str
     of: tuple[type, ...] = ()
     such_as: str = ""
+    methods: tuple[str, ...] = ()
 
     def check(self, value: object, name: str) -> None:
-        if self.of and not isinstance(value, self.of):
+        right = not self.of or isinstance(value, self.of)
+        if self.methods:
+            has = [callable(getattr(value, method, None)) for method in self.methods]
+            right = right and all(has) and not isinstance(value, type)
+        if not right:
             wanted = self.such_as or self.text
             raise InvalidParameter(f"{name} is {described(value)}; give {wanted}.")
 
