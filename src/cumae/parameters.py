@@ -224,7 +224,7 @@ class Object(Kind):
 
     Parameters
     ----------
-    text : str
+    shown_as : str
         The type as docstrings show it.
     of : tuple of type
         The object must be of one of these classes.
@@ -242,10 +242,14 @@ class Object(Kind):
     cumae.errors.InvalidParameter: share is a float; give Fraction(1, 2).
     """
 
-    text: str
+    shown_as: str
     of: tuple[type, ...] = ()
     such_as: str = ""
     methods: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.shown_as
 
     def check(self, value: object, name: str) -> None:
         right = not self.of or isinstance(value, self.of)

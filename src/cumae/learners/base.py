@@ -170,7 +170,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         check_parameters(self, self.parameter_table)
         sizes, rows = self.prepare(X, y, X_public, y_public)
         plan = self.plan(sizes, rows)
-        epsilon, delta = self.asked()
+        epsilon, delta = self.limits()
         source = source_for(self.random_state)
         guarantee = promise(plan, epsilon, delta, void=source.deterministic)
         if self.budget is not None:
@@ -196,7 +196,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """Return what was declared about the columns of the rows."""
         return self.columns
 
-    def asked(self) -> tuple[float, float]:
+    def limits(self) -> tuple[float, float]:
         """Return the epsilon and the delta that a fit keeps to."""
         return self.epsilon, self.delta
 

@@ -26,7 +26,6 @@ from cumae.privacy import Budget, parallel
 from cumae.randomness import SYSTEM, Source
 from cumae.sanitizers import Quantiles, Sanitizer, StableThresholds
 
-
 OBJECT = Object("Sanitizer", (Sanitizer,), "an object of cumae.sanitizers")
 SANITIZER = Or("auto", Or("quantiles", Or("stable", OBJECT)))
 

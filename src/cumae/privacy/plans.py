@@ -11,7 +11,6 @@ from cumae.privacy.cost import Approximate, Cost, Pure
 from cumae.privacy.formulas import FAR
 from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
 
-
 # The parameter of this name, for tables of parameters.
 BUDGET = Or(None, Object("Budget", of=(Budget,), such_as="Budget(epsilon, delta)"))
 

@@ -296,7 +296,7 @@ class Published(Wrapper):
         declared = self._checked_base().declared_columns()
         if self.columns is not None and declared is not None:
             raise InvalidParameter("columns are declared here and in the base; do it once.")
-        return declared if self.columns is None else self.columns  # type: ignore[no-any-return]
+        return declared if self.columns is None else self.columns
 
     def _checked_base(self) -> Any:
         base = super()._checked_base()

@@ -42,13 +42,12 @@ class Reduction(Wrapper):
             raise InvalidParameter(ANSWERS_ONLY.format(described(base)))
         return base
 
-    def asked(self) -> tuple[float, float]:
+    def limits(self) -> tuple[float, float]:
         """Return epsilon and delta, as declared here or else by the object."""
         base = self._checked_base()
+        epsilon, delta = getattr(base, "epsilon", None), getattr(base, "delta", None)
         if isinstance(base, Learner):
-            epsilon, delta = base.asked()
-        else:
-            epsilon, delta = getattr(base, "epsilon", None), getattr(base, "delta", None)
+            epsilon, delta = base.limits()
         epsilon = epsilon if self.epsilon is None else self.epsilon
         delta = delta if self.delta is None else self.delta
         if epsilon is None:
@@ -72,7 +71,7 @@ class Reduction(Wrapper):
     def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
         """Decide what each copy may cost: that is all of the steps."""
         del sizes
-        most = Approximate(*self.asked())
+        most = Approximate(*self.limits())
         # Coins that are thrown away again: what runs cost depends on their sizes only.
         cost = parallel(*[self._cost(run, most) for run in self._runs(rows, SYSTEM)])
         if most.eps < math.inf and cost.delta(most.eps) > most.failure:
