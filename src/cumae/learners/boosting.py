@@ -21,9 +21,11 @@ from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     check_finite,
     check_labelled,
-    grid_points,
+    column_points,
+    numeric_quantiles,
     quantile_cuts,
     with_ends,
+    worthwhile_points,
 )
 from cumae.learners.exponential import CONCEPT_OR_TREES
 from cumae.learners.logistic import LEAST_PUBLIC, PrivateLogisticRegression
@@ -31,7 +33,6 @@ from cumae.learners.scored import ScoredLearner
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
 from cumae.randomness import SYSTEM, Source, permutation
-from cumae.sanitizers import Quantiles
 
 CUTS = 7  # of a column
 MOST_ROUNDS = 20
@@ -154,7 +155,7 @@ class PrivateBooster(ScoredLearner):
             costs.append(concept.choose_cost(self.epsilon))
             claims.append("CHOOSE")
         if blocks.points:
-            costs.append(self._quantiles(sizes.columns, blocks.points, SYSTEM).cost)
+            costs.append(numeric_quantiles(sizes.columns, blocks.points, self.epsilon, SYSTEM).cost)
             claims.append("QUANT")
         if start is not None:
             part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
@@ -231,22 +232,12 @@ class PrivateBooster(ScoredLearner):
         )
 
     def _points(self, sizes: Sizes, rows: float) -> int:
-        """Return how many sanitized quantiles a column are worth their rows; 0 if none are."""
-        columns = sizes.columns.numeric
-        if not columns:
-            return 0
-        for points in (15, 7, 3):
-            if points // 2 > self._count():
-                continue
-            draws = (points + 1).bit_length() - 1
-            error = 12 * draws * len(columns)  # over epsilon
-            if error < (0.1 if points > 3 else 0.3) * rows * min(self.epsilon, 100.0):
-                return points
-        return 3 if any(sizes.columns.bounds[place] is None for place in columns) else 0
-
-    def _quantiles(self, columns: Columns, points: int, source: Source) -> Quantiles:
-        bounds = [columns.bounds[place] for place in columns.numeric]
-        return Quantiles(self.epsilon, bounds, points, random_state=source)
+        """Return how many sanitized quantiles of each column are worth their rows."""
+        # A draw is off by 2 / epsilon, times the log of the number of places, or so.
+        strength = rows * min(self.epsilon, 100.0)
+        return worthwhile_points(
+            sizes.columns, strength, lambda draws: 12 * draws, 2 * self._count() + 1
+        )
 
     def _learn(self, rows: Rows, plan: LearningPlan[Blocks], source: Source) -> None:
         blocks = plan.steps
@@ -275,11 +266,10 @@ class PrivateBooster(ScoredLearner):
         columns, count = self.columns_, self._count()
         if rows.public is not None:
             return TreeCuts(quantile_cuts(rows.public, count), len(columns))
-        ends = [(0.0, 1.0) if b is None else b for b in columns.bounds]
-        points = grid_points(ends, count if not blocks.points else blocks.points - 1)
+        points = column_points(columns, blocks.points or count + 1)
         if blocks.points:
             numeric = columns.numeric
-            quantiles = self._quantiles(columns, blocks.points, source)
+            quantiles = numeric_quantiles(columns, blocks.points, self.epsilon, source)
             points[:, numeric] = quantiles.sanitize(block[:, numeric])
             points = with_ends(points, columns.bounds)
         return TreeCuts.of(points)

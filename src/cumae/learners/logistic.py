@@ -17,7 +17,12 @@ from cumae.claims import claim
 from cumae.data.columns import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
-from cumae.learners.cuts import grid_points
+from cumae.learners.cuts import (
+    column_points,
+    numeric_quantiles,
+    quantile_levels,
+    worthwhile_points,
+)
 from cumae.learners.features import FeatureMap
 from cumae.learners.gradients import LENGTH, Curvature, kalman_steps, noisy_moments
 from cumae.learners.scored import ScoredLearner
@@ -184,7 +189,7 @@ class PrivateLogisticRegression(ScoredLearner):
         if self.bins == "auto" and not shaped:  # bins of one column go together: they need shape
             bins, weight = 0, 0.0
             shaped = _moments_pay(sizes, strength, bins, weight)
-        points = 0 if sizes.public else self._points(sizes, rho)
+        points = 0 if sizes.public else _points(sizes, rho)
         moments = MOMENTS if shaped and not sizes.public else 0.0
         steps = self._steps(strength, shaped=shaped)
         width = _width(sizes, bins)
@@ -203,19 +208,6 @@ class PrivateLogisticRegression(ScoredLearner):
             width=width,
             places=places,
         )
-
-    def _points(self, sizes: Sizes, rho: float) -> int:
-        """Return how many quantiles a column are worth their budget; 0 if none are."""
-        columns = sizes.columns.numeric
-        if not columns:
-            return 0
-        for points in (15, 7, 3):
-            draws = _levels(points) * len(columns)
-            # A draw is off by 2 / epsilon, times the log of the number of places, or so.
-            error = 12 / math.sqrt(8 * SANITIZED * rho / draws)
-            if error < (0.1 if points > 3 else 0.3) * sizes.labelled:
-                return points
-        return 3 if any(sizes.columns.bounds[place] is None for place in columns) else 0
 
     def _bins(self, strength: float) -> tuple[int, float]:
         if self.bins is None:
@@ -273,8 +265,7 @@ class PrivateLogisticRegression(ScoredLearner):
     def _reference(self, X: Floats, spending: Spending, source: Source) -> tuple[Floats, float]:
         """Return a table to scale columns by, and what part of the true spread it shows."""
         points = spending.points or 15
-        ends = [(0.0, 1.0) if b is None else b for b in self.columns_.bounds]
-        reference = grid_points(ends, points - 1)
+        reference = column_points(self.columns_, points)
         for place, share in enumerate(self.columns_.shares):
             if share is not None:
                 reference[:, place] = share
@@ -342,18 +333,23 @@ def _moments_pay(sizes: Sizes, strength: float, bins: int, weight: float) -> boo
     return strength * math.sqrt(MOMENTS) > 15 * square * math.sqrt(width)
 
 
-def _levels(points: int) -> int:
-    return (points + 1).bit_length() - 1
+def _points(sizes: Sizes, rho: float) -> int:
+    """Return how many quantiles of each column are worth their budget."""
+
+    def error(draws: int) -> float:
+        # A draw is off by 2 / epsilon, times the log of the number of places, or so.
+        return 12 / math.sqrt(8 * SANITIZED * rho / draws)
+
+    return worthwhile_points(sizes.columns, sizes.labelled, error)
 
 
 def _quantile_epsilon(rho: float, points: int, sizes: Sizes) -> float:
     """Return the epsilon with which these quantiles cost at most rho."""
     if rho == math.inf:
         return math.inf
-    draws = _levels(points) * len(sizes.columns.numeric)
+    draws = quantile_levels(points) * len(sizes.columns.numeric)
     return math.sqrt(8 * rho * draws) * (1 - 1e-9)
 
 
 def _quantiles(columns: Columns, spending: Spending, source: Source) -> Quantiles:
-    bounds = [columns.bounds[place] for place in columns.numeric]
-    return Quantiles(spending.points_epsilon, bounds, spending.points, random_state=source)
+    return numeric_quantiles(columns, spending.points, spending.points_epsilon, source)
