@@ -17,6 +17,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.data.checks import check_rows
 from cumae.data.columns import Columns, Declared, length_of, names_of, width_of
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
@@ -163,6 +164,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """
         return self._fit(X, y, X_public, None)
 
+    @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None

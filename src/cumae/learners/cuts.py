@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.concepts import (
     ConceptClass,
     FiniteClass,
@@ -93,6 +94,7 @@ def worthwhile_points(
     return 3 if any(columns.bounds[place] is None for place in numeric) else 0
 
 
+@claim("BOOST", "LOGREG")
 def numeric_quantiles(columns: Columns, points: int, epsilon: float, source: Source) -> Quantiles:
     """Return the sanitizer for quantiles of all numeric columns."""
     bounds = [columns.bounds[place] for place in columns.numeric]

@@ -70,6 +70,7 @@ class ConceptLearner(Learner):
             check_alike(rows.public, rows.X, "X_public")
             alike(rows.public, rows.X)
 
+    @claim("KLNRS", "GENERIC", "SSPP")
     def _draw(
         self, points: Any, X: NDArray[Any], y: Integers, source: Source, concept: Any = None
     ) -> None:

@@ -43,7 +43,7 @@ SOME_ROWS = Or("auto", Count(0))
 
 
 @dataclass(frozen=True)
-class Relabelling:
+class BoostSteps:
     """What is going to be done: the schedule, and the plan of the base at its end."""
 
     schedule: Schedule
@@ -77,7 +77,7 @@ class RelabellingWrapper(Published):
         check_labelled(self.concept_class, len(columns), self._table(columns, rows.X))
 
     @claim("ITER")
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Relabelling]:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[BoostSteps]:
         """Decide all sizes: they are the steps, with the plan of the base."""
         base, concept = self._checked_base(), self.concept_class
         if not sizes.labelled:
@@ -105,12 +105,12 @@ class RelabellingWrapper(Published):
             protects="one training row, labelled or not",
             relation=ROLES_PUBLIC,
             assumptions=inner.assumptions,
-            steps=Relabelling(schedule, inner),
+            steps=BoostSteps(schedule, inner),
             void=inner.void,
         )
 
     @claim("ITER")
-    def _learn(self, rows: Rows, plan: LearningPlan[Relabelling], source: Source) -> None:
+    def _learn(self, rows: Rows, plan: LearningPlan[BoostSteps], source: Source) -> None:
         schedule = plan.steps.schedule
         table = self._table(self.columns_, rows.X)
         has_label = rows.y != UNLABELLED
