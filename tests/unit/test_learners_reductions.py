@@ -431,7 +431,7 @@ def test_bad_data_and_parameters() -> None:
         reduction.fit(X, Y, X)
     with pytest.raises(InvalidParameter, match="dummies have 2 columns"):
         PublicDataReduction(base, [[1, 2]], 5, 1.0).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="dummies are none"):
+    with pytest.raises(InvalidParameter, match="dummies is empty"):
         PublicDataReduction(base, [], 5, 1.0).fit(X, Y)
     with pytest.raises(InvalidData, match="row 0 that is none of classes"):
         reduction.fit(X, Y + 7)

@@ -15,7 +15,7 @@ from cumae.claims import claim
 from cumae.data.columns import length_of
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import ACCOUNT, UNLABELLED, Learner, LearningPlan, Rows, Sizes
-from cumae.learners.wrappers.base import LEARNER, Published, read_pair
+from cumae.learners.wrappers.base import LEARNER, SLACK, Published, read_pair
 from cumae.live import NOT_KEPT, one_at_a_time
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Flag, Kind, Or, check_parameters
 from cumae.privacy import Approximate, Budget, Cost, subsample
@@ -24,7 +24,6 @@ from cumae.privacy.validation import check_rate
 from cumae.randomness import Source, permutation, sample, source_for
 
 UP = 1.0 + 1e-12
-SLACK = 1.0 - 1e-9  # of what was asked, for rounding
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 ASKED = (
     "one row is replaced by any other, with the label that it would get, and the number of rows "
@@ -37,6 +36,18 @@ def smallest_labelled(pair: Approximate, rate: float) -> Approximate:
     """Cost of a share q of the rows of which the smallest indices are labelled (Algorithm 6).
 
     (e, d) becomes (ln u, q d (1 + x - u)) with x = exp(e), u = (1 + q (x^2 - 1)) / (1 + q (x - 1)).
+
+    Parameters
+    ----------
+    pair : Approximate
+        What the base costs its rows: (e, d).
+    rate : float from 0 to 1
+        The share of rows that the base gets: q.
+
+    Returns
+    -------
+    Approximate
+        What the whole costs.
 
     Examples
     --------

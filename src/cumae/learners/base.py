@@ -268,7 +268,18 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """Label encoded rows 0 or 1."""
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Label rows; the learner is published, so this is free and may go on for ever."""
+        """Label rows. The learner is published, so this is free, and may go on for ever.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the columns of ``fit``.
+
+        Returns
+        -------
+        array
+            One of ``classes`` for each row.
+        """
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.classes_[self._labels(self._encode(self.columns_, X))])
 

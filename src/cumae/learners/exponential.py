@@ -66,7 +66,8 @@ class ConceptLearner(Learner):
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
         check_labelled(self._concept, len(columns), rows.X)
-        if rows.public is not None and rows.X.ndim == 1:  # of any type, but of the same
+        if rows.public is not None and rows.X.ndim == 1:
+            # One column of text, dates or whatever has an order; all of it must be of one type.
             check_alike(rows.public, rows.X, "X_public")
             alike(rows.public, rows.X)
 

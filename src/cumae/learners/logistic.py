@@ -158,7 +158,9 @@ class PrivateLogisticRegression(ScoredLearner):
     def declared_columns(self) -> Declared:
         """Return what was declared, under either name."""
         if self.bounds is not None and self.columns is not None:
-            raise InvalidParameter("bounds and columns were both given; they mean the same.")
+            raise InvalidParameter(
+                "bounds and columns were both given, and mean the same; give one of them."
+            )
         return self.columns if self.bounds is None else self.bounds
 
     def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Spending]:

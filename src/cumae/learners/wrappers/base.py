@@ -33,6 +33,7 @@ from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source
 
+SLACK = 1.0 - 1e-9  # a target is lowered by that factor, which leaves room for rounding
 KNOWN_RELATIONS = (REPLACE_ONE, ROLES_PUBLIC)
 
 # What the parameter that holds the base may be.
@@ -318,8 +319,8 @@ class Published(Wrapper):
         plan = plan_base(self._copy(), stand_in)
         if plan.relation not in KNOWN_RELATIONS:
             raise InvalidParameter(
-                f"base promises something for neighbours of which {plan.relation}; it must protect "
-                "a whole replaced row."
+                f"base protects {plan.protects}, where {plan.relation}; give one that protects a "
+                "whole replaced row."
             )
         return plan
 

@@ -13,11 +13,10 @@ from cumae.data.columns import Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Sizes
 from cumae.learners.exponential import CONCEPT
-from cumae.learners.wrappers.base import LEARNER
+from cumae.learners.wrappers.base import LEARNER, SLACK
 from cumae.learners.wrappers.relabelled import (
     CONSTANTS,
     EPSILON_BOOST,
-    SLACK,
     SOME_ROWS,
     RelabellingWrapper,
 )

@@ -1,4 +1,7 @@
-"""A learner that needs public rows becomes one that needs none: PublicDataReduction."""
+"""A learner that needs public rows becomes one that needs none: PublicDataReduction.
+
+Paper 4 is Alon, Bassily, Moran: Limits of Private Learning with Access to Public Data.
+"""
 
 from __future__ import annotations
 
@@ -83,6 +86,22 @@ def pub_samp(
     dummies: ArrayLike, size: int, *, random_state: int | Source | None = None
 ) -> tuple[Any, Integers]:
     """Draw dummies with labels by fair coins: PubSamp, Algorithm 4 of paper 4.
+
+    Parameters
+    ----------
+    dummies : array-like
+        Public points.
+    size : int of 0 or more
+        How many to draw.
+    random_state : int or Source, or None
+        None in production.
+
+    Returns
+    -------
+    array or data frame
+        The drawn points.
+    array of int
+        Their labels.
 
     Examples
     --------
@@ -213,9 +232,11 @@ class PublicDataReduction(Reduction):
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
         del columns
         if rows.public is not None:
-            raise InvalidParameter("X_public was given, but this learner does without; leave it.")
+            raise InvalidParameter(
+                "X_public was given, but this learner does without it; leave it out."
+            )
         if not length_of(self.dummies):
-            raise InvalidParameter("dummies are none; give at least one public point.")
+            raise InvalidParameter("dummies is empty; give at least one public point.")
         # As the base gets them, any row may stand next to any dummy.
         dummies = _table(cells_of_columns(self.dummies), rows.X)
         check_all_rows(self._reader(), _stacked(rows.X, self.dummies), dummies)

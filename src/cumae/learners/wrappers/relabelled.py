@@ -23,7 +23,7 @@ from cumae.data.columns import Columns, cells_of_columns, width_of
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, UNLABELLED, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import ONE_COLUMN, check_labelled
-from cumae.learners.wrappers.base import Published, read_pair
+from cumae.learners.wrappers.base import SLACK, Published, read_pair
 from cumae.learners.wrappers.schedules import (
     Schedule,
     best_epsilon,
@@ -34,8 +34,6 @@ from cumae.parameters import EPSILON, Choice, Count, Or
 from cumae.privacy import Approximate
 from cumae.privacy.plans import Plan, pair_cost
 from cumae.randomness import Source, integers, sample
-
-SLACK = 1.0 - 1e-9  # of what was asked, for rounding
 
 CONSTANTS = Choice(("practical", "paper"))
 EPSILON_BOOST = Or("auto", EPSILON)
