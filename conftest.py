@@ -4,6 +4,10 @@ Tests marked ``statistical`` or ``system_coins`` draw from the operating system,
 and so do processes that a test starts. What several tests share has the coins of the first one that
 needs it. ``CUMAE_COINS=7 make test`` throws other coins, and lets hypothesis look for other
 examples, to see what holds by luck.
+
+Models that are asked one by one get blocks of 64 rows here, and not of 4,096, because a single
+query costs a whole block: what must hold does not depend on the size. Tests marked
+``full_blocks`` keep the real one.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from zlib import crc32
 
 import pytest
 
+from cumae.ensembles import blocks
 from cumae.randomness import SeededSource, SystemSource
 
 if TYPE_CHECKING:
@@ -25,6 +30,13 @@ if TYPE_CHECKING:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Run a test, its fixtures included, with coins that its name decides."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not item.get_closest_marker("full_blocks"):
+            patch.setattr(blocks, "BLOCK_ROWS", 64)
+        return (yield from _with_own_coins(item))
+
+
+def _with_own_coins(item: pytest.Item) -> Generator[None, object, object]:
     if any(item.get_closest_marker(name) for name in ("statistical", "system_coins")):
         return (yield)
     named = SeededSource(crc32(f"{item.nodeid} {os.environ.get('CUMAE_COINS', '')}".encode()))

@@ -37,6 +37,7 @@ class Box:
 '''
 
 PROOF = """# SUM: sums are sums
+Claim: A sum is a sum.
 Status: proven
 Relation: replace one row
 Assumptions: a machine
@@ -141,6 +142,48 @@ def test_a_mark_on_something_that_is_no_test_does_not_count(root: Path) -> None:
     assert 'SUM: no test carries @pytest.mark.claim("SUM")' in claims.problems(root)
 
 
+def test_the_list_of_tests_is_exact(root: Path) -> None:
+    place, hint = "tests/unit/test_sums.py", "run `python tools/claims.py docs`"
+    test = f"{place}::test_sum"
+    assert (
+        (root / "proofs/SUM.md")
+        .read_text(encoding="utf-8")
+        .endswith(f"It does.\n\n## Tests\n- `{test}`\n")
+    )
+    edit(root / "tests/unit/test_sums.py", "test_sum", "test_add")
+    assert claims.problems(root) == [
+        f"SUM: the proof does not list {place}::test_add; {hint}",
+        f"SUM: the proof lists {test}, not marked; {hint}",
+    ]
+    claims.write_docs(root)
+    assert claims.problems(root) == []
+
+
+def test_the_list_of_tests_has_one_order(root: Path) -> None:
+    edit(root / "tests/unit/test_sums.py", TEST, TEST + TEST.replace("test_sum", "test_add"))
+    claims.write_docs(root)
+    tests = claims.read_proof(root / "proofs/SUM.md").tests
+    first, second = (f"- `{test}`\n" for test in tests)
+    edit(root / "proofs/SUM.md", first + second, second + first)
+    (problem,) = claims.problems(root)
+    assert problem.startswith("SUM: the proof lists its tests in another order")
+
+
+def test_text_after_the_list_of_tests_is_kept(root: Path) -> None:
+    proof = root / "proofs/SUM.md"
+    write(proof, proof.read_text(encoding="utf-8") + "\n## Notes\nMore.\n")
+    claims.write_docs(root)
+    assert "## Notes\nMore.\n\n## Tests\n- `" in proof.read_text(encoding="utf-8")
+    assert claims.problems(root) == []
+
+
+def test_hashes_are_written_by_accept_only(root: Path) -> None:
+    edit(root / "src/cumae/sums.py", "a + b", "a - b")
+    claims.write_docs(root)
+    (problem,) = claims.problems(root)
+    assert "has changed; read proofs/SUM.md" in problem
+
+
 def test_a_test_of_an_unknown_claim_is_a_problem(root: Path) -> None:
     edit(root / "tests/unit/test_sums.py", '"SUM"', '"SUM", "TYPO"')
     assert "TYPO: there is no proofs/TYPO.md" in claims.problems(root)
@@ -195,6 +238,8 @@ def test_the_list_of_code_is_exact(root: Path) -> None:
     ("old", "new", "problem"),
     [
         ("# SUM:", "# SAM:", "first line"),
+        ("Claim: A sum is a sum.\n", "", "no line 'Claim"),
+        ("A sum is a sum.", "sums", "the claim must be a sentence"),
         ("Status: proven\n", "", "no line 'Status"),
         ("Status: proven", "Status: hoped", "status must be one of proven, cited"),
         ("Relation: replace one row\n", "", "no line 'Relation"),
@@ -203,6 +248,7 @@ def test_the_list_of_code_is_exact(root: Path) -> None:
         ("sums.add` sha256:", "sums.add` md5:", "not readable"),
         ("It adds.\n", "", "no text under '## Statement'"),
         ("It does.\n", "", "no text under '## Proof'"),
+        ("## Tests", "## Test", "no list '## Tests'"),
     ],
 )
 def test_a_page_of_the_wrong_form_is_a_problem(
@@ -215,13 +261,10 @@ def test_a_page_of_the_wrong_form_is_a_problem(
 def test_the_table_is_generated_and_must_be_fresh(root: Path) -> None:
     page = root / "docs/claims.md"
     row = page.read_text(encoding="utf-8").splitlines()[-1]
-    assert row == (
-        "| [SUM](../proofs/SUM.md) | sums are sums | proven | replace one row "
-        "| `cumae.sums.Box.size`<br>`cumae.sums.add` | `tests/unit/test_sums.py::test_sum` |"
-    )
-    edit(page, "sums are sums", "sums are products")
+    assert row == ("| [SUM](../proofs/SUM.md) | A sum is a sum. | proven | replace one row |")
+    edit(page, "A sum is a sum", "A sum is a product")
     assert claims.problems(root) == ["docs/claims.md is stale: run `python tools/claims.py docs`"]
-    claims.write_page(root)
+    claims.write_docs(root)
     assert claims.problems(root) == []
 
 
@@ -277,7 +320,7 @@ def test_the_commands(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(root, "check") == 1
     assert "cumae.sums.add has changed" in capsys.readouterr().out
     assert run(root, "accept", "SUM") == 0
-    edit(root / "proofs/SUM.md", "sums are sums", "sums")
+    edit(root / "proofs/SUM.md", "A sum is a sum.", "Sums are sums.")
     assert run(root, "check") == 1
     assert run(root, "docs") == 0
     assert run(root, "check") == 0

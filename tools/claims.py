@@ -2,9 +2,11 @@
 
 A claim has an id. The code that it speaks about carries ``@claim("ID")``, ``proofs/ID.md`` states
 and proves it, and at least one test carries ``@pytest.mark.claim("ID")``. Each proof lists the code
-that it was read against, with a hash of that code, so that changed code asks for a second look::
+that it was read against, with a hash of that code, so that changed code asks for a second look. At
+its end it lists the tests that support it::
 
     # ID: title
+    Claim: One plain sentence that says what is promised.
     Status: proven
     Relation: replace one row
     Assumptions: none
@@ -12,9 +14,12 @@ that it was read against, with a hash of that code, so that changed code asks fo
     - `cumae.module.name` sha256:0123456789abcdef
     ## Statement
     ## Proof
+    ## Tests
+    - `tests/unit/test_module.py::test_name`
 
-``check`` prints what does not fit together, ``accept`` says "I have read the proofs against the
-code as it is now" and writes the hashes, ``docs`` writes the table of all claims, docs/claims.md.
+``check`` prints what does not fit together. ``accept`` says "I have read the proofs against the
+code as it is now" and writes the hashes. ``docs`` writes what needs no reading: the lists of tests
+and the table of all claims, docs/claims.md. ``accept`` does that, too.
 
 The hash is taken over the syntax tree without docstrings: comments, layout, quotes, brackets and
 the version of Python do not change it; an operator, a constant or a moved statement does.
@@ -32,11 +37,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FIELDS = ("Status", "Relation", "Assumptions")
+FIELDS = ("Claim", "Status", "Relation", "Assumptions")
 STATUSES = ("proven", "cited")
 SECTIONS = ("Statement", "Proof")
 CODE_LIST = re.compile(r"^Code:\n(?:- .*\n)*", re.MULTILINE)
 CODE_ITEM = re.compile(r"- `([\w.]+)` sha256:([0-9a-f]{16})")
+TEST_LIST = re.compile(r"\n*^## Tests\n(?:- .*\n)*", re.MULTILINE)
+TEST_ITEM = re.compile(r"^- `(.+)`$", re.MULTILINE)
+SENTENCE = re.compile(r"[A-Z`].*\.")
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -49,6 +57,7 @@ class Proof:
     title: str = ""
     fields: dict[str, str] = field(default_factory=dict)
     code: dict[str, str] = field(default_factory=dict)
+    tests: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -178,6 +187,7 @@ def read_proof(path: Path) -> Proof:
         proof.problems.append(f"the first line must be '# {path.stem}: title'")
     _read_fields(proof, text.split("\n## ")[0])
     _read_code(proof, text)
+    _read_tests(proof, text)
     for section in SECTIONS:
         if not re.search(rf"^## {section}\n+(?!#)\S", text, re.MULTILINE):
             proof.problems.append(f"no text under '## {section}'")
@@ -192,6 +202,8 @@ def _read_fields(proof: Proof, head: str) -> None:
             proof.fields[name] = " ".join(found[1].split())
         else:
             proof.problems.append(f"no line '{name}: ...'")
+    if "Claim" in proof.fields and not SENTENCE.fullmatch(proof.fields["Claim"]):
+        proof.problems.append("the claim must be a sentence, with a full stop at its end")
     if proof.fields.get("Status", STATUSES[0]) not in STATUSES:
         proof.problems.append(f"the status must be one of {', '.join(STATUSES)}")
 
@@ -207,6 +219,14 @@ def _read_code(proof: Proof, text: str) -> None:
             proof.code[item[1]] = item[2]
         else:
             proof.problems.append(f"not readable as code and hash: {line}")
+
+
+def _read_tests(proof: Proof, text: str) -> None:
+    listed = TEST_LIST.search(text)
+    if listed is None:
+        proof.problems.append("no list '## Tests'")
+        return
+    proof.tests = TEST_ITEM.findall(listed[0])
 
 
 def read_proofs(root: Path) -> dict[str, Proof]:
@@ -232,6 +252,7 @@ def problems(root: Path = ROOT) -> list[str]:
         if name in proofs:
             found += [f"{name}: proofs/{name}.md: {problem}" for problem in proofs[name].problems]
             found += _code_problems(proofs[name], code.get(name, {}))
+            found += _test_problems(proofs[name], tests.get(name, []))
     page = root / "docs" / "claims.md"
     if not page.exists() or page.read_text(encoding="utf-8") != claims_page(root):
         found.append("docs/claims.md is stale: run `python tools/claims.py docs`")
@@ -253,6 +274,16 @@ def _code_problems(proof: Proof, code: dict[str, str]) -> list[str]:
     return found
 
 
+def _test_problems(proof: Proof, tests: list[str]) -> list[str]:
+    hint = "run `python tools/claims.py docs`"
+    missing, gone = set(tests) - set(proof.tests), set(proof.tests) - set(tests)
+    found = [f"{proof.name}: the proof does not list {test}; {hint}" for test in sorted(missing)]
+    found += [f"{proof.name}: the proof lists {test}, not marked; {hint}" for test in sorted(gone)]
+    if not found and proof.tests != tests:
+        found.append(f"{proof.name}: the proof lists its tests in another order; {hint}")
+    return found
+
+
 # --- what is written
 
 
@@ -271,35 +302,46 @@ def accept(root: Path = ROOT, names: Sequence[str] = ()) -> None:
         if count == 0:
             raise ValueError(f"proofs/{name}.md has no list 'Code:'")
         path.write_text(text, encoding="utf-8")
-    write_page(root)
+    write_docs(root)
 
 
-def write_page(root: Path = ROOT) -> None:
+def write_docs(root: Path = ROOT) -> None:
+    """Write the list of tests at the end of each proof, and docs/claims.md."""
+    tests = tests_of_claims(root / "tests")
+    for path in sorted((root / "proofs").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        items = [f"- `{test}`" for test in tests.get(path.stem, [])]
+        proof = TEST_LIST.sub("\n", text).rstrip("\n")
+        written = "\n".join([proof, "", "## Tests", *items]) + "\n"
+        if written != text:
+            path.write_text(written, encoding="utf-8")
     page = root / "docs" / "claims.md"
     page.parent.mkdir(exist_ok=True)
     page.write_text(claims_page(root), encoding="utf-8")
 
 
 def claims_page(root: Path = ROOT) -> str:
-    """Return docs/claims.md: one row for each proof."""
-    tests = tests_of_claims(root / "tests")
+    """Return docs/claims.md: one line for each proof."""
     lines = [
         "# Claims",
         "",
-        "What cumae promises, where each promise is proven, which code it speaks about and which",
-        "tests support it. Written by `python tools/claims.py docs`; do not edit.",
+        "What cumae promises. Each id leads to a page with the exact statement, its proof, the",
+        "code that it speaks about and the tests that support it.",
         "",
-        "| id | claim | status | relation | code | tests |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "- The status is *proven* if the page has the whole proof, and *cited* if it names where",
+        "  the proof stands.",
+        "- The relation says which change of the data must stay hidden. Two data sets that differ",
+        "  by such a change are called neighbours.",
+        "",
+        "`python tools/claims.py docs` writes this page; do not edit it.",
+        "",
+        "| id | claim | status | relation |",
+        "| --- | --- | --- | --- |",
     ]
     for name, proof in read_proofs(root).items():
         cells = [
             f"[{name}](../proofs/{name}.md)",
-            proof.title,
-            proof.fields.get("Status", ""),
-            proof.fields.get("Relation", ""),
-            "<br>".join(f"`{item}`" for item in proof.code),
-            "<br>".join(f"`{test}`" for test in tests.get(name, [])),
+            *(proof.fields.get(column, "") for column in ("Claim", "Status", "Relation")),
         ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
@@ -312,12 +354,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("check", help="print what does not fit together")
     accepting = commands.add_parser("accept", help="the proofs have been read against the code")
     accepting.add_argument("ids", nargs="*", help="claims to accept; all if none is named")
-    commands.add_parser("docs", help="write docs/claims.md")
+    commands.add_parser("docs", help="write docs/claims.md and the lists of tests")
     options = parser.parse_args(arguments)
     if options.command == "accept":
         accept(options.root, options.ids)
     elif options.command == "docs":
-        write_page(options.root)
+        write_docs(options.root)
     found = problems(options.root) if options.command == "check" else []
     for problem in found:
         print(problem)

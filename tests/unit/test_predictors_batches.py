@@ -41,7 +41,7 @@ from cumae.checks.predictors import (
 from cumae.concepts import Thresholds
 from cumae.data import tables
 from cumae.ensembles import trial
-from cumae.ensembles.blocks import BLOCK_ROWS, block_rows, blocks
+from cumae.ensembles.blocks import block_rows, blocks
 from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.stacking import stack
 from cumae.learners import PrivateBooster
@@ -168,7 +168,8 @@ def test_models_see_tables_of_one_shape_in_which_counts_decide_places() -> None:
     Recorder.asked.clear()
     for batch in (queries[:1], queries[1:4], queries[4:30], queries[30:]):
         one.predict(batch)
-    assert {table.shape for table in Recorder.asked} == {(BLOCK_ROWS, 3)}
+    assert block_rows(3) > 40
+    assert {table.shape for table in Recorder.asked} == {(block_rows(3), 3)}
     stand_in = one._stand_in_[0]
     for table in Recorder.asked:
         for place, row in enumerate(table[:40]):
@@ -190,13 +191,14 @@ def test_a_row_that_fails_is_found_at_its_place() -> None:
     (voters,) = stack([Picky()], 2, np.full((1, 1), 0.5))
     table = np.full((600, 1), 0.9)
     numbers = 1000 + np.arange(600)
-    expected = (numbers % BLOCK_ROWS) % 2 == 0
+    expected = (numbers % (block_rows(1) - 1)) % 2 == 0
     assert (voters.count(table, numbers)[:, 1] == expected).all()
     table[[3, 599]] = 77.0
     expected[[3, 599]] = False
     asked.clear()
     assert (voters.count(table, numbers)[:, 1] == expected).all()
-    assert len(asked) <= 1 + 4 * math.ceil(math.log2(600))  # halves, each at the same places
+    tables = math.ceil(600 / (block_rows(1) - 1)) + 1
+    assert len(asked) <= tables + 8 * math.ceil(math.log2(64))  # halves, each at the same places
     for place in (2, 4, 598):
         alone = voters.count(table[[place]], numbers[[place]])
         assert alone[0, 1] == expected[place]
@@ -212,19 +214,21 @@ def test_a_model_that_fails_on_stand_ins_is_silent_in_full_blocks_too() -> None:
 
     (voters,) = stack([Hates()], 2, np.full((1, 1), 0.5))
     assert len(voters) == 1
-    for size in (1, BLOCK_ROWS, 2 * BLOCK_ROWS):  # else a full block would be answered
+    for size in (1, block_rows(1), 2 * block_rows(1)):  # else a full block would be answered
         assert (voters.count(np.full((size, 1), 0.9)) == [1, 0]).all()
 
 
 def test_rows_that_share_a_place_go_to_different_blocks() -> None:
     table = np.arange(5.0).reshape(-1, 1)
-    numbers = np.array([7, 7 + BLOCK_ROWS, 3, 7, 2**40])
+    size = block_rows(1) - 1  # the last place is the stand-in's
+    numbers = np.array([7, 7 + size, 3, 7 + 2 * size, size * 2**40])
     found = list(blocks(table, numbers, np.zeros((1, 1))))
     assert [block.rows.tolist() for block in found] == [[0, 2, 4], [1], [3]]
     assert [block.places.tolist() for block in found] == [[7, 3, 0], [7], [7]]
+    assert all(block.table[size] == 0.0 for block in found)
     assert found[1].table[7] == 1.0
     assert list(blocks(table[:0], numbers[:0], np.zeros((1, 1)))) == []
-    assert block_rows(2**30) == 1
+    assert block_rows(2**30) == 2
 
 
 @pytest.mark.claim("EVER")
@@ -277,7 +281,7 @@ def test_a_prior_sees_blocks_of_one_shape_and_stumbles_over_its_own_row_only() -
     others = [0, 1, 3, 4, 5]
     assert (found[others] == whole[others]).all()
     assert (prior.shares(asked[3:], np.arange(3, 6)) == whole[3:]).all()
-    assert {table.shape for table in Watched.asked} == {(BLOCK_ROWS, 3)}
+    assert {table.shape for table in Watched.asked} == {(block_rows(3), 3)}
 
 
 # Read: one by one, into the types of fit

@@ -65,31 +65,40 @@ def plain_cells(cells: NDArray[Any]) -> NDArray[Any]:
     Objects of other types could raise, warn or refuse to travel to another process, because of a
     single row. Arrays with a type of their own stay as they are.
     """
-    if cells.dtype.kind != "O":
+    if cells.dtype.kind != "O" or set(map(type, cells.flat)) <= ALWAYS_PLAIN:
         return cells
-    odd = {kind for kind in set(map(type, cells.flat)) if kind not in EXACTLY}
-    if not odd:
-        return cells
-    plain = [value if type(value) in EXACTLY else _plain_cell(value) for value in cells.flat]
+    plain = [value if type(value) in ALWAYS_PLAIN else _plain_cell(value) for value in cells.flat]
     return np.fromiter(plain, dtype=object, count=cells.size).reshape(cells.shape)
 
 
-EXACTLY = {str, bool, int, float, dt.date, dt.datetime}
+ALWAYS_PLAIN = {str, bool, float, dt.date}
+LONGEST = 2**63  # from here on, integers are no longer printed or stored like others
 
 
-def _plain_cell(value: Any) -> Any:
+def _plain_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
     """Return what an unusual object stands for, or NaN."""
     try:
         if isinstance(value, np.datetime64 | np.bool_ | np.integer | np.str_):
             return value if isinstance(value, np.datetime64) else value.item()
+        if type(value) is int and -LONGEST <= value < LONGEST:
+            return value
         if isinstance(value, pd.Timestamp) and not pd.isna(value):
-            return value.to_pydatetime(warn=False)
-        if isinstance(value, np.floating | Decimal | Fraction):
+            return _plain_time(value.to_pydatetime(warn=False))
+        if type(value) is dt.datetime:
+            return _plain_time(value)
+        if isinstance(value, np.floating | Decimal | Fraction) or type(value) is int:
             with np.errstate(all="ignore"):
                 return float(value)
     except Exception:  # noqa: BLE001 - an odd cell must not be seen
         return math.nan
     return math.nan
+
+
+def _plain_time(value: dt.datetime) -> dt.datetime:
+    """Return a time whose zone is none, or a plain one: a zone can be an object of any kind."""
+    if value.tzinfo is None or type(value.tzinfo) is dt.timezone:
+        return value
+    return value.astimezone(dt.UTC)
 
 
 def kind_of(dtype: Any) -> str:

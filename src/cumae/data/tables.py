@@ -72,9 +72,10 @@ def read_one_by_one(X: Any, width: int) -> Any:
     if not listed and not isinstance(X, list | tuple):
         return X
     table = np.full((len(X), width), np.nan, dtype=object)
-    for place, query in enumerate(X):
-        for column, cell in enumerate(_cells_of(query, width)):
-            table[place, column] = cell
+    with warnings_raise():  # a query that warns when it is read is unusable, and not heard
+        for place, query in enumerate(X):
+            for column, cell in enumerate(_cells_of(query, width)):
+                table[place, column] = cell
     return table
 
 

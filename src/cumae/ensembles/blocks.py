@@ -3,7 +3,8 @@
 In floating point, what a model computes for a row depends on the shape of the table that it is
 given and on the row's place there: a matrix product adds in another order for another shape. So
 every table that a model gets has the same number of rows. A row's place follows from its running
-number, and empty places hold a stand-in, a made-up row.
+number, and empty places hold a stand-in, a made-up row. The last place always does: a model that
+fails on a row only because of the stand-ins around it must fail in a full table, too.
 """
 
 from __future__ import annotations
@@ -27,14 +28,18 @@ Ask: TypeAlias = Callable[[Any], NDArray[Any] | None]
 
 
 def block_rows(width: int) -> int:
-    """Return how many rows a block of so many columns has."""
-    return max(1, min(BLOCK_ROWS, BLOCK_CELLS // max(1, width)))
+    """Return how many rows a block of so many columns has, the last one being a stand-in."""
+    return max(2, min(BLOCK_ROWS, BLOCK_CELLS // max(1, width)))
 
 
 def blank_block(stand_in: Any) -> Any:
     """Return a block with the stand-in in every place; the stand-in is a table of one row."""
     everywhere = np.zeros(block_rows(stand_in.shape[1]), dtype=np.int64)
-    return stand_in.iloc[everywhere] if hasattr(stand_in, "iloc") else stand_in[everywhere]
+    if not hasattr(stand_in, "iloc"):
+        return stand_in[everywhere]
+    # With an index of its own, as any frame has: the same label for all rows would be odd.
+    columns = [stand_in.iloc[:, place].to_numpy()[everywhere] for place in range(stand_in.shape[1])]
+    return frame_of([str(name) for name in stand_in.columns], columns)
 
 
 @claim("SHARDS", "EVER")
@@ -84,33 +89,49 @@ class Block:
 def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
     """Put the rows of a batch into blocks.
 
-    A row's place is its running number modulo the size of a block. Rows that share a place go to
-    different blocks.
+    A row's place is its running number modulo the size of a block less one: the last place stays
+    with the stand-in. Rows that share a place go to different blocks.
 
     Parameters
     ----------
     X
         A table of floats, or a data frame whose columns have the types of the stand-in's.
     numbers
-        A number for each row, from 0. It must not depend on the other rows.
+        A number for each row, from 0. It must not depend on the other rows. Rows with the same
+        number must be identical: the first of them stands for all (``first_with``).
     stand_in
         A table of one row, made up, that holds the empty places.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cumae.ensembles.blocks import blocks
+    >>> from cumae.ensembles.blocks import block_rows, blocks
     >>> X = np.array([[5.0], [6.0], [7.0]])
-    >>> found = list(blocks(X, np.array([0, 1, 4096]), np.zeros((1, 1))))
+    >>> found = list(blocks(X, np.array([0, 1, block_rows(1) - 1]), np.zeros((1, 1))))
     >>> [block.places.tolist() for block in found], found[0].table[:3].tolist()
     ([[0, 1], [0]], [[5.0], [6.0], [0.0]])
     """
     blank = blank_block(stand_in)
-    places = np.asarray(numbers % len(blank), dtype=np.int64)
-    turns = _turns(places)
+    asked = np.flatnonzero(first_with(numbers) == np.arange(len(numbers)))
+    places = np.asarray(numbers % (len(blank) - 1), dtype=np.int64)
+    turns = _turns(places[asked])
     for turn in range(int(turns.max(initial=-1)) + 1):
-        rows = np.flatnonzero(turns == turn)
+        rows = asked[turns == turn]
         yield Block(_placed(blank, places[rows], X, rows), rows, places[rows], blank)
+
+
+def first_with(numbers: Integers) -> Integers:
+    """Return for each row the first row that has its number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.ensembles.blocks import first_with
+    >>> first_with(np.array([7, 3, 7])).tolist()
+    [0, 1, 0]
+    """
+    _, first, back = np.unique(numbers, return_index=True, return_inverse=True)
+    return np.asarray(first[back], dtype=np.int64)
 
 
 def _turns(places: Integers) -> Integers:

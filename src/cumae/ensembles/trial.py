@@ -12,7 +12,7 @@ from cumae.concepts import ConceptClass
 from cumae.data.columns import Columns
 from cumae.data.rows import RowSource, frame_of
 from cumae.data.tables import as_numbers
-from cumae.ensembles.blocks import block_rows
+from cumae.ensembles.blocks import blank_block, block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.voters.stacking import LoopVoters
@@ -102,7 +102,7 @@ def try_out(
         queries = as_numbers(tables[1][: min(size, QUERIES)], trainer.columns)
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
-            first.predict(stand_in)
+            first.predict(blank_block(stand_in))
     except CumaeError:
         raise
     except Exception as error:
@@ -134,7 +134,7 @@ def try_out(
 def _answers_row_by_row(model: Any, queries: Any, stand_in: Any, n_classes: int) -> bool:
     """Tell whether a row gets the same label among others as among stand-ins, at the same place."""
     voters = LoopVoters.of([model], n_classes, stand_in)
-    places = np.arange(block_rows(queries.shape[1]))
+    places = np.arange(block_rows(queries.shape[1]) - 1)
     count = min(len(queries), len(places))
     alone = [voters.count(queries[i : i + 1], places[i : i + 1]) for i in range(count)]
     for company in range(count):  # all other places hold this row

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.ensembles.blocks import blank_block, blocks
+from cumae.ensembles.blocks import blank_block, blocks, first_with
 from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.base import Voters, class_of, running, shares
 from cumae.errors import InvalidParameter
@@ -73,14 +73,15 @@ class LoopVoters(Voters):
 
     def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
         votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
+        numbers = running(numbers, len(X))
         with one_thread():
-            for block in blocks(X, running(numbers, len(X)), self.stand_in):
+            for block in blocks(X, numbers, self.stand_in):
                 for model in self.models:
                     found = block.answers(partial(_ask, model, n_classes=self.n_classes), 0)
                     for place in range(1, self.n_classes):
                         votes[block.rows, place] += found == place
         votes[:, 0] = len(self) - votes[:, 1:].sum(axis=1)
-        return votes
+        return votes[first_with(numbers)]
 
     def parts(self, n: int) -> list[Voters]:
         runs = list(shares(len(self.models), n))
@@ -109,10 +110,24 @@ def _ask(model: Any, table: Any, n_classes: int) -> Integers | None:
     """Return the vote for each row of a table; None if the model raises or warns."""
     try:
         with warnings_raise():
-            answer = np.asarray(model.predict(table.copy()))
+            answer = _cell_by_cell(model.predict(table.copy()))
             return _classes(answer, n_classes) if answer.shape == (len(table),) else None
     except Exception:  # noqa: BLE001 - whatever a model raises may depend on a private row
         return None
+
+
+def _cell_by_cell(answer: Any) -> NDArray[Any]:
+    """Return answers of which none decides how another one is read.
+
+    Of a list, numpy would choose one type for all: a single text would turn numbers into texts. An
+    array of texts may have become one in that way, so the block counts as failed, and each row is
+    asked by itself.
+    """
+    if not isinstance(answer, np.ndarray):
+        return np.fromiter(answer, dtype=object, count=len(answer))
+    if answer.dtype.kind in "US":
+        raise TypeError("models answer with places of classes")
+    return answer
 
 
 def _classes(answer: NDArray[Any], n_classes: int) -> Integers:

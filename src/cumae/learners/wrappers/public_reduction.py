@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
@@ -127,7 +128,9 @@ def _stacked(X: Any, dummies: Any) -> Any:
 
 def _table(columns: list[NDArray[Any]], like: Any) -> Any:
     if hasattr(like, "iloc"):
-        return type(like)(dict(zip(like.columns, columns, strict=True)))
+        # The types are written out: pandas would look at all cells of an object column for one.
+        series = [pd.Series(column, dtype=column.dtype) for column in columns]
+        return pd.DataFrame(dict(zip(like.columns, series, strict=True)))
     return np.stack(columns, axis=1)
 
 

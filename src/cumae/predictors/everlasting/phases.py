@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
@@ -14,6 +15,7 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data.rows import RowSource
+from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import train_shards
@@ -123,15 +125,29 @@ class Phase:
         """Return noisy votes; a query's running number within the phase decides its place."""
         return self.majority.release(self.ensemble.votes(table, self.numbers(len(table))))
 
+    def numbers_by_cells(self, table: Any) -> Integers:
+        """Return numbers that a query's own cells decide, so that equal queries have equal votes.
+
+        The place in a block follows from a checksum of the cells. Queries of one batch have the
+        same number if, and only if, they are identical.
+        """
+        places = block_rows(table.shape[1]) - 1
+        known: dict[bytes, int] = {}
+        at_place: Counter[int] = Counter()
+        for key in row_keys(table):
+            if key not in known:
+                place = crc32(key) % places
+                known[key] = place + places * at_place[place]
+                at_place[place] += 1
+        return np.array([known[key] for key in row_keys(table)], dtype=np.int64)
+
     def release_once(self, table: Any) -> Integers:
         """Return noisy votes that equal queries of the phase share: those of the first of them.
 
-        A query's own cells decide its place, so that equal queries have equal votes. Hit or miss,
-        the work is the same.
+        Hit or miss, the work is the same.
         """
         keys = row_keys(table)
-        numbers = np.array([crc32(key) for key in keys], dtype=np.int64)
-        fresh = self.majority.release(self.ensemble.votes(table, numbers))
+        fresh = self.majority.release(self.ensemble.votes(table, self.numbers_by_cells(table)))
         found = [self.memo.setdefault(key, own) for key, own in zip(keys, fresh, strict=True)]
         return np.array(found).reshape(fresh.shape)
 

@@ -345,8 +345,9 @@ class EverlastingPredictor(EverlastingPlan):
     def _release(self, table: Any) -> tuple[Integers, Integers]:
         """Return labels and whole weights from fresh noise; both are functions of it."""
         phase = self._phase_
-        numbers = phase.numbers(len(table))
-        noisy = phase.release_once(table) if self._options_.memoize else phase.release(table)
+        memoize = self._options_.memoize
+        numbers = phase.numbers_by_cells(table) if memoize else phase.numbers(len(table))
+        noisy = phase.release_once(table) if memoize else phase.release(table)
         if self._prior_ is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights

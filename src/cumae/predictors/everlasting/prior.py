@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from cumae.concepts import ConceptClass
 from cumae.data.columns import Columns
 from cumae.data.rows import SomeRows
 from cumae.data.tables import clean_table, read_table
-from cumae.ensembles.blocks import blocks
+from cumae.ensembles.blocks import blank_block, blocks, first_with
 from cumae.ensembles.isolation import one_thread
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.learners import Adapter, Learner, PrivateBooster
@@ -65,6 +66,11 @@ class Prior:
             tried.fit(table, np.arange(size) % len(tried.classes))
         except CumaeError as error:
             raise InvalidParameter(f"prior cannot be trained: {error}") from None
+        if _shares(tried, blank_block(self._stand_in())) is None:
+            raise InvalidParameter(
+                "prior raises or warns on a row with the lower bound of every column, so that it "
+                "could not be asked about any query; give another learner, or other bounds."
+            )
         promised: Guarantee = tried.guarantee_
         if promised.relation != REPLACE_ONE:
             raise InvalidParameter(
@@ -116,10 +122,11 @@ class Prior:
         table = queries if self._encoded else read_table(queries, self._columns)
         n_classes = len(self.learner.classes_)
         equal = np.full(n_classes, 1 / n_classes)
-        shares = np.empty((len(table), n_classes))
+        shares = np.zeros((len(table), n_classes))
         with one_thread():
             for block in blocks(table, numbers, self._stand_in()):
-                shares[block.rows] = block.answers(self._shares, equal)
+                shares[block.rows] = block.answers(partial(_shares, self.learner), equal)
+        shares = shares[first_with(numbers)]
         shares[~np.isfinite(shares).all(axis=1)] = equal
         return shares
 
@@ -127,16 +134,17 @@ class Prior:
         """Return a row within the bounds of all columns."""
         return np.array([[0.0 if bound is None else bound[0] for bound in self._columns.bounds]])
 
-    def _shares(self, table: Floats) -> Floats | None:
-        """Return shares for each row of a table; None if the prior raises or warns."""
-        with contextlib.suppress(Exception), warnings_raise():
-            if hasattr(self.learner, "predict_proba"):
-                return np.asarray(self.learner.predict_proba(table), dtype=np.float64)
-            labels = np.asarray(self.learner.predict(table))
-            classes = self.learner.classes_
-            known = labels[:, None] == classes
-            return np.where(known, 0.75, 0.25 / (len(classes) - 1))
-        return None
+
+@claim("PRIOR")
+def _shares(learner: Learner, table: Floats) -> Floats | None:
+    """Return shares for each row of a table; None if the learner raises or warns."""
+    with contextlib.suppress(Exception), warnings_raise():
+        if hasattr(learner, "predict_proba"):
+            return np.asarray(learner.predict_proba(table), dtype=np.float64)
+        labels = np.asarray(learner.predict(table))
+        known = labels[:, None] == learner.classes_
+        return np.where(known, 0.75, 0.25 / (len(learner.classes_) - 1))
+    return None
 
 
 def find_prior(
