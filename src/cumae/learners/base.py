@@ -20,8 +20,8 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data.checks import check_rows
 from cumae.data.columns import Columns, Declared, length_of, names_of, width_of
-from cumae.errors import CumaeError, InvalidData, InvalidParameter
-from cumae.learners.storage import from_plain, to_plain
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.learners.storage import rebuilt, stored
 from cumae.live import forget
 from cumae.mechanisms import LaplaceNoise
 from cumae.parameters import (
@@ -38,7 +38,6 @@ from cumae.privacy.plans import BUDGET, Plan, promise
 from cumae.randomness import Source, source_for
 
 UNLABELLED = -1
-FORMAT = 1
 PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
 
@@ -328,10 +327,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: all that ``predict`` needs, and the guarantee."""
         check_is_fitted(self, "classes_")  # a part of another learner has no guarantee of its own
-        parameters = self._stored_params()
-        fitted = {name: to_plain(value) for name, value in vars(self).items() if name[-1:] == "_"}
-        plain = {name: to_plain(value) for name, value in parameters.items()}
-        return {"format": FORMAT, "kind": type(self).__name__, "params": plain, "fitted": fitted}
+        return stored(self, self._stored_params())
 
     def _stored_params(self) -> dict[str, Any]:
         """Return the parameters that are stored: an account or a generator is not a model."""
@@ -341,24 +337,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Rebuild what ``to_dict`` returned."""
-        learners = {known.__name__: known for known in _descendants(Learner)}
-        try:
-            if plain["format"] != FORMAT:
-                raise InvalidParameter(f"format {plain['format']!r} is not {FORMAT}.")
-            kind = learners[plain["kind"]]
-            params = {name: from_plain(v, learners) for name, v in plain["params"].items()}
-            fitted = {name: from_plain(v, learners) for name, v in plain["fitted"].items()}
-            learner = kind(**params)
-        except CumaeError:
-            raise
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise InvalidParameter("this is no stored learner; give what to_dict wrote.") from error
+        learner = rebuilt(plain, Learner)
         if not isinstance(learner, cls):
-            raise InvalidParameter(f"this is a stored {kind.__name__}; load it with that class.")
-        if "classes_" not in fitted or any(n[:1] == "_" or n[-1:] != "_" for n in fitted):
-            raise InvalidParameter("this is no fitted learner; give what to_dict wrote.")
-        for name, value in fitted.items():
-            setattr(learner, name, value)
+            kind = type(learner).__name__
+            raise InvalidParameter(f"this is a stored {kind}; load it with that class.")
         return learner
 
     def save(self, path: str | Path) -> None:
@@ -443,10 +425,3 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
                 "of them, text is not a number, and -1 is for learners that take rows without one."
             )
         return labels
-
-
-def _descendants(kind: Any) -> list[Any]:
-    found: list[Any] = []
-    for child in kind.__subclasses__():
-        found += [child, *_descendants(child)]
-    return found
