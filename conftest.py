@@ -24,7 +24,7 @@ from cumae.randomness import SeededSource, SystemSource
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from cumae.randomness import Words
+    from cumae.arrays import Words
 
 
 @pytest.hookimpl(wrapper=True)

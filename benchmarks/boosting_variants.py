@@ -40,7 +40,7 @@ class Sum:
         self.parts: list[Leaf] = []
 
     def scores(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        total = np.zeros(len(table)) if self.start is None else self.start._log_odds(table)
+        total = np.zeros(len(table)) if self.start is None else self.start.log_odds(table)
         return np.asarray(sum((part(table) for part in self.parts), start=total))
 
     def predict(self, X: Any) -> NDArray[np.int64]:

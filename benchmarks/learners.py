@@ -38,7 +38,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
-from cumae.learners.wrappers.schedules import paper_labels
+from cumae.theorems.label_boost import paper_labels
 
 mpl.use("Agg")
 

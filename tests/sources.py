@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cumae.randomness import SYSTEM, Source, Words
+from cumae.arrays import Words
+from cumae.randomness import SYSTEM, Source
 
 
 class Scripted(Source):

@@ -1,18 +1,31 @@
-"""Certified bounds on exponentials, in integers of any precision; no randomness.
+"""What samplers compare random bits with: certified bounds and tables; nothing is drawn here.
 
-Floating point decides almost every comparison; what it leaves open is decided here.
+Floating point decides almost every comparison; what it leaves open is decided here, in integers of
+any precision.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.arrays import Floats, Integers, Words
 from cumae.claims import claim
 
 Bounds: TypeAlias = tuple[int, int]
+
+GUIDE_BITS = 14
+# Float arithmetic, exp and log are right to 2^-50 or so; the margins take them for 2^-38.
+MARGIN = 2.0**-38
+LOWEST = -800.0  # exp of less is 0 for a float
 
 
 @claim("EXACT")
@@ -82,3 +95,89 @@ def gaussian_bounds(variance: Fraction, bits: int) -> list[Bounds]:
 
 def _product(a: Bounds, b: Bounds, bits: int) -> Bounds:
     return (a[0] * b[0]) >> bits, -((-a[1] * b[1]) >> bits)
+
+
+@claim("RAND")
+def scaled_exp_bounds(exponent: Fraction, factor: Fraction) -> Callable[[int], Bounds]:
+    """Return a function from ``bits`` to bounds on 2^bits factor exp(exponent)."""
+
+    def bounds(bits: int) -> Bounds:
+        extra = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 8)
+        low, high = exp_bounds(exponent, bits + extra)
+        scale = factor / (1 << extra)
+        return math.floor(low * scale), math.ceil(high * scale)
+
+    return bounds
+
+
+@lru_cache(maxsize=32)
+@claim("RAND")
+def gaussian_table(scale: Fraction) -> tuple[Words, NDArray[np.int32]]:
+    """Return floors of 2^63 P(|X| <= k), and where to start looking for given top bits."""
+    top, extra = (1 << 63) - 1, 32
+    while True:
+        bounds = gaussian_bounds(scale**2, 63 + extra)
+        floors = [(low >> extra, min(high >> extra, top)) for low, high in bounds]
+        if all(low == high for low, high in floors):
+            break
+        extra *= 2
+    thresholds = np.array([low for low, _ in floors], dtype=np.uint64)
+    thresholds = thresholds[: int(np.searchsorted(thresholds, np.uint64(top))) + 1]
+    starts = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(63 - GUIDE_BITS)
+    return thresholds, np.searchsorted(thresholds, starts).astype(np.int32)
+
+
+@numba.njit(cache=True, nogil=True)
+@claim("RAND")
+def look_up(words: Words, thresholds: Words, guide: NDArray[np.int32], drawn: Integers) -> Integers:
+    """Fill ``drawn``; return the places where the bits equal a floor and decide nothing."""
+    unsure = []
+    for i in range(len(words)):
+        top = words[i] >> np.uint64(1)
+        k = guide[top >> np.uint64(63 - GUIDE_BITS)]
+        while thresholds[k] < top:
+            k += 1
+        drawn[i] = -k if words[i] & np.uint64(1) else k
+        if thresholds[k] == top:
+            unsure.append(i)
+    return np.array(unsure, dtype=np.int64)
+
+
+@numba.njit(cache=True, nogil=True)
+@claim("RAND")
+def proposals(
+    behind: Floats, often: Floats, rate: float
+) -> tuple[Floats, Integers, Integers, int]:  # one pass: numpy's calls took most of a short draw
+    """Return the logarithms rate * behind, the raised weights, their sums, and their scale."""
+    logs, rough = np.empty(len(behind)), np.empty(len(behind))
+    largest = 0.0
+    for i in range(len(behind)):
+        # What is never drawn gets no weight, whatever its score: it must not spoil the scale.
+        drawn = often[i] > 0 and behind[i] > -np.inf
+        # A product beyond floats is cut off, not taken for never: ``exact`` knows better.
+        logs[i] = max(rate * behind[i], -1e300) if drawn else -np.inf
+        rough[i] = often[i] * math.exp(logs[i])
+        largest = max(largest, rough[i])
+    bits = 0
+    while len(behind) >> bits:
+        bits += 1
+    power = 60 - bits - math.frexp(largest)[1]
+    proposal, upto = np.empty(len(behind), np.int64), np.empty(len(behind), np.int64)
+    total = 0
+    for i in range(len(behind)):
+        raised = math.ldexp(rough[i] * (1.0 + (1.0 - max(logs[i], LOWEST)) * MARGIN), power)
+        proposal[i] = np.int64(math.floor(raised)) + 1 if often[i] > 0 else 0
+        total += proposal[i]
+        upto[i] = total
+    return logs, proposal, upto, power
+
+
+def last(holds: Callable[[int], bool]) -> int:
+    """Return the largest k >= 0 for which ``holds(k)``, true for 0 and false from some k on."""
+    low, high = 0, 1
+    while holds(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

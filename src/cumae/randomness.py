@@ -17,28 +17,33 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeAlias, overload
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.arrays import Floats, Integers
+from cumae.arrays import Floats, Integers, Words
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, shown
-from cumae.exact import Bounds, exp_bounds, gaussian_bounds
+from cumae.exact import (
+    LOWEST,
+    MARGIN,
+    Bounds,
+    exp_bounds,
+    gaussian_bounds,
+    gaussian_table,
+    last,
+    look_up,
+    proposals,
+    scaled_exp_bounds,
+)
 from cumae.parameters import check_count
 
-Words: TypeAlias = NDArray[np.uint64]
 Real: TypeAlias = int | float | Fraction
 
 LARGEST_SCALE = 2.0**50
-GUIDE_BITS = 14
 TABLE_SCALE = 10_000.0  # above, a table of the discrete Gaussian would be too long
-# Float arithmetic, exp and log are right to 2^-50 or so; the margins take them for 2^-38.
-MARGIN = 2.0**-38
-LOWEST = -800.0  # exp of less is 0 for a float
 
 
 class Source(ABC):
@@ -48,7 +53,7 @@ class Source(ABC):
 
     @abstractmethod
     def words(self, count: int) -> Words:
-        """Return so many independent uniform 64-bit words."""
+        """Return ``count`` independent uniform 64-bit words."""
 
     def child(self) -> Source:
         """Return a source for one consumer alone.
@@ -136,11 +141,11 @@ def integers(bound: int, size: int | None = None, source: Source = SYSTEM) -> in
 
     Parameters
     ----------
-    bound
+    bound : int of 1 or more
         Any positive integer; at most 2^63 if ``size`` is given.
-    size
+    size : int of 0 or more, or None
         Number of draws; None for a single Python integer.
-    source
+    source : Source
         Where the bits come from.
 
     Examples
@@ -249,19 +254,9 @@ def _compare_exp(
     for i in np.flatnonzero(np.abs(drawn - chance) <= margin):
         exponent, factor = exact(int(i))
         answer[i] = exponent is not None and _Uniform(source, int(words[i]), 64).below(
-            _scaled(exponent, Fraction(factor))
+            scaled_exp_bounds(exponent, Fraction(factor))
         )
     return answer
-
-
-def _scaled(exponent: Fraction, factor: Fraction) -> Callable[[int], Bounds]:
-    def bounds(bits: int) -> Bounds:
-        extra = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 8)
-        low, high = exp_bounds(exponent, bits + extra)
-        scale = factor / (1 << extra)
-        return math.floor(low * scale), math.ceil(high * scale)
-
-    return bounds
 
 
 def _exact(value: float) -> Fraction | None:
@@ -280,10 +275,12 @@ def discrete_laplace(
 
     Parameters
     ----------
-    rate
+    rate : int, float or Fraction
         One over the scale: epsilon over the sensitivity. Infinity means no noise.
-    size, source
-        As in :func:`integers`.
+    size : int of 0 or more, or None
+        Number of draws; None for a single Python integer.
+    source : Source
+        Where the bits come from.
 
     Examples
     --------
@@ -322,23 +319,12 @@ def _geometric(rate: Fraction, count: int, source: Source) -> Integers:
     magnitude = found.astype(np.int64)
     for i in np.flatnonzero(unsure):
         uniform = _Uniform(source, int(words[i]), 64)
-        magnitude[i] = _last(partial(_reaches, uniform, rate))
+        magnitude[i] = last(partial(_reaches, uniform, rate))
     return magnitude
 
 
 def _reaches(uniform: _Uniform, rate: Fraction, k: int) -> bool:
     return uniform.below(lambda bits: exp_bounds(-k * rate, bits))
-
-
-def _last(holds: Callable[[int], bool]) -> int:
-    """Return the largest k >= 0 for which ``holds(k)``, true for 0 and false from some k on."""
-    low, high = 0, 1
-    while holds(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 @overload
@@ -353,10 +339,12 @@ def discrete_gaussian(
 
     Parameters
     ----------
-    scale
+    scale : int, float or Fraction
         Close to the standard deviation. 0 means no noise.
-    size, source
-        As in :func:`integers`.
+    size : int of 0 or more, or None
+        Number of draws; None for a single Python integer.
+    source : Source
+        Where the bits come from.
 
     Examples
     --------
@@ -372,46 +360,13 @@ def discrete_gaussian(
         return np.zeros(check_count(size, "size"), dtype=np.int64)
     if scale > TABLE_SCALE:
         return _gaussian_by_rejection(Fraction(scale), check_count(size, "size"), source)
-    thresholds, guide = _gaussian_table(Fraction(scale))
+    thresholds, guide = gaussian_table(Fraction(scale))
     words = source.words(check_count(size, "size"))
     drawn = np.empty(len(words), dtype=np.int64)
-    for i in _look_up(words, thresholds, guide, drawn):
+    for i in look_up(words, thresholds, guide, drawn):
         magnitude = _gaussian_tail(Fraction(scale), int(words[i] >> np.uint64(1)), source)
         drawn[i] = -magnitude if words[i] & np.uint64(1) else magnitude
     return drawn
-
-
-@lru_cache(maxsize=32)
-def _gaussian_table(scale: Fraction) -> tuple[Words, NDArray[np.int32]]:
-    """Return floors of 2^63 P(|X| <= k), and where to start looking for given top bits."""
-    top, extra = (1 << 63) - 1, 32
-    while True:
-        bounds = gaussian_bounds(scale**2, 63 + extra)
-        floors = [(low >> extra, min(high >> extra, top)) for low, high in bounds]
-        if all(low == high for low, high in floors):
-            break
-        extra *= 2
-    thresholds = np.array([low for low, _ in floors], dtype=np.uint64)
-    thresholds = thresholds[: int(np.searchsorted(thresholds, np.uint64(top))) + 1]
-    starts = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(63 - GUIDE_BITS)
-    return thresholds, np.searchsorted(thresholds, starts).astype(np.int32)
-
-
-@numba.njit(cache=True, nogil=True)
-def _look_up(
-    words: Words, thresholds: Words, guide: NDArray[np.int32], drawn: Integers
-) -> Integers:
-    """Fill ``drawn``; return the places where the bits equal a floor and decide nothing."""
-    unsure = []
-    for i in range(len(words)):
-        top = words[i] >> np.uint64(1)
-        k = guide[top >> np.uint64(63 - GUIDE_BITS)]
-        while thresholds[k] < top:
-            k += 1
-        drawn[i] = -k if words[i] & np.uint64(1) else k
-        if thresholds[k] == top:
-            unsure.append(i)
-    return np.array(unsure, dtype=np.int64)
 
 
 def _gaussian_tail(scale: Fraction, known: int, source: Source) -> int:
@@ -428,7 +383,7 @@ def _gaussian_tail(scale: Fraction, known: int, source: Source) -> int:
         return bounds
 
     uniform = _Uniform(source, known, 63)
-    return _last(lambda k: k == 0 or not uniform.below(up_to(k - 1)))
+    return last(lambda k: k == 0 or not uniform.below(up_to(k - 1)))
 
 
 def _gaussian_by_rejection(scale: Fraction, size: int, source: Source) -> Integers:
@@ -482,14 +437,16 @@ def weighted_choice(
 
     Parameters
     ----------
-    scores
+    scores : array-like
         Integers, or log weights as floats; -inf is never drawn.
-    rate
+    rate : int, float or Fraction
         Factor of the scores, 0 or more; infinity draws among the largest only.
-    counts
+    counts : array-like or None
         How often each score stands there, as integers; once each by default.
-    size, source
-        As in :func:`integers`.
+    size : int of 0 or more, or None
+        Number of draws; None for a single Python integer.
+    source : Source
+        Where the bits come from.
 
     Examples
     --------
@@ -501,14 +458,11 @@ def weighted_choice(
     """
     if size is None:
         return int(weighted_choice(scores, rate, counts=counts, size=1, source=source)[0])
-    values, often = _check_weights(scores, rate, counts)
-    best = values[often > 0].max()
-    if rate == math.inf:
-        often, rate = np.where(values == best, often, 0), 0
+    values, often, rate, best = _check_weights(scores, rate, counts)
     behind = (values - best).astype(np.float64)
     # Propose i with an integer weight just above the true one, then accept with the quotient: the
     # sum of integers is exact, and only the proposed weight needs more digits than a float has.
-    logs, proposal, upto, power = _proposals(behind, often.astype(np.float64), float(rate))
+    logs, proposal, upto, power = proposals(behind, often.astype(np.float64), float(rate))
     total = int(upto[-1])
     if not 0 < total < 2**62 or proposal.min() < 0:
         raise AssertionError("proposal weights left the range that the proof of RAND needs")
@@ -530,37 +484,10 @@ def weighted_choice(
     return _accepted(draw, check_count(size, "size"))
 
 
-@numba.njit(cache=True, nogil=True)
-def _proposals(
-    behind: Floats, often: Floats, rate: float
-) -> tuple[Floats, Integers, Integers, int]:  # one pass: numpy's calls took most of a short draw
-    """Return the logarithms rate * behind, the raised weights, their sums, and their scale."""
-    logs, rough = np.empty(len(behind)), np.empty(len(behind))
-    largest = 0.0
-    for i in range(len(behind)):
-        # What is never drawn gets no weight, whatever its score: it must not spoil the scale.
-        drawn = often[i] > 0 and behind[i] > -np.inf
-        # A product beyond floats is cut off, not taken for never: ``exact`` knows better.
-        logs[i] = max(rate * behind[i], -1e300) if drawn else -np.inf
-        rough[i] = often[i] * math.exp(logs[i])
-        largest = max(largest, rough[i])
-    bits = 0
-    while len(behind) >> bits:
-        bits += 1
-    power = 60 - bits - math.frexp(largest)[1]
-    proposal, upto = np.empty(len(behind), np.int64), np.empty(len(behind), np.int64)
-    total = 0
-    for i in range(len(behind)):
-        raised = math.ldexp(rough[i] * (1.0 + (1.0 - max(logs[i], LOWEST)) * MARGIN), power)
-        proposal[i] = np.int64(math.floor(raised)) + 1 if often[i] > 0 else 0
-        total += proposal[i]
-        upto[i] = total
-    return logs, proposal, upto, power
-
-
 def _check_weights(
     scores: ArrayLike, rate: Real, counts: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[NDArray[Any], NDArray[Any], Real, Any]:
+    """Return scores, counts and a finite rate that draw alike, and the best score."""
     values = np.asarray(scores)
     often = np.ones(values.shape, dtype=np.int64) if counts is None else np.asarray(counts)
     if values.ndim != 1 or values.shape != often.shape:
@@ -582,7 +509,10 @@ def _check_weights(
     if values.dtype.kind in "iu":  # differences of 64-bit integers must not wrap around
         small = -(2**62) < int(values.min()) <= int(values.max()) < 2**62
         values = values.astype(np.int64 if small else object)
-    return values, often
+    best = values[often > 0].max()
+    if rate == math.inf:
+        often, rate = np.where(values == best, often, 0), 0
+    return values, often, rate, best
 
 
 def _accepted(draw: Callable[[int], tuple[Integers, NDArray[np.bool_]]], size: int) -> Integers:

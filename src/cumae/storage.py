@@ -15,11 +15,12 @@ import numpy as np
 from cumae import concepts, sanitizers
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.data import Columns
-from cumae.errors import InvalidParameter
+from cumae.errors import CumaeError, InvalidParameter
 from cumae.privacy import Guarantee
 from cumae.sanitizers import Sanitizer
 
 NO_LEARNERS: Mapping[str, Any] = {}
+FORMAT = 1  # of stored learners
 TAG = "$"  # marks a dict that stands for something that JSON does not have
 # Classes with to_dict and from_dict; a module above adds those of its own.
 KINDS: dict[str, Any] = {"guarantee": Guarantee, "hypothesis": Hypothesis, "columns": Columns}
@@ -88,3 +89,69 @@ def from_plain(plain: Any, learners: Mapping[str, Any] = NO_LEARNERS) -> Any:  #
 
 def _parameters(kind: Any) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name != "random_state"]
+
+
+def stored(learner: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return a fitted learner as plain values.
+
+    Parameters
+    ----------
+    learner : Learner
+        What is stored, with all attributes whose names end in ``_``.
+    parameters : dict
+        The parameters to store with it.
+
+    Returns
+    -------
+    dict
+        What ``rebuilt`` takes.
+    """
+    fitted = {name: to_plain(value) for name, value in vars(learner).items() if name[-1:] == "_"}
+    plain = {name: to_plain(value) for name, value in parameters.items()}
+    return {"format": FORMAT, "kind": type(learner).__name__, "params": plain, "fitted": fitted}
+
+
+def rebuilt(plain: dict[str, Any], base: Any) -> Any:
+    """Return the learner that ``stored`` was given.
+
+    Parameters
+    ----------
+    plain : dict
+        What ``stored`` returned.
+    base : type
+        The class that all known learners descend from.
+
+    Returns
+    -------
+    Learner
+        A fitted learner.
+
+    Raises
+    ------
+    InvalidParameter
+        If the values stand for none.
+    """
+    learners = {known.__name__: known for known in _descendants(base)}
+    try:
+        if plain["format"] != FORMAT:
+            raise InvalidParameter(f"format {plain['format']!r} is not {FORMAT}.")
+        kind = learners[plain["kind"]]
+        params = {name: from_plain(v, learners) for name, v in plain["params"].items()}
+        fitted = {name: from_plain(v, learners) for name, v in plain["fitted"].items()}
+        learner = kind(**params)
+    except CumaeError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InvalidParameter("this is no stored learner; give what to_dict wrote.") from error
+    if "classes_" not in fitted or any(n[:1] == "_" or n[-1:] != "_" for n in fitted):
+        raise InvalidParameter("this is no fitted learner; give what to_dict wrote.")
+    for name, value in fitted.items():
+        setattr(learner, name, value)
+    return learner
+
+
+def _descendants(kind: Any) -> list[Any]:
+    found: list[Any] = []
+    for child in kind.__subclasses__():
+        found += [child, *_descendants(child)]
+    return found

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cumae.cli import app
 from cumae.cli.app import ExitCode
-from cumae.cli.demo import Stump, count_right, stumps_within
+from cumae.cli.demo import SurveyRule, count_right, rules_within
 
 
 def test_the_demo_beats_guessing_and_prints_its_guarantee() -> None:
@@ -21,7 +21,7 @@ def test_the_demo_beats_guessing_and_prints_its_guarantee() -> None:
     assert 56 < guessing < 57
     assert ours > 60
     assert "Learned from 202,944 rows" in result.stdout
-    assert "Rule: predict high blood pressure if" in result.stdout
+    assert "SurveyRule: predict high blood pressure if" in result.stdout
     assert re.search(r"epsilon = 1\b.*one labelled training row", result.stdout)
 
 
@@ -52,7 +52,7 @@ def test_scores_equal_those_of_the_stumps_one_by_one() -> None:
     bounds = {"a": (0, 1), "b": (-2, 5), "c": (1, 13)}
     columns = [generator.integers(low, high + 1, size=200) for low, high in bounds.values()]
     labels = generator.integers(0, 2, size=200)
-    stumps = stumps_within(bounds)
+    stumps = rules_within(bounds)
     assert len(stumps) == len(set(stumps)) == 2 * (1 + 7 + 12)
     by_name = dict(zip(bounds, columns, strict=True))
     expected = [np.sum(stump.predict(by_name[stump.column]) == labels) for stump in stumps]
@@ -73,8 +73,8 @@ def test_replacing_a_row_moves_no_score_by_more_than_one() -> None:
 
 
 def test_a_stump_reads_as_it_predicts() -> None:
-    assert str(Stump("Age", 9, positive_above=True)) == "Age is 9 or more"
-    assert str(Stump("Age", 9, positive_above=False)) == "Age is 8 or less"
+    assert str(SurveyRule("Age", 9, positive_above=True)) == "Age is 9 or more"
+    assert str(SurveyRule("Age", 9, positive_above=False)) == "Age is 8 or less"
     values = np.array([8, 9])
-    assert Stump("Age", 9, positive_above=True).predict(values).tolist() == [0, 1]
-    assert Stump("Age", 9, positive_above=False).predict(values).tolist() == [1, 0]
+    assert SurveyRule("Age", 9, positive_above=True).predict(values).tolist() == [0, 1]
+    assert SurveyRule("Age", 9, positive_above=False).predict(values).tolist() == [1, 0]

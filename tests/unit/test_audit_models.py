@@ -14,7 +14,7 @@ import cumae
 from cumae.audit import Game, audit
 from cumae.audit.attacks import learners as models
 from cumae.concepts import FiniteClass
-from cumae.learners.wrappers import label_boost
+from cumae.learners.wrappers import relabelled
 from tests.statistics import audited
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_label_boosting_keeps_what_it_claims() -> None:
 @pytest.mark.statistical
 def test_label_boost_without_subsampling_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """One label of 400 is kept; with all of them, balanced, a single one decides the draw."""
-    monkeypatch.setattr(label_boost, "sample", lambda rows, count, source: np.arange(rows))
+    monkeypatch.setattr(relabelled, "sample", lambda rows, count, source: np.arange(rows))
     assert broken(models.boosted_label(1.0, n_labelled=400, epsilon_boost=6.0), 300)
 
 

@@ -60,10 +60,10 @@ class Batched(StabilityTest):
     pools: ClassVar[dict[Any, list[int]]] = {}
 
     def _fresh_threshold_noise(self) -> int:
-        return self._take(self._threshold_rate, 1)[0]
+        return self._take(self.threshold_rate, 1)[0]
 
     def _query_noise(self, count: int) -> Any:
-        return np.array(self._take(self._query_rate, count))
+        return np.array(self._take(self.query_rate, count))
 
     def _take(self, rate: Any, count: int) -> list[int]:
         pool = self.pools.setdefault(rate, [])

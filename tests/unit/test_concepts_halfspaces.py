@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from cumae.concepts import Hypothesis, Thresholds
-from cumae.concepts import halfspaces as module
 from cumae.concepts.halfspaces import Halfspace, Halfspaces
-from cumae.concepts.kernels.halfspaces import _turn_3, separate, turn_2
+from cumae.concepts.halfspaces import sheaf as module
+from cumae.concepts.kernels.gaps import separate
 from cumae.concepts.kernels.halfspaces_exact import reference_labels
+from cumae.concepts.kernels.turns import turn_2, turn_3
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import SeededSource
 from tests.statistics import alarm_rate, chi_square_rejects
@@ -204,7 +205,7 @@ def test_counts_of_many_points() -> None:
 @settings(max_examples=150, deadline=None)
 @given(tables(columns=2, most=12) | tables(columns=3))
 def test_kernel_equals_reference(X: Table) -> None:
-    sheaf = module._Sheaf(X, X[:0], np.zeros(0, dtype=np.int64))
+    sheaf = module.Sheaf(X, X[:0], np.zeros(0, dtype=np.int64))
     if sheaf.rank > 1:
         swept = np.concatenate([sheaf._all_labels(start) for start in sheaf.starts])
         assert np.array_equal(swept, list(reference_labels(sheaf.view)))
@@ -217,7 +218,7 @@ def test_finding_across_blocks(other: bool) -> None:
     points = generator.integers(0, 40, (module.BLOCK + 8, 2)).astype(float)
     X = points[:20] + 0.25 if other else points
     gains = generator.choice([-1, 1], len(X))
-    sheaf = module._Sheaf(points, X, gains)
+    sheaf = module.Sheaf(points, X, gains)
     rules = [sheaf.hypothesis(sheaf.cut_labels(k)) for k in range(2)]
     rules += [sheaf.hypothesis(labels) for labels in reference_labels(sheaf.view)]
     gained = np.array([rule.predict(X) @ gains for rule in rules])
@@ -251,7 +252,7 @@ def test_turns_are_exact(seed: int) -> None:
     for table in several:
         rows = [exact(row) for row in table]
         edges = [[v - u for u, v in zip(rows[0], row, strict=True)] for row in rows[1:]]
-        assert _turn_3(table, 0, 1, 2, 3) == sign_of(determinant(edges))
+        assert turn_3(table, 0, 1, 2, 3) == sign_of(determinant(edges))
         for x, y in ((0, 1), (0, 2), (1, 2)):
             flat = [[edge[x], edge[y]] for edge in edges[:2]]
             assert turn_2(table, x, y, 0, 1, 2) == sign_of(determinant(flat))
@@ -411,7 +412,7 @@ def test_the_gap_is_the_widest(columns: int) -> None:
         if len(set(labels)) < 2:
             continue
         rough, _, holds = separate(X, labels)
-        best = module._widest_gap(X, labels)
+        best = module.widest_gap(X, labels)
         assert holds
         margins = [
             ((X[labels == 1] @ u).min() - (X[labels == 0] @ u).max()) / np.linalg.norm(u)

@@ -17,11 +17,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from cumae.concepts import trees
 from cumae.concepts.base import Hypothesis
 from cumae.concepts.kernels import trees as trees_kernel
 from cumae.concepts.stumps import Stumps
-from cumae.concepts.trees import Tree, TreeCuts, Trees, TreeSums, cuts_of
+from cumae.concepts.trees import Tree, TreeCuts, Trees, cuts_of
+from cumae.concepts.trees.concept import LARGEST_COUNT, ROUNDING
+from cumae.concepts.trees.gains import gains_of_cuts
+from cumae.concepts.trees.sums import TreeSums, decays
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import SeededSource
 from tests.statistics import chi_square_rejects
@@ -31,6 +33,35 @@ Table = NDArray[np.float64]
 Integers = NDArray[np.int64]
 RATES = (0.0, 0.3, 2.0, 40.0, math.inf)
 VALUES = (0.0, 1.0, 2.0, 3.5, math.inf, -math.inf)
+
+
+# Plain forms of what the kernels compute. ``holds`` is a table of cuts and rows.
+
+
+def plain_gains(holds: NDArray[np.bool_], gain: NDArray[Any], depth: int) -> NDArray[Any]:
+    """Return for each cut what the best tree with it at the root gains over label 0 everywhere."""
+    if depth == 1:
+        above = holds.astype(gain.dtype) @ gain
+        return np.asarray(np.maximum(above, 0) + np.maximum(gain.sum() - above, 0))
+    found = [
+        sum(plain_gains(holds[:, side], gain[side], depth - 1).max() for side in (held, ~held))
+        for held in holds
+    ]
+    return np.array(found, dtype=gain.dtype)
+
+
+def plain_log_sum(holds: NDArray[np.bool_], y: Integers, rate: float, depth: int) -> float:
+    """Return the logarithm of the sum of exp(rate * right) over all trees."""
+    if depth == 0:
+        return float(np.logaddexp(rate * (y == 0).sum(), rate * (y == 1).sum()))
+    return float(
+        logsumexp(
+            [
+                sum(plain_log_sum(holds[:, s], y[s], rate, depth - 1) for s in (held, ~held))
+                for held in holds
+            ]
+        )
+    )
 
 
 def table(shape: tuple[int, int], seed: int) -> Table:
@@ -143,10 +174,10 @@ def test_sums_equal_the_plain_ones(depth: int, rows: int, columns: int, seed: in
     holds = bins.holds()
     for cut, held in enumerate(holds):
         plain = sum(
-            trees.plain_log_sum(holds[:, side], y[side], rate, depth - 1) for side in (held, ~held)
+            plain_log_sum(holds[:, side], y[side], rate, depth - 1) for side in (held, ~held)
         )
         assert math.isclose(rate * best[cut] + math.log(rest[cut]), plain, abs_tol=1e-9)
-    whole = trees.plain_log_sum(holds, y, rate, depth)
+    whole = plain_log_sum(holds, y, rate, depth)
     assert math.isclose(float(logsumexp(rate * best + np.log(rest))), whole, abs_tol=1e-9)
 
 
@@ -190,7 +221,7 @@ def test_counts_equal_those_of_a_list(depth: int, data: Any, seed: int) -> None:
     X = table(data.draw(shapes(depth)), seed)
     candidates = listed(cuts_of(X), X, depth)
     assert Trees(depth).n_candidates(X) == len(candidates)
-    if len(candidates) <= trees.LARGEST_COUNT:
+    if len(candidates) <= LARGEST_COUNT:
         distinct = {tuple(found.tolist()) for _, found in candidates}
         assert Trees(depth).n_dichotomies(X) == len(distinct)
         bound = Trees(depth).vc_dimension(X.shape[1])
@@ -244,11 +275,11 @@ def test_the_search_equals_the_plain_one(depth: int, rows: int, columns: int, se
         return
     gain = generator.integers(-5, 6, rows)
     found = trees_kernel.best_gains(bins.codes, bins.cuts.starts, gain, depth)
-    assert np.array_equal(found, trees.plain_gains(bins.holds(), gain, depth))
+    assert np.array_equal(found, plain_gains(bins.holds(), gain, depth))
     # Numbers of 100 bits that tie but for their last ones are told apart.
     close = np.array([int(g) * 2**100 + int(generator.integers(-2, 3)) for g in gain], dtype=object)
-    exact = trees.plain_gains(bins.holds(), close, depth)
-    found = trees._gains_of_cuts(bins, close, depth)
+    exact = plain_gains(bins.holds(), close, depth)
+    found = gains_of_cuts(bins, close, depth)
     assert np.array_equal(
         np.where(exact == exact.max(), exact, -1), np.where(found == found.max(), found, -1)
     )
@@ -323,14 +354,14 @@ def test_a_tree_counted_twice_is_caught() -> None:
 def test_decays_are_right_to_twenty_roundings() -> None:
     for rate in (Fraction(1, 3), Fraction(0.1), Fraction(7, 100_000), Fraction(10**6, 7)):
         with mpmath.workprec(200):
-            for distance, found in enumerate(trees.decays(rate, 3000).tolist()):
+            for distance, found in enumerate(decays(rate, 3000).tolist()):
                 exact = mpmath.exp(-mpmath.mpf(rate.numerator) * distance / rate.denominator)
                 if exact > 1e-300:
-                    assert abs(found / exact - 1) < 20 * trees.ROUNDING
+                    assert abs(found / exact - 1) < 20 * ROUNDING
                 else:
                     assert found <= 2e-300
-    assert trees.decays(math.inf, 2).tolist() == [1.0, 0.0, 0.0]
-    assert trees.decays(0.0, 2).tolist() == [1.0, 1.0, 1.0]
+    assert decays(math.inf, 2).tolist() == [1.0, 0.0, 0.0]
+    assert decays(0.0, 2).tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

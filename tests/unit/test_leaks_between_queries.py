@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor, InvalidParameter, QueryRelease
-from cumae.data.cells import plain_cells
+from cumae.data import plain_cells
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.voters.loop import LoopVoters
 from cumae.learners import Adapter, PublicDataReduction

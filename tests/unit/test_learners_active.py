@@ -22,10 +22,9 @@ from cumae.learners import (
     SemiPrivateLearner,
 )
 from cumae.learners.active import ActiveLearner, smallest_labelled
-from cumae.learners.base import Rows
+from cumae.learners.base import LearningPlan, Rows
 from cumae.learners.wrappers.label_boost import LabelBoost
 from cumae.privacy import Approximate, Pure, subsample
-from cumae.privacy.plans import Plan
 from cumae.randomness import SeededSource, Source
 from tests.divergence import Exact, assert_covers
 
@@ -232,7 +231,7 @@ class Spy(GenericLearner):
 
     seen: ClassVar[list[Rows]] = []
 
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+    def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         Spy.seen.append(rows)
         super()._learn(rows, plan, source)
 

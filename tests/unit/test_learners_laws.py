@@ -41,9 +41,9 @@ from cumae.learners import (
 )
 from cumae.learners.active import Drawn
 from cumae.learners.base import Rows
-from cumae.learners.wrappers import label_boost
+from cumae.learners.wrappers import relabelled
 from cumae.learners.wrappers.base import Wrapper
-from cumae.learners.wrappers.label_boost import _Boosting
+from cumae.learners.wrappers.relabelled import RelabellingWrapper
 from cumae.privacy import REPLACE_ONE, Guarantee
 
 ROWS = 120
@@ -237,7 +237,7 @@ def test_planted_threads_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 # Planted: refusals that tell which rows were drawn, or that come after the payment.
 
 
-def unchecked(self: Any, X: Any, X_public: Any) -> None:
+def unchecked(self: Any, columns: Any, rows: Any) -> None:
     """Leave it to what is wrapped to refuse the rows that it gets."""
 
 
@@ -247,9 +247,9 @@ def unchecked(self: Any, X: Any, X_public: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "case"),
     [
-        (_Boosting, "LabelBoost, base of halfspaces"),
-        (_Boosting, "LabelBoost, foreign base"),
-        (_Boosting, "IterLabelBoost, base of halfspaces"),
+        (RelabellingWrapper, "LabelBoost, base of halfspaces"),
+        (RelabellingWrapper, "LabelBoost, foreign base"),
+        (RelabellingWrapper, "IterLabelBoost, base of halfspaces"),
         (Wrapper, "ActiveLearner"),
         (Wrapper, "ActiveLearner, halfspaces"),
         (PublicDataReduction, "PublicDataReduction"),
@@ -259,7 +259,7 @@ def unchecked(self: Any, X: Any, X_public: Any) -> None:
 def test_planted_refusals_of_drawn_rows_are_found(
     kind: Any, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kind, "_check_all", unchecked)
+    monkeypatch.setattr(kind, "_check_readable", unchecked)
     with pytest.raises(AssertionError, match="depends on the coins"):
         breaks(refusals_ignore_the_coins, case)
 
@@ -267,17 +267,17 @@ def test_planted_refusals_of_drawn_rows_are_found(
 @pytest.mark.claim("ITER")
 def test_planted_cells_that_nobody_has_read_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """An undeclared column was read when it was drawn from, a missing cell and all."""
-    monkeypatch.setattr(_Boosting, "_check_all", unchecked)
-    monkeypatch.setattr(label_boost, "check_column", lambda cells: cells)
+    monkeypatch.setattr(RelabellingWrapper, "_check_readable", unchecked)
+    monkeypatch.setattr(relabelled, "check_column", lambda cells: cells)
     with pytest.raises(AssertionError, match="depends on the coins"):
         breaks(refusals_ignore_the_coins, "LabelBoost, undeclared")
 
 
 def test_planted_refusals_after_the_payment_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def later(self: Any, columns: Any, X: Any, y: Any, *public: Any) -> Rows:
-        return Rows(np.asarray(X, dtype=float), self._check_y(y, unlabelled=False))
+    def later(self: Any, columns: Any, X: Any, labels: Any, *public: Any) -> Rows:
+        return Rows(np.asarray(X, dtype=float), labels)
 
-    monkeypatch.setattr(PrivateLearner, "_rows", later)
+    monkeypatch.setattr(PrivateLearner, "_read", later)
     with pytest.raises(AssertionError, match="was paid for"):
         breaks(refusals_spend_nothing, "PrivateLearner")
 

@@ -18,7 +18,8 @@ from cumae.errors import InvalidParameter
 from cumae.learners import Columns, Learner, PrivateLogisticRegression
 from cumae.learners.base import Rows, Sizes
 from cumae.learners.features import FeatureMap
-from cumae.learners.logistic import LENGTH, noisy_moments, noisy_sum, rho_for
+from cumae.learners.gradients import LENGTH, noisy_moments, noisy_sum
+from cumae.learners.logistic import rho_for
 from cumae.privacy import ZCDP
 from cumae.randomness import SYSTEM
 from cumae.sanitizers import Quantiles
@@ -45,8 +46,8 @@ def test_the_cost_is_that_of_what_is_released(
     learner = PrivateLogisticRegression(epsilon, delta)
     columns = Columns(bounds, None, 3)
     seen = Rows(np.zeros((0, 3)), np.zeros(0, dtype=np.int64))
-    plan = learner._plan(Sizes(rows, 0, public, columns), seen)
-    schedule = plan.steps["schedule"]
+    plan = learner.plan(Sizes(rows, 0, public, columns), seen)
+    schedule = plan.steps
     rho = schedule.steps * 2 * LENGTH**2 / schedule.noise**2
     if schedule.moments_noise is not None:
         rho += 2 * LENGTH**2 / schedule.moments_noise**2

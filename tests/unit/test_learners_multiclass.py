@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from cumae.learners import (
     PrivateLearner,
     PrivateLogisticRegression,
 )
+from cumae.learners.wrappers.accuracy import AccuracyBoost
 from cumae.learners.wrappers.one_vs_rest import OneVsRest, _even, _short
-from cumae.learners.wrappers.reductions import AccuracyBoost
 from cumae.privacy import BoundedRange, Budget, compose
 
 AGE = (np.arange(3000) % 90).reshape(-1, 1)
@@ -151,10 +152,9 @@ def test_all_copies_are_paid_for() -> None:
     """What is spent is what the copies cost together, and a plan that counts one is found."""
 
     class Planted(OneVsRest):
-        def _plan(self, sizes: Any, rows: Any) -> Any:
-            plan = super()._plan(sizes, rows)
-            plan.steps["share"] = self.epsilon
-            return plan
+        def plan(self, sizes: Any, rows: Any) -> Any:
+            plan = super().plan(sizes, rows)
+            return replace(plan, steps=replace(plan.steps, eps=self.epsilon))
 
     for kind, right in ((OneVsRest, True), (Planted, False)):
         budget = Budget(1.0)
@@ -217,9 +217,12 @@ def test_names_and_rows_without_a_label_in_one_list() -> None:
 
 def test_bases_that_cannot_be_planned_are_refused() -> None:
     wrapped = AccuracyBoost(BASE, blocks=3)
-    for base in (None, object(), PrivateLearner, wrapped, OneVsRest(BASE, NAMES, 1.0)):
+    for nothing in (None, object(), PrivateLearner):
+        with pytest.raises(InvalidParameter, match="give a learner, such as"):
+            OneVsRest(nothing, NAMES, 1.0).fit(AGE, GROUP)  # type: ignore[arg-type]
+    for base in (wrapped, OneVsRest(BASE, NAMES, 1.0)):
         with pytest.raises(InvalidParameter, match="cannot be set from here"):
-            OneVsRest(base, NAMES, 1.0).fit(AGE, GROUP)  # type: ignore[arg-type]
+            OneVsRest(base, NAMES, 1.0).fit(AGE, GROUP)
     for others in ({"random_state": 0}, {"budget": Budget(1.0)}):
         base = PrivateLearner(Intervals(), columns=[(0, 90)], **others)
         with pytest.raises(InvalidParameter, match="of its own"):

@@ -16,7 +16,7 @@ from cumae.learners import (
     PrivateLearner,
     PrivateLogisticRegression,
     SemiPrivateLearner,
-    logistic,
+    gradients,
 )
 from cumae.privacy import DiscreteGaussianVectors
 from cumae.randomness import discrete_gaussian
@@ -32,7 +32,7 @@ class Watch:
         self.started: list[set[float]] = []
         draws, sanitized, started = self.draws, self.sanitized, self.started
         choose, trees = Thresholds.choose, Trees.choose
-        sanitize, fit = Quantiles.sanitize, PrivateLogisticRegression._fit_rows
+        sanitize, fit = Quantiles.sanitize, PrivateLogisticRegression.fit_part
         binned: dict[int, Any] = {}
 
         def of(X: Any) -> set[float]:
@@ -64,7 +64,7 @@ class Watch:
         monkeypatch.setattr(Thresholds, "choose", chosen)
         monkeypatch.setattr(Trees, "choose", chosen)
         monkeypatch.setattr(Quantiles, "sanitize", cleaned)
-        monkeypatch.setattr(PrivateLogisticRegression, "_fit_rows", first)
+        monkeypatch.setattr(PrivateLogisticRegression, "fit_part", first)
         monkeypatch.setattr(TreeCuts, "bin", bins)
 
 
@@ -129,12 +129,12 @@ def test_the_regression_draws_the_noise_that_its_cost_is_computed_from(
         drawn.append((scale, size))
         return discrete_gaussian(scale, size, source)
 
-    monkeypatch.setattr(logistic, "discrete_gaussian", noise)
+    monkeypatch.setattr(gradients, "discrete_gaussian", noise)
     X, y = rows(count)
     model = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 1, 1), (0, 1, 1)])
     model.fit(X, y, X[:200] if public else None)
     assert any(size > len(model.weights_) for _, size in drawn) == (count == 30_000)  # moments
-    mu = 2 * logistic.LENGTH * math.sqrt(sum(scale**-2 for scale, _ in drawn))
+    mu = 2 * gradients.LENGTH * math.sqrt(sum(scale**-2 for scale, _ in drawn))
     places = sum(size for _, size in drawn)
     least = min(scale for scale, _ in drawn)
     ran = DiscreteGaussianVectors(mu, places, least)

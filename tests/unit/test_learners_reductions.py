@@ -16,9 +16,10 @@ from sklearn.base import BaseEstimator
 from cumae.concepts import Thresholds
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, UnknownCost
 from cumae.learners import GenericLearner, Learner, PrivateLearner, SemiPrivateLearner
-from cumae.learners.wrappers import reductions
+from cumae.learners.wrappers import hypothesis
+from cumae.learners.wrappers.accuracy import AccuracyBoost
+from cumae.learners.wrappers.hypothesis import HypothesisLearner, n_rounds
 from cumae.learners.wrappers.public_reduction import PublicDataReduction, priv_samp, pub_samp
-from cumae.learners.wrappers.reductions import AccuracyBoost, HypothesisLearner, n_rounds
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 from tests.statistics import binomial_rejects
 
@@ -194,7 +195,7 @@ def test_the_table_errs_as_often_as_the_mean_hypothesis(monkeypatch: pytest.Monk
     rounds = n_rounds(8, 0.125)
     assert not binomial_rejects(wrong, made, math.ceil(rounds / 4) / rounds)
     # Planted: questions in the order of the domain, so that 7 is always asked in the same round.
-    monkeypatch.setattr(reductions, "permutation", lambda count, source: np.arange(count))
+    monkeypatch.setattr(hypothesis, "permutation", lambda count, source: np.arange(count))
     wrong, made = wrong_answers("tight")
     assert binomial_rejects(wrong, made, 0.25, checks=0)
 
@@ -430,7 +431,7 @@ def test_bad_data_and_parameters() -> None:
         reduction.fit(X, Y, X)
     with pytest.raises(InvalidParameter, match="dummies have 2 columns"):
         PublicDataReduction(base, [[1, 2]], 5, 1.0).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="dummies are none"):
+    with pytest.raises(InvalidParameter, match="dummies is empty"):
         PublicDataReduction(base, [], 5, 1.0).fit(X, Y)
     with pytest.raises(InvalidData, match="row 0 that is none of classes"):
         reduction.fit(X, Y + 7)

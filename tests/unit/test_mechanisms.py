@@ -460,7 +460,7 @@ def test_bad_input_raises_from_the_one_tree(call: Callable[[], object]) -> None:
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 def test_rates_are_exact_shares(epsilon: float) -> None:
     votes = BetweenThresholds(0, bt.least_gap(epsilon, 0.01), epsilon, 0.01)
-    assert votes._threshold_rate + 3 * Fraction(votes._query_rate) == Fraction(epsilon)
+    assert votes.threshold_rate + 3 * Fraction(votes.query_rate) == Fraction(epsilon)
     assert votes.source is SYSTEM
 
 

@@ -158,6 +158,13 @@ def test_offline_is_silent_about_unusable_rows() -> None:
     QueryRelease(Thresholds(), mechanism="offline").fit(mixed, Y[:200]).predict([[0.5]])
 
 
+def test_offline_has_no_counts() -> None:
+    release = QueryRelease(Thresholds(), mechanism="offline").fit(X[:, :1], Y)
+    with pytest.raises(InvalidParameter, match="'offline' releases no counts"):
+        release.noisy_votes(QUERIES[:, :1])
+    assert release.remaining_ == 1000
+
+
 def test_offline_takes_concept_classes_only() -> None:
     with pytest.raises(InvalidParameter, match="takes a concept class"):
         QueryRelease(LogisticRegression(), mechanism="offline").fit(X, Y)

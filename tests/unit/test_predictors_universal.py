@@ -396,6 +396,16 @@ def test_refusals_before_anything_is_paid() -> None:
     assert not budget.entries
 
 
+def test_minus_one_is_a_class_unless_it_is_an_answer() -> None:
+    labels = np.where(Y == 1, 1, -1)
+    one = UniversalQueryRelease(Thresholds(), 9.0, n_first=10, classes=(-1, 1), **FAST)
+    assert set(one.fit(X, labels).predict(QUERIES).tolist()) == {-1, 1}
+    for student in (None, LogisticRegression()):
+        clear = clone(one).set_params(abstain=True, student=student)
+        with pytest.raises(InvalidParameter, match="which is a declared class"):
+            clear.fit(X, labels)
+
+
 def test_it_is_a_scikit_learn_estimator_that_cannot_be_copied() -> None:
     one = UniversalQueryRelease(Thresholds(), 5.0, n_first=10, **FAST)
     for name in ("remaining_", "stage_", "hypothesis_", "student_", "answered_"):

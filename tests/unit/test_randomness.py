@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cumae import randomness
+from cumae import exact, randomness
 from cumae.errors import InvalidParameter
 from cumae.exact import exp_bounds
 from cumae.randomness import (
@@ -139,7 +139,7 @@ def test_bernoulli_extends_undecided_bits() -> None:
 @pytest.mark.parametrize("scale", [0.4, 3.0, 600.0])
 def test_gaussian_extends_undecided_bits(scale: float) -> None:
     """Next to each threshold the magnitude steps up by one, decided by further bits."""
-    thresholds, _ = randomness._gaussian_table(Fraction(scale))
+    thresholds, _ = exact.gaussian_table(Fraction(scale))
     for k in {0, 1, len(thresholds) // 3, len(thresholds) // 2} & set(range(len(thresholds) - 1)):
         word = int(thresholds[k]) << 1
         assert discrete_gaussian(scale, 1, Scripted([word, 0]))[0] == k
@@ -148,7 +148,7 @@ def test_gaussian_extends_undecided_bits(scale: float) -> None:
 
 def test_gaussian_has_no_last_value() -> None:
     """All bits one, again and again, leads beyond the table."""
-    table = len(randomness._gaussian_table(Fraction(3))[0])
+    table = len(exact.gaussian_table(Fraction(3))[0])
     far = discrete_gaussian(3, 1, Scripted([FULL] * 4 + [0]))[0]
     farther = discrete_gaussian(3, 1, Scripted([FULL] * 9 + [0]))[0]
     assert farther < far < -table
@@ -189,7 +189,7 @@ def test_weighted_choice_edges() -> None:
 
 def test_table_matches_the_mass_function() -> None:
     """Differences of the thresholds are 2^63 times the probabilities, up to one unit each."""
-    thresholds, _ = randomness._gaussian_table(Fraction(600))
+    thresholds, _ = exact.gaussian_table(Fraction(600))
     with mpmath.workdps(60):
         weights = [mpmath.exp(-mpmath.mpf(k * k) / 720000) for k in range(20_000)]
         total = weights[0] + 2 * mpmath.fsum(weights[1:])

@@ -14,7 +14,7 @@ import pytest
 
 from cumae.concepts import cuts_of
 from cumae.privacy import BoundedRange
-from cumae.sanitizers import Quantiles
+from cumae.sanitizers import Quantiles, ordered
 from cumae.sanitizers import quantiles as quant
 from tests.divergence import assert_covers, pairs_of
 from tests.sanitizers import (
@@ -205,7 +205,7 @@ def test_rank_errors_stay_below_the_bound(name: str, bounded: bool) -> None:
     assert points.shape == (15, 1)
     assert np.all(np.diff(points[:, 0]) >= 0)
     if not bounded or bounds is None:  # rows are taken to 9 digits; so are the points
-        digits = quant.AllFloats()
+        digits = ordered.AllFloats()
         column = digits.values(digits.places(column), len(column))
     assert rank_distance(column, points[:, 0]) <= sanitizer.rank_error(len(column), beta=1e-9)
     error = sanitizer.interval_error(len(column), beta=1e-9)
@@ -266,13 +266,13 @@ def test_keys_keep_the_order_of_floats() -> None:
     bits = generator.integers(0, 2**64, 5_000, dtype=np.uint64).view(np.float64)
     values = np.sort(np.concatenate([bits[np.isfinite(bits)], [0.0, 5e-324, -5e-324, 1.0, -1.0]]))
     for dropped in (0, 2, 12, 33):
-        keys = quant.signed_keys(values, dropped)
+        keys = ordered.signed_keys(values, dropped)
         assert np.all(np.diff(keys) >= 0)
-        back = quant.floats_of(keys, dropped)
+        back = ordered.floats_of(keys, dropped)
         assert np.all(np.abs(back) <= np.abs(values))
-        assert np.array_equal(quant.signed_keys(back, dropped), keys)
-    assert np.array_equal(quant.floats_of(quant.signed_keys(values, 0), 0), values)
-    domain = quant.AllFloats()
+        assert np.array_equal(ordered.signed_keys(back, dropped), keys)
+    assert np.array_equal(ordered.floats_of(ordered.signed_keys(values, 0), 0), values)
+    domain = ordered.AllFloats()
     for rows in (1, 1000, 2**30):
         assert domain.size(rows) * rows < 2**62
 
@@ -281,14 +281,14 @@ def test_keys_keep_the_order_of_floats() -> None:
 def test_keys_beyond_all_floats_mean_the_last_one(dropped: int) -> None:
     """Bins of the float order reach beyond the largest float, where a noisy draw may end."""
     last = np.array([2 ** (63 - dropped) - 1, -(2 ** (63 - dropped) - 1)])
-    values = quant.floats_of(last, dropped)
+    values = ordered.floats_of(last, dropped)
     assert np.all(np.isfinite(values))
     assert values[0] == -values[1] > 1e308
 
 
 def test_a_grid_takes_each_row_to_the_next_value_above() -> None:
     for low, step, steps in [(0.0, 0.1, 1000), (-3.7, 0.001, 9999), (1e9, 0.5, 4000)]:
-        grid = quant.Grid(low, step, steps)
+        grid = ordered.EvenSteps(low, step, steps)
         values = grid.values(np.arange(steps + 1), 1)
         assert np.array_equal(grid.places(values), np.arange(steps + 1))
         between = values[:-1] + np.random.default_rng(4).random(steps) * step

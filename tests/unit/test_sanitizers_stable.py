@@ -11,8 +11,7 @@ import pytest
 
 from cumae.mechanisms.sparse import upper_tail
 from cumae.privacy import Approximate
-from cumae.sanitizers import Quantiles, StableThresholds
-from cumae.sanitizers import quantiles as quant
+from cumae.sanitizers import Quantiles, StableThresholds, ordered
 from cumae.sanitizers import stable as stab
 from tests.divergence import divergence
 from tests.sanitizers import Floats, columns_to_try, interval_distance, rank_distance
@@ -106,7 +105,7 @@ def test_stable_thresholds_are_as_accurate_as_stated(name: str) -> None:
     points = sanitizer.sanitize(column)
     assert points.shape == (15, 1)
     bound = sanitizer.rank_error(len(column), beta=1e-9)
-    digits = quant.floats_of(quant.signed_keys(column, stab.DROPPED), stab.DROPPED)
+    digits = ordered.floats_of(ordered.signed_keys(column, stab.DROPPED), stab.DROPPED)
     distance = rank_distance(digits, points[:, 0])
     assert distance <= bound < len(column) / 8
     error = sanitizer.interval_error(len(column), beta=1e-9)

@@ -81,15 +81,18 @@ def audit_all(
 
     Parameters
     ----------
-    chosen
-        What to play.
-    runs
+    chosen : sequence of Attack
+        The attacks to play.
+    runs : int of 20 or more
         Runs in each world of each attack, at most.
-    seconds
-        For all attacks. Each gets an equal share of what is left, and plays one batch at least.
-    confidence
-        Of all bounds of all attacks together: the more attacks, the surer each has to be.
-    n_jobs, progress
+    seconds : float above 0
+        Time for all attacks. Each gets an equal share of what is left, and plays at least one
+        batch.
+    confidence : float above 0 and below 1
+        The chance that all bounds of all attacks hold: the more attacks, the surer each has to be.
+    n_jobs : int or None
+        As in :func:`~cumae.audit.audit`.
+    progress : bool or None
         As in :func:`~cumae.audit.audit`.
     """
     if not chosen:

@@ -47,7 +47,7 @@ class InProcess:
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new one, not fitted.
 
     Examples
@@ -87,12 +87,12 @@ class Seen:
 
     Parameters
     ----------
-    answers
+    answers : tuple
         One for each query; None at the query that differs, or at all of the user who differs.
-    said
+    said : tuple of str
         Warnings and errors, each with its type and text. Whoever asks sees them, so they are part
         of the view like any answer.
-    error
+    error : str
         The error among them that stopped the move, "" if there was none.
     """
 
@@ -107,9 +107,9 @@ class Game:
 
     Parameters
     ----------
-    driver
+    driver : Driver
         What is attacked. It gets tables as they are given: arrays, lists of rows, data frames.
-    world
+    world : {0, 1}
         0 or 1. The adversary must not read it; it gets what its moves return.
 
     Examples
@@ -202,7 +202,7 @@ class Game:
         return seen
 
     def _differ(self, different: NDArray[np.bool_], users: list[Any] | None) -> None:
-        """Check that no more differs than may."""
+        """Check that the two worlds differ only where the game allows it."""
         if not different.any():
             return
         whose = set() if users is None else {users[place] for place in np.flatnonzero(different)}

@@ -223,11 +223,11 @@ def markdown(
 
     Parameters
     ----------
-    audits
+    audits : sequence of Audit
         What was found.
-    settings
+    settings : mapping from str to object, or None
         How it was found.
-    left_out
+    left_out : sequence of str
         What was not played, and why.
     """
     broken = sum(line.broken for line in lines(audits))

@@ -20,10 +20,10 @@ class Claimed:
 
     Parameters
     ----------
-    epsilon, delta
-        Of the guarantee.
-    rho, mu
-        Of its zero-concentrated or Gaussian form, if it has one.
+    epsilon, delta : float
+        The pair that the guarantee promises.
+    rho, mu : float or None
+        The parameter of its zero-concentrated or Gaussian form, if it has one.
     """
 
     epsilon: float
@@ -42,9 +42,9 @@ class Claimed:
     def by(cls, guarantee: Any, *, gaussian_releases: int = 0) -> Claimed:
         """Read the guarantee of anything that was fitted.
 
-        If all that is released are so many counts, each moved by one at most, with integer Gaussian
-        noise, then it is also Gaussian with mu = sqrt(2 rho), but for what whole numbers
-        change: less than a thousandth if the noise is not tiny (proofs/AUDIT.md).
+        If nothing but ``gaussian_releases`` counts with integer Gaussian noise is released, each
+        moved by one at most, then the promise is also Gaussian with mu = sqrt(2 rho). That the
+        noise is whole changes less than a thousandth if it is not tiny (proofs/AUDIT.md).
         """
         guarantee = getattr(guarantee, "guarantee_", guarantee)
         if guarantee.void:
@@ -66,15 +66,17 @@ class Audit:
 
     Parameters
     ----------
-    name, claimed
-        Of the attack.
-    confidence
+    name : str
+        The name of the attack.
+    claimed : Claimed
+        What is promised.
+    confidence : float above 0 and below 1
         Chance that no bound is above the truth, at least.
-    runs
+    runs : int of 0 or more
         Runs in each world that the bounds are based on; as many more chose the events.
-    epsilon, rho, mu
+    epsilon, rho, mu : float
         Lower bounds on what the mechanism really costs.
-    curve
+    curve : tuple of pairs of float
         Chances of (false alarm, missed) of the rules that were measured, for the plot.
     """
 
@@ -156,7 +158,7 @@ class Audit:
 
 
 def best_bound(measure: str, delta: float, runs: int, confidence: float) -> float:
-    """Return the bound that an attacker gets who is right in each of so many runs.
+    """Return the bound that an attacker gets who is right in every run.
 
     Examples
     --------

@@ -40,16 +40,16 @@ class Attack:
 
     Parameters
     ----------
-    name
+    name : str
         What the attack does, in a few words.
-    make
+    make : callable
         Returns a new driver; called once for each run.
-    play
+    play : callable from Game to numbers
         The adversary: moves in a :class:`~cumae.audit.game.Game`, and returns numbers about what
         it saw. Higher values of the first speak for world 1 unless there is another rule.
-    claimed
+    claimed : Claimed
         What is promised.
-    distinguish
+    distinguish : Distinguisher
         How numbers become a guess; learnt on runs that are not used for the bound.
     """
 
@@ -84,25 +84,26 @@ def audit(
 
     Parameters
     ----------
-    attack
+    attack : Attack
         What to play.
-    runs
+    runs : int of 20 or more
         Runs in each world, at most: half of them choose events and half are counted, so that one is
         left out of an odd number. At least 20.
-    seconds
+    seconds : float above 0
         About how long it may take, apart from starting processes. A few runs that do not count
         tell how many fit in; at least 20 are played.
-    confidence
+    confidence : float above 0 and below 1
         Of all bounds together.
-    n_jobs
+    n_jobs : int or None
         Processes, as in joblib.
-    progress
+    progress : bool or None
         Whether to show a bar; None shows one for long work on a terminal.
 
     Examples
     --------
-    >>> from cumae.audit import attacks, audit
-    >>> found = audit(attacks.release_row(epsilon=1.0), runs=20)
+    >>> from cumae.audit import audit
+    >>> from cumae.audit.attacks.predictors import release_row
+    >>> found = audit(release_row(epsilon=1.0), runs=20)
     >>> print(found)
     QueryRelease, a training row: claimed epsilon 0.99... at delta 1e-06, measured ...
     """

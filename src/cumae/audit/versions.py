@@ -20,9 +20,9 @@ class Versions:
 
     Parameters
     ----------
-    zero, one
-        Of the same kind and length. Arrays have the same shape and type, frames the same index and
-        columns. Rows of a list may be anything: to bring a strange one is a move.
+    zero, one : array, list or data frame
+        Both of the same kind and length. Arrays have the same shape and type, frames the same index
+        and columns. Rows of a list may be anything: to bring a strange one is a move.
 
     Examples
     --------

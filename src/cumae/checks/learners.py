@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from cumae.arrays import Words
 from cumae.checks.shards import Neighbours, demand
 from cumae.errors import BudgetExhausted, CumaeError, LiveState
 from cumae.privacy import Budget
-from cumae.randomness import SeededSource, Words
+from cumae.randomness import SeededSource
 
-RUNS = 6  # so many coins are compared
+RUNS = 6  # seeds that are compared
 THREADS = 8
 SPOILT = (np.nan, np.inf, -np.inf, 1e308, -1e308)
 
@@ -33,8 +34,8 @@ class PublicNeighbours(Neighbours):
 
     Parameters
     ----------
-    X_public
-        Rows that both get.
+    X_public : array-like
+        Public rows that both tables come with.
     """
 
     X_public: Any = None
@@ -60,7 +61,7 @@ class Outcome:
     warned: tuple[str, ...]
     facts: tuple[Any, ...]  # none if it was refused
     spent: tuple[float, float]
-    drawn: int  # coins, but for those of ``select``
+    drawn: int  # coins, without those of ``select``
 
 
 class Started:

@@ -190,7 +190,7 @@ def in_batches(queries: Any, cuts: Sequence[int]) -> list[Any]:
 
 
 def odd_queries(width: int) -> list[Any]:
-    """Return queries that are no usual row of so many numbers."""
+    """Return queries that are not usual rows of ``width`` numbers."""
     usual = [0.5] * width
     cells: list[Any] = [
         math.nan, math.inf, -math.inf, 1e300, -1.7e308, 10**400, None, "text", b"bytes", True,

@@ -26,18 +26,20 @@ class Neighbours:
 
     Parameters
     ----------
-    X, y
+    X, y : array-like
         Rows and labels.
-    X_other, y_other
-        The same, but for one row.
-    queries
+    X_other, y_other : array-like
+        The same rows and labels, except for one row.
+    queries : array-like
         Rows to label.
-    classes, columns
-        As declared to the predictor.
-    n_shards
+    classes : sequence
+        The labels, as declared to the predictor.
+    columns : Columns, list or None
+        The columns, as declared to the predictor.
+    n_shards : int of 1 or more
         How many shards to train.
-    seed
-        The coins that both get.
+    seed : int of 0 or more
+        The seed of the coins that are thrown with both tables.
     """
 
     X: Any

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from cumae.audit import catalogue, report
+from cumae.audit.results import Audit
 from cumae.audit.runs import Attack
 from cumae.cli.app import ExitCode
 from cumae.errors import InvalidParameter
@@ -45,65 +46,74 @@ def _file(name: str, text: str, check: Callable[[Path | None], Path | None] = _i
     return typer.Option(name, dir_okay=False, writable=True, callback=check, help=text)
 
 
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME", help="What to attack, as --list has it; everything if not given."
+    ),
+]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        callback=_checked(lambda given: 0 < given < math.inf, "a number above 0"),
+        help="The epsilon to ask for. What is claimed may be a little less.",
+    ),
+]
+Delta = Annotated[
+    float,
+    typer.Option(
+        callback=_checked(lambda given: 0 <= given < 1, "from 0 to less than 1"),
+        help="The delta that is claimed, where one is. With 1e-6 the claim is about events too "
+        "rare to count, and epsilon comes out small; try 0.05.",
+    ),
+]
+Runs = Annotated[
+    int,
+    typer.Option(
+        min=20, help="Runs in each world of each attack, at most; half of them are counted."
+    ),
+]
+Seconds = Annotated[
+    float,
+    typer.Option(
+        callback=_checked(lambda given: given > 0, "above 0"),
+        help="Time for all attacks together; each plays a few runs in any case.",
+    ),
+]
+Confidence = Annotated[
+    float,
+    typer.Option(
+        callback=_checked(lambda given: 0 < given < 1, "between 0 and 1"),
+        help="Chance that all bounds together are right, at least.",
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        callback=_checked(lambda given: given >= 1 or given == -1, "1 or more, or -1"),
+        help="Processes to use; -1 for all cores. Starting them takes a few seconds.",
+    ),
+]
+ReportFile = Annotated[Path | None, _file("--report", "Write a report in Markdown to this file.")]
+PlotFile = Annotated[
+    Path | None, _file("--plot", "Write all trade-off curves to this SVG file.", _svg)
+]
+JsonFile = Annotated[Path | None, _file("--json", "Write the results to this file.")]
+ListOnly = Annotated[bool, typer.Option("--list", help="List what can be attacked, and stop.")]
+
+
 def audit(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME", help="What to attack, as --list has it; everything if not given."
-        ),
-    ] = None,
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            callback=_checked(lambda given: 0 < given < math.inf, "a number above 0"),
-            help="The epsilon to ask for. What is claimed may be a little less.",
-        ),
-    ] = 1.0,
-    delta: Annotated[
-        float,
-        typer.Option(
-            callback=_checked(lambda given: 0 <= given < 1, "from 0 to less than 1"),
-            help="The delta that is claimed, where one is. With 1e-6 the claim is about events too "
-            "rare to count, and epsilon comes out small; try 0.05.",
-        ),
-    ] = 1e-6,
-    runs: Annotated[
-        int,
-        typer.Option(
-            min=20, help="Runs in each world of each attack, at most; half of them are counted."
-        ),
-    ] = 10_000,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            callback=_checked(lambda given: given > 0, "above 0"),
-            help="Time for all attacks together; each plays a few runs in any case.",
-        ),
-    ] = 300.0,
-    confidence: Annotated[
-        float,
-        typer.Option(
-            callback=_checked(lambda given: 0 < given < 1, "between 0 and 1"),
-            help="Chance that all bounds together are right, at least.",
-        ),
-    ] = 0.95,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            callback=_checked(lambda given: given >= 1 or given == -1, "1 or more, or -1"),
-            help="Processes to use; -1 for all cores. Starting them takes a few seconds.",
-        ),
-    ] = 1,
-    report_file: Annotated[
-        Path | None, _file("--report", "Write a report in Markdown to this file.")
-    ] = None,
-    plot_file: Annotated[
-        Path | None, _file("--plot", "Write all trade-off curves to this SVG file.", _svg)
-    ] = None,
-    json_file: Annotated[Path | None, _file("--json", "Write the results to this file.")] = None,
-    list_only: Annotated[
-        bool, typer.Option("--list", help="List what can be attacked, and stop.")
-    ] = False,
+    names: Names = None,
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    runs: Runs = 10_000,
+    seconds: Seconds = 300.0,
+    confidence: Confidence = 0.95,
+    jobs: Jobs = 1,
+    report_file: ReportFile = None,
+    plot_file: PlotFile = None,
+    json_file: JsonFile = None,
+    list_only: ListOnly = False,
 ) -> None:
     """Attack the privacy guarantees of this package, and see how much leaks.
 
@@ -126,9 +136,13 @@ def audit(
     for reason in left_out:
         typer.echo(f"Left out: {reason}", err=True)
     if list_only:
-        for attack in chosen:
-            typer.echo(attack.name)
+        typer.echo("\n".join(attack.name for attack in chosen))
         return
+    audits = catalogue.audit_all(
+        chosen, runs=runs, seconds=seconds, confidence=confidence, n_jobs=jobs
+    )
+    typer.echo(f"{report.table(audits)}\n\n{report.plot(report.strongest(audits))}\n")
+    typer.echo(report.certainty(audits))
     settings = {
         "cumae": metadata.version("cumae"),
         "date": datetime.now(UTC).date().isoformat(),
@@ -140,29 +154,31 @@ def audit(
         "confidence": confidence,
         "jobs": jobs,
     }
-    audits = catalogue.audit_all(
-        chosen, runs=runs, seconds=seconds, confidence=confidence, n_jobs=jobs
-    )
-    typer.echo(report.table(audits))
-    typer.echo(f"\n{report.plot(report.strongest(audits))}\n")
-    typer.echo(report.certainty(audits))
     if report_file is not None:
         _write(report_file, report.markdown(audits, settings, left_out))
     if plot_file is not None:
         _write(plot_file, report.svg(audits))
     if json_file is not None:
-        plain = [one.to_dict() for one in audits]
-        found = {"settings": settings, "audits": plain, "left_out": left_out}
-        _write(json_file, json.dumps(found, indent=1) + "\n")
+        _write(json_file, _as_json(audits, settings, left_out))
     if any(one.broken for one in audits):
-        typer.secho(
-            "BROKEN: a measured bound is above its claim, so that a guarantee does not hold. Play "
-            "once more with --confidence 0.999999 to rule out bad luck, and report it privately, "
-            "as SECURITY.md says.",
-            fg=typer.colors.RED,
-            err=True,
-        )
-        raise typer.Exit(ExitCode.CHECK_FAILED)
+        _stop_as_broken()
+
+
+def _as_json(audits: Sequence[Audit], settings: dict[str, Any], left_out: list[str]) -> str:
+    plain = [one.to_dict() for one in audits]
+    found = {"settings": settings, "audits": plain, "left_out": left_out}
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _stop_as_broken() -> NoReturn:
+    typer.secho(
+        "BROKEN: a measured bound is above its claim, so that a guarantee does not hold. Play once "
+        "more with --confidence 0.999999 to rule out bad luck, and report it privately, as "
+        "SECURITY.md says.",
+        fg=typer.colors.RED,
+        err=True,
+    )
+    raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
 def _chosen(names: list[str], epsilon: float, delta: float) -> tuple[list[Attack], list[str]]:

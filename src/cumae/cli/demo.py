@@ -21,7 +21,7 @@ HELD_OUT_EVERY = 5
 
 
 @dataclass(frozen=True)
-class Stump:
+class SurveyRule:
     """Says "positive" on one side of a cut through one column of whole numbers."""
 
     column: str
@@ -29,7 +29,7 @@ class Stump:
     positive_above: bool
 
     def predict(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Label the values of the stump's column: those of at least ``cut`` are above."""
+        """Label the values of the column of the rule: those of at least ``cut`` are above."""
         return np.asarray((values >= self.cut) == self.positive_above, dtype=np.int64)
 
     def __str__(self) -> str:
@@ -38,17 +38,17 @@ class Stump:
         return f"{self.column} is {self.cut - 1} or less"
 
 
-def stumps_within(bounds: Mapping[str, tuple[int, int]]) -> list[Stump]:
-    """List every stump that splits the declared bounds of its column; no data are involved.
+def rules_within(bounds: Mapping[str, tuple[int, int]]) -> list[SurveyRule]:
+    """List every rule that splits the declared bounds of its column; no data are involved.
 
     Examples
     --------
-    >>> from cumae.cli.demo import stumps_within
-    >>> [str(stump) for stump in stumps_within({"Sex": (0, 1)})]
+    >>> from cumae.cli.demo import rules_within
+    >>> [str(rule) for rule in rules_within({"Sex": (0, 1)})]
     ['Sex is 1 or more', 'Sex is 0 or less']
     """
     return [
-        Stump(column, cut, positive_above)
+        SurveyRule(column, cut, positive_above)
         for column, (low, high) in bounds.items()
         for cut in range(low + 1, high + 1)
         for positive_above in (True, False)
@@ -60,7 +60,7 @@ def count_right(
     labels: NDArray[np.int64],
     bounds: Mapping[str, tuple[int, int]],
 ) -> NDArray[np.int64]:
-    """Count the rows that each of ``stumps_within(bounds)`` labels right, in that order.
+    """Count the rows that each of ``rules_within(bounds)`` labels right, in that order.
 
     Replacing one row changes each count by at most 1. Each column is read once: the counts for all
     its cuts are running sums over its histogram.
@@ -95,16 +95,16 @@ def demo(
     held_out = np.arange(len(survey.frame)) % HELD_OUT_EVERY == 0
     train, test = survey.frame[~held_out].iloc[:rows], survey.frame[held_out]
 
-    stumps = stumps_within(survey.bounds)
+    rules = rules_within(survey.bounds)
     columns = [train[name].to_numpy() for name in survey.bounds]
     scores = count_right(columns, train["label"].to_numpy(), survey.bounds)
-    chosen = stumps[mechanism.choose(scores)]
+    chosen = rules[mechanism.choose(scores)]
 
     truth: Any = test["label"].to_numpy()
     accuracy = np.mean(chosen.predict(test[chosen.column].to_numpy()) == truth)
     guessing = max(truth.mean(), 1 - truth.mean())
-    typer.echo(f"Learned from {len(train):,} rows, among {len(stumps)} possible rules.")
-    typer.echo(f"Rule: predict high blood pressure if {chosen}.")
+    typer.echo(f"Learned from {len(train):,} rows, among {len(rules)} possible rules.")
+    typer.echo(f"SurveyRule: predict high blood pressure if {chosen}.")
     typer.echo(f"      ({chosen.column}: {survey.meanings[chosen.column]})")
     typer.echo(
         f"Accuracy on {len(test):,} held-out rows, which are not protected: {accuracy:.1%}"

@@ -93,7 +93,7 @@ class ConceptClass(ABC):
 
     @abstractmethod
     def vc_dimension(self, n_features: int) -> int:
-        """Return the VC dimension of the class on so many columns."""
+        """Return the VC dimension of the class on ``n_features`` columns."""
 
     @abstractmethod
     def n_dichotomies(self, X: ArrayLike) -> int:
@@ -117,15 +117,15 @@ class ConceptClass(ABC):
 
         Parameters
         ----------
-        points
+        points : array-like
             Rows that define the candidates. If they are private, the caller has to account for
             that (claim LB); public or sanitized points are free.
-        X, y
+        X, y : array-like
             Rows with labels 0 or 1 on which candidates are scored: ``right`` is the number that
             a candidate labels right.
-        epsilon
+        epsilon : float of 0 or more
             Cost of the draw for the rows of ``X``; infinity draws among the best.
-        random_state
+        random_state : int, Source or None
             None in production; a seed or a source in tests, which voids guarantees.
         """
         labels = check_labels(y)
@@ -138,7 +138,7 @@ class ConceptClass(ABC):
         return BoundedRange(check_epsilon(epsilon))
 
     def check_draw(self, epsilon: float, size: int) -> None:
-        """Refuse an epsilon that floats cannot draw with from so many rows: public numbers."""
+        """Refuse an epsilon that floats cannot draw with; it depends on the number of rows only."""
         self._rate(check_epsilon(epsilon), size)
 
     @claim("CHOOSE")

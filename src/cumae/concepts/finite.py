@@ -37,9 +37,9 @@ class FiniteClass(ConceptClass):
 
     Parameters
     ----------
-    hypotheses
+    hypotheses : iterable of objects with predict
         Objects with ``predict``.
-    domain
+    domain : array-like or None
         All rows there are, if they are few; the VC dimension is then exact.
 
     Examples

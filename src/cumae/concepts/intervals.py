@@ -100,7 +100,7 @@ class UnionOfIntervals(ConceptClass):
 
     Parameters
     ----------
-    k
+    k : int of 1 or more
         Largest number of intervals.
 
     Examples
@@ -128,7 +128,7 @@ class UnionOfIntervals(ConceptClass):
         return sum(math.comb(points, changes) for changes in range(2 * self.k + 1))
 
     def _runs(self, points: int) -> int:
-        """Return how many intervals can be told apart by so many points, at most k."""
+        """Return how many intervals, at most k, this number of points can tell apart."""
         return min(self.k, (points + 1) // 2)
 
     def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
@@ -202,7 +202,7 @@ class UnionOfIntervals(ConceptClass):
 
 
 class _Sums:
-    """Sums over all labellings with so many changes of label, block by block of cells."""
+    """Sums over all labellings by their number of changes of label, block by block of cells."""
 
     def __init__(self, cells: Cells, states: int, rate: float, rows: int) -> None:
         if rows >= 2**29:  # scores must stay far above that of a sum without terms

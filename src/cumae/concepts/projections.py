@@ -89,7 +89,7 @@ class Projections(ConceptClass):
 
     Parameters
     ----------
-    directions
+    directions : array-like of shape (n_directions, n_features)
         One row for each direction, with one finite number for each column, not all 0.
 
     Examples

@@ -21,7 +21,7 @@ EPSILONS = [round(0.1 * 1.15**i, 3) for i in range(45)]  # tried for the draw: 0
 
 @claim("ITER")
 def sampled(pair: Approximate, kept: int, rows: int) -> Approximate:
-    """Return what a pair costs on so many of the rows, drawn uniformly, in random order."""
+    """Return what a pair costs on a uniform subset of the rows in random order."""
     if kept == rows:
         return pair
     rate = kept / rows
@@ -57,7 +57,7 @@ def resampled(pair: Approximate, rows: int) -> Approximate:
     """Return what a pair costs on as many rows, drawn with replacement."""
     if rows == 1:
         return pair
-    epsilon, factor = Bootstrapped(pair, rows, rows)._mixture(pair.eps)
+    epsilon, factor = Bootstrapped(pair, rows, rows).mixture(pair.eps)
     return Approximate(epsilon, min(factor * pair.failure * UP, math.nextafter(1.0, 0.0)))
 
 
@@ -71,12 +71,12 @@ def largest_rate(pair: Approximate, epsilon: float, delta: float) -> float:
 
 
 def most_points(concept: ConceptClass, width: int) -> int:
-    """Return how many points a schedule may choose: so many that a draw takes seconds."""
+    """Return how many points a schedule may choose, so that a draw takes seconds."""
     return LARGEST_JOINT.get(width, 100) if isinstance(concept, JOINT) else 10**9
 
 
 JOINT = (Halfspaces, Projections, Rectangles)  # candidates depend on columns together
 
 
-# Beyond so many points a draw takes minutes; public rows beyond it are left out, the last first.
+# With more points a draw takes minutes. Public rows above this number are left out, the last first.
 LARGEST_JOINT = {1: 10_000, 2: 2_000, 3: 100}

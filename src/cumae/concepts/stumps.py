@@ -189,7 +189,7 @@ class Stumps(ConceptClass):
 
 
 def stump_dimension(columns: int) -> int:
-    """Return the VC dimension of stumps over so many columns."""
+    """Return the VC dimension of stumps over ``columns`` columns."""
     size = 2
     while math.comb(size + 1, (size + 1) // 2) <= 2 * columns:
         size += 1

@@ -74,7 +74,7 @@ class Thresholds(ConceptClass):
 
     Parameters
     ----------
-    polarity
+    polarity : {"both", "above", "below"}
         ``"both"``, or only ``"above"`` or ``"below"``: where label 1 lies.
 
     Examples

@@ -8,11 +8,13 @@ from cumae.learners.exponential import PrivateLearner
 from cumae.learners.generic import GenericLearner
 from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.semi_private import SemiPrivateLearner
+from cumae.learners.wrappers.accuracy import AccuracyBoost
 from cumae.learners.wrappers.adapter import Adapter
-from cumae.learners.wrappers.label_boost import IterLabelBoost, LabelBoost
+from cumae.learners.wrappers.hypothesis import HypothesisLearner
+from cumae.learners.wrappers.iter_label_boost import IterLabelBoost
+from cumae.learners.wrappers.label_boost import LabelBoost
 from cumae.learners.wrappers.one_vs_rest import OneVsRest
 from cumae.learners.wrappers.public_reduction import PublicDataReduction
-from cumae.learners.wrappers.reductions import AccuracyBoost, HypothesisLearner
 
 __all__ = [
     "AccuracyBoost",

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.concepts import Hypothesis
-from cumae.data import UNLABELLED, Declared, length_of
+from cumae.data import UNLABELLED, length_of
 from cumae.errors import InvalidData, InvalidParameter, LiveState
-from cumae.learners.base import Learner, Rows, Sizes
-from cumae.learners.wrappers.base import (
-    Published,
-    check_base,
-    check_outer_delta,
-    copy_base,
-    fit_base,
-    plan_base,
-    read_pair,
-    restate,
-    take_rows,
-    uses_unlabelled,
-)
+from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
+from cumae.learners.wrappers.base import LEARNER, SLACK, Published, read_pair
 from cumae.live import NOT_KEPT, one_at_a_time
-from cumae.parameters import check_choice, check_count
+from cumae.parameters import DELTA, EPSILON, Choice, Count, Flag, Kind, Or, check_parameters
 from cumae.privacy import Approximate, Budget, Cost, subsample
 from cumae.privacy.plans import Plan, pair_cost
-from cumae.privacy.validation import check_delta, check_epsilon, check_rate
+from cumae.privacy.validation import check_rate
 from cumae.randomness import Source, permutation, sample, source_for
 
 UP = 1.0 + 1e-12
-SLACK = 1.0 - 1e-9  # of what was asked, for rounding
 ALMOST_ONE = math.nextafter(1.0, 0.0)
 ASKED = (
     "one row is replaced by any other, with the label that it would get, and the number of rows "
@@ -48,6 +36,18 @@ def smallest_labelled(pair: Approximate, rate: float) -> Approximate:
     """Cost of a share q of the rows of which the smallest indices are labelled (Algorithm 6).
 
     (e, d) becomes (ln u, q d (1 + x - u)) with x = exp(e), u = (1 + q (x^2 - 1)) / (1 + q (x - 1)).
+
+    Parameters
+    ----------
+    pair : Approximate
+        What the base costs its rows: (e, d).
+    rate : float from 0 to 1
+        The share of rows that the base gets: q.
+
+    Returns
+    -------
+    Approximate
+        What the whole costs.
 
     Examples
     --------
@@ -89,30 +89,35 @@ class ActiveLearner(Published):
 
     Parameters
     ----------
-    base
+    base : Learner
         A learner with a guarantee. One that takes unlabelled rows gets those of the sample that
-        were not asked for.
-    epsilon, delta
-        Privacy parameters of the whole; the base may have larger ones.
-    n_labels
+        were not asked for. Columns are declared there.
+    epsilon : float of 0 or more
+        Privacy parameter of the whole; the base may have a larger one.
+    delta : float from 0 and below 1
+        The same for delta.
+    n_labels : int of 1 or more
         How many labels to ask for.
-    n_rows
+    n_rows : int of 1 or more, or "auto"
         Rows that the base gets; ``"auto"`` is as many as privacy allows.
-    variant
+    variant : {"ordered", "paper"}
         ``"ordered"`` labels the first rows of a sample in random order; ``"paper"`` those of the
-        smallest indices (Algorithm 6 of paper 1), which costs more.
-    transcript
+        smallest indices (Algorithm 6 of paper 1, see ``docs/errata.md``), which costs more.
+    transcript : bool
         Whether the promise covers the indices as well, if they are published with the model
         (Definition 5.4); sampling saves nothing then.
-    classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`; columns are declared in the base.
+    classes : sequence of two labels
+        The labels; hypotheses call the second one 1.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cumae.concepts import Thresholds
-    >>> from cumae.learners import GenericLearner
-    >>> from cumae.learners.active import ActiveLearner
+    >>> from cumae.learners import ActiveLearner, GenericLearner
     >>> x = np.random.default_rng(0).random((20_000, 1))
     >>> base = GenericLearner(Thresholds(), epsilon=2.0, columns=[(0, 1)])
     >>> learner = ActiveLearner(base, epsilon=0.5, n_labels=300)
@@ -125,10 +130,17 @@ class ActiveLearner(Published):
     True
     """
 
-    takes_unlabelled = True
     transcript_private = False  # it chooses its rows: no base for another one
-
-    learner_: Learner
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "base": LEARNER,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "n_labels": Count(1),
+        "n_rows": Or("auto", Count(1)),
+        "variant": Choice(("ordered", "paper")),
+        "transcript": Flag(),
+        **ACCOUNT,
+    }
 
     _drawn: Drawn | None = None
 
@@ -157,21 +169,6 @@ class ActiveLearner(Published):
         self.budget = budget
         self.random_state = random_state
 
-    @property
-    def hypothesis_(self) -> Hypothesis:
-        """The published hypothesis, if the base publishes one."""
-        return self.learner_.hypothesis_  # type: ignore[no-any-return]
-
-    def _declared(self) -> Declared:
-        return check_base(self.base)._declared()
-
-    @property
-    def _hands_on_unlabelled(self) -> bool:
-        return True
-
-    def _reader(self) -> Learner:
-        return copy_base(check_base(self.base), None)
-
     def __getstate__(self) -> Any:
         state = super().__getstate__()
         return {name: state[name] for name in state if name not in NOT_KEPT}
@@ -190,7 +187,18 @@ class ActiveLearner(Published):
         """Return the indices of the rows to label; they depend on the number of rows only.
 
         Keep them to yourself and to those who label, unless ``transcript`` was asked for.
+
+        Parameters
+        ----------
+        X : array-like
+            Private rows.
+
+        Returns
+        -------
+        array of int
+            Which rows to label.
         """
+        check_parameters(self, self.parameter_table)
         rows = length_of(X)
         count = self._count(rows)
         source = source_for(self.random_state)
@@ -208,13 +216,19 @@ class ActiveLearner(Published):
 
         Parameters
         ----------
-        X
+        X : array-like
             The same rows again.
-        y
+        y : array-like
             The labels that were asked for, in the order of the indices.
-        X_public
+        X_public : array-like, or None
             Public rows, for a base that uses them.
+
+        Returns
+        -------
+        ActiveLearner
+            Itself.
         """
+        check_parameters(self, self.parameter_table)
         drawn = self._drawn
         if drawn is None:
             raise InvalidData("no rows were selected; call select(X) first, and label those rows.")
@@ -234,20 +248,15 @@ class ActiveLearner(Published):
         names[:] = list(self.classes)
         given = np.full(rows, UNLABELLED, dtype=object)
         given[places[: self.n_labels]] = names[labels]
-        self._fit(X, given, X_public, None)
-        # Alone, the base would promise what holds for the sample only.
-        restate(self.learner_, self.guarantee_)
-        return self
+        return self._fit(X, given, X_public, None)
 
     @claim("ACTIVE")
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
-        base = check_base(self.base)
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Plan]:
+        """Decide what the base does with the sample: its plan is all of the steps."""
+        base = self._checked_base()
         total = sizes.labelled + sizes.unlabelled
         count = self._count(total)
-        # What the base plans depends on sizes and public rows, so that any rows will do here.
-        labels = np.repeat([0, UNLABELLED], [self.n_labels, count - self.n_labels])
-        stand_in = replace(rows, X=take_rows(rows.X, np.arange(count)), y=labels)
-        inner = plan_base(copy_base(base, None), stand_in)
+        inner = self._plan_base(rows, self.n_labels, count - self.n_labels)
         cost = self._cost(inner.cost, read_pair(inner, base), count / total)
         if cost.delta(self.epsilon) > self.delta:
             raise InvalidParameter(
@@ -258,13 +267,13 @@ class ActiveLearner(Published):
         sampling = () if self.transcript else ("SUB",)
         also = ", even if the indices asked for are published" if self.transcript else ""
         secret = () if self.transcript else ("nobody but who labels learns which rows were asked",)
-        return Plan(
+        return LearningPlan(
             cost,
             tuple(dict.fromkeys(("ACTIVE", *sampling, *inner.claims))),
             protects=f"one row, labelled or not{also}",
             relation=ASKED,
             assumptions=(*inner.assumptions, *secret),
-            steps={"inner": inner},
+            steps=inner,
             void=inner.void or (self._drawn is not None and self._drawn.source.deterministic),
         )
 
@@ -282,8 +291,7 @@ class ActiveLearner(Published):
 
     def _count(self, rows: int) -> int:
         """Return how many rows the base gets, from public sizes."""
-        base = check_base(self.base)
-        check_choice(self.variant, ("ordered", "paper"), "variant")
+        base = self._checked_base()
         if self.transcript and not getattr(base, "transcript_private", True):
             raise InvalidParameter(
                 f"transcript=True: {type(base).__name__} does not promise privacy once it is known "
@@ -293,13 +301,10 @@ class ActiveLearner(Published):
             raise InvalidParameter(
                 "base is an ActiveLearner, which selects by itself; give its base."
             )
-        check_outer_delta(base, self.delta)
-        labels = check_count(self.n_labels, "n_labels", least=1)
-        if self.n_rows == "auto":
+        labels, count = self.n_labels, self.n_rows
+        if isinstance(count, str):
             count = math.floor(self._rate(base) * rows)
-        else:
-            count = check_count(self.n_rows, "n_rows", least=1)
-        if not uses_unlabelled(base) and count >= labels:
+        if not base.takes_unlabelled and count >= labels:
             count = labels  # it can use no others
         if not labels <= count <= rows:
             raise InvalidData(
@@ -311,7 +316,7 @@ class ActiveLearner(Published):
 
     def _rate(self, base: Learner) -> float:
         """Return the largest share of rows that keeps the promise, by the base's own parameters."""
-        epsilon, delta = check_epsilon(self.epsilon) * SLACK, check_delta(self.delta)
+        epsilon, delta = self.epsilon * SLACK, self.delta
         pair = Approximate(base.epsilon, base.delta)
         if pair.eps <= self.epsilon and pair.failure <= delta:
             return 1.0
@@ -325,7 +330,7 @@ class ActiveLearner(Published):
         return min(1.0, by_epsilon, by_delta * SLACK)
 
     @claim("ACTIVE")
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+    def _learn(self, rows: Rows, plan: LearningPlan[Plan], source: Source) -> None:
         del source  # the one that drew the sample goes on
         drawn, self._drawn = self._drawn, None
         if drawn is None:
@@ -334,17 +339,6 @@ class ActiveLearner(Published):
         if self.variant == "paper":  # the base may look at the order
             asked = places[: self.n_labels][permutation(self.n_labels, source)]
             places = np.concatenate([asked, places[self.n_labels :]])
-        seen = replace(rows, X=take_rows(rows.X, places), y=rows.y[places])
-        base = copy_base(self.base, None, source)
-        self.learner_ = fit_base(base, seen, plan.steps["inner"])
+        self._fit_base(rows, places, rows.y[places], plan.steps, source)
         if self.transcript:
             self.transcript_ = np.array(drawn.places[: self.n_labels])
-
-    def __str__(self) -> str:
-        return str(self.learner_) if hasattr(self, "learner_") else repr(self)
-
-    def _labels(self, table: Any) -> Integers:
-        return np.asarray(self.learner_.predict(table), dtype=np.int64)
-
-    def _stored_params(self) -> dict[str, Any]:
-        return super()._stored_params() | {"base": None}  # learner_ is what was fitted of it

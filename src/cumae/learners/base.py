@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.data import (
     UNLABELLED,
     Columns,
@@ -24,17 +26,49 @@ from cumae.data import (
     names_of,
     width_of,
 )
-from cumae.errors import CumaeError, InvalidData, InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import forget
 from cumae.mechanisms import LaplaceNoise
+from cumae.parameters import (
+    COLUMNS,
+    DELTA,
+    EPSILON,
+    RANDOM_STATE,
+    TWO_CLASSES,
+    Kind,
+    check_parameters,
+)
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
-from cumae.privacy.plans import Plan, promise
-from cumae.privacy.validation import check_delta, check_epsilon
+from cumae.privacy.plans import BUDGET, Plan, promise
 from cumae.randomness import Source, source_for
-from cumae.storage import from_plain, to_plain
+from cumae.storage import rebuilt, stored
 
-FORMAT = 1
+PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
+
+
+# What ends the table of parameters of most learners.
+ACCOUNT: Mapping[str, Kind] = {
+    "classes": TWO_CLASSES,
+    "budget": BUDGET,
+    "random_state": RANDOM_STATE,
+}
+DECLARED: Mapping[str, Kind] = {"columns": COLUMNS, **ACCOUNT}
+
+Steps = TypeVar("Steps")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningPlan(Plan, Generic[Steps]):
+    """The plan of a learner, together with everything that it decided from public numbers.
+
+    Parameters
+    ----------
+    steps : object
+        What the learner is going to do; each one has a type of its own for that.
+    """
+
+    steps: Steps
 
 
 @dataclass(frozen=True)
@@ -82,13 +116,14 @@ def check_some(labels: Integers) -> None:
 
 
 class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
-    """A classifier that may be published: its fitted state is its private output, no more.
+    """A classifier that may be published: its fitted state is its private output, and no more.
 
-    A subclass makes a ``_plan`` from the public sizes, which says what the fit costs; then
-    ``_learn`` does what was planned. ``fit`` checks rows, pays and keeps the guarantee.
+    A subclass makes a ``plan`` from public numbers, which says what the fit costs; then ``_learn``
+    does what was planned. ``fit`` checks parameters and rows, pays, and keeps the guarantee.
+    Learners around another one call ``prepare`` and ``plan`` to know what it is going to cost.
     """
 
-    takes_unlabelled: ClassVar[bool] = False  # whether -1 marks rows without a label
+    parameter_table: ClassVar[Mapping[str, Kind]] = {"epsilon": EPSILON, "delta": DELTA}
     least_public: ClassVar[int] = 1  # fewer public rows are as good as none
 
     epsilon: float
@@ -108,38 +143,46 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
+    @property
+    def takes_unlabelled(self) -> bool:
+        """Whether it can use rows without a label, which -1 marks."""
+        return False
+
     def fit(self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None = None) -> Self:
         """Learn from private rows, and from public ones where there are any.
 
         Parameters
         ----------
-        X, y
-            Private rows and their labels, each one of ``classes``; -1 marks a row without a
-            label, for learners that can use those.
-        X_public
+        X : array-like
+            Private rows.
+        y : array-like
+            Their labels, each one of ``classes``; -1 marks a row without a label, for learners
+            that can use those.
+        X_public : array-like, or None
             Public rows with the same columns; they are free, and never protected.
+
+        Returns
+        -------
+        Learner
+            Itself.
         """
         return self._fit(X, y, X_public, None)
 
+    @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        columns = Columns.of(X, self._declared())
-        rows = self._rows(columns, X, y, X_public, y_public)
-        check_some(rows.y)
-        labelled = int(np.count_nonzero(rows.y != UNLABELLED))
-        public = 0 if rows.public is None else len(rows.public)
-        sizes = Sizes(labelled, len(rows.y) - labelled, public, columns)
-        plan = self._plan(sizes, rows)
+        check_parameters(self, self.parameter_table)
+        sizes, rows = self.prepare(X, y, X_public, y_public)
+        plan = self.plan(sizes, rows)
+        epsilon, delta = self.limits()
         source = source_for(self.random_state)
-        guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
+        guarantee = promise(plan, epsilon, delta, void=source.deterministic)
         if self.budget is not None:
-            self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
+            self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)
-        self.columns_ = columns
+        self.columns_ = sizes.columns
         self.n_features_in_ = width_of(X)
         names = names_of(X)
         if names is not None:
@@ -147,24 +190,100 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         self.classes_ = np.array(self.classes)
         if self.classes_.tolist() != list(self.classes):  # of several types
             self.classes_ = np.array([*self.classes, None], dtype=object)[:-1]
-        self._learn(rows, plan, source)
-        self.guarantee_ = guarantee
+        try:
+            found = self._learn(rows, plan, source)
+        except BaseException:
+            forget(self)  # also what was set above
+            raise
+        self.guarantee_ = guarantee if found is None else found
         return self
 
-    @abstractmethod
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
-        """Decide what to do and what it costs; of ``rows`` only the public ones may be used."""
+    def declared_columns(self) -> Declared:
+        """Return what was declared about the columns of the rows."""
+        return self.columns
+
+    def limits(self) -> tuple[float, float]:
+        """Return the epsilon and the delta that a fit keeps to."""
+        return self.epsilon, self.delta
+
+    def prepare(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_public: ArrayLike | None = None,
+        y_public: ArrayLike | None = None,
+    ) -> tuple[Sizes, Rows]:
+        """Read rows as a fit does, and refuse what cannot be read.
+
+        Parameters
+        ----------
+        X, y, X_public : array-like
+            As in ``fit``.
+        y_public : array-like, or None
+            Labels of the public rows, and -1 where there is none.
+
+        Returns
+        -------
+        Sizes
+            What is public about the rows.
+        Rows
+            The rows, encoded.
+
+        Raises
+        ------
+        InvalidData
+            If a row cannot be read, or there is none.
+        """
+        columns = Columns.of(X, self.declared_columns())
+        labels = self._check_y(y, unlabelled=self.takes_unlabelled)
+        check_rows(length_of(X), labels)
+        rows = self._read(columns, X, labels, X_public, y_public)
+        check_some(labels)
+        labelled = int(np.count_nonzero(labels != UNLABELLED))
+        public = 0 if rows.public is None else length_of(rows.public)
+        return Sizes(labelled, len(labels) - labelled, public, columns), rows
 
     @abstractmethod
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        """Do what was planned, and keep the private output."""
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """Decide what to do and what it costs.
+
+        Parameters
+        ----------
+        sizes : Sizes
+            Public numbers.
+        rows : Rows
+            Of these only the public ones may be used.
+
+        Returns
+        -------
+        LearningPlan
+            What ``fit`` would do, and its cost.
+        """
+
+    @abstractmethod
+    def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> Guarantee | None:
+        """Do what was planned, and keep the private output.
+
+        What it returns, if anything, is the guarantee in place of the planned one.
+        """
 
     @abstractmethod
     def _labels(self, table: NDArray[Any]) -> Integers:
         """Label encoded rows 0 or 1."""
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Label rows; the learner is published, so this is free and may go on for ever."""
+        """Label rows. The learner is published, so this is free, and may go on for ever.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the columns of ``fit``.
+
+        Returns
+        -------
+        array
+            One of ``classes`` for each row.
+        """
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.classes_[self._labels(self._encode(self.columns_, X))])
 
@@ -187,14 +306,19 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
 
         Parameters
         ----------
-        X, y
+        X, y : array-like
             Private rows and their labels; their number is public.
-        epsilon
+        epsilon : float of 0 or more
             What it costs each of these rows.
-        budget
+        budget : Budget, or None
             An account to pay from.
-        random_state
-            None in production.
+        random_state : int or Source, or None
+            None in production; a seed voids the guarantee.
+
+        Returns
+        -------
+        float
+            The accuracy, from 0 to 1.
         """
         labels = self._check_y(y, unlabelled=False)
         check_rows(length_of(X), labels)
@@ -208,10 +332,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: all that ``predict`` needs, and the guarantee."""
         check_is_fitted(self, "classes_")  # a part of another learner has no guarantee of its own
-        parameters = self._stored_params()
-        fitted = {name: to_plain(value) for name, value in vars(self).items() if name[-1:] == "_"}
-        plain = {name: to_plain(value) for name, value in parameters.items()}
-        return {"format": FORMAT, "kind": type(self).__name__, "params": plain, "fitted": fitted}
+        return stored(self, self._stored_params())
 
     def _stored_params(self) -> dict[str, Any]:
         """Return the parameters that are stored: an account or a generator is not a model."""
@@ -221,24 +342,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Rebuild what ``to_dict`` returned."""
-        learners = {known.__name__: known for known in _descendants(Learner)}
-        try:
-            if plain["format"] != FORMAT:
-                raise InvalidParameter(f"format {plain['format']!r} is not {FORMAT}.")
-            kind = learners[plain["kind"]]
-            params = {name: from_plain(v, learners) for name, v in plain["params"].items()}
-            fitted = {name: from_plain(v, learners) for name, v in plain["fitted"].items()}
-            learner = kind(**params)
-        except CumaeError:
-            raise
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise InvalidParameter("this is no stored learner; give what to_dict wrote.") from error
+        learner = rebuilt(plain, Learner)
         if not isinstance(learner, cls):
-            raise InvalidParameter(f"this is a stored {kind.__name__}; load it with that class.")
-        if "classes_" not in fitted or any(n[:1] == "_" or n[-1:] != "_" for n in fitted):
-            raise InvalidParameter("this is no fitted learner; give what to_dict wrote.")
-        for name, value in fitted.items():
-            setattr(learner, name, value)
+            kind = type(learner).__name__
+            raise InvalidParameter(f"this is a stored {kind}; load it with that class.")
         return learner
 
     def save(self, path: str | Path) -> None:
@@ -254,16 +361,14 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
             raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
         return cls.from_dict(plain)
 
-    def _rows(
+    def _read(
         self,
         columns: Columns,
         X: ArrayLike,
-        y: ArrayLike,
+        labels: Integers,
         X_public: ArrayLike | None,
         y_public: ArrayLike | None,
     ) -> Rows:
-        labels = self._check_y(y, unlabelled=self.takes_unlabelled)
-        check_rows(length_of(X), labels)
         public = None
         if X_public is not None and length_of(X_public) >= self.least_public:
             try:
@@ -275,11 +380,13 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
             public_y = self._check_y(y_public, unlabelled=True)
             if public is None:
                 raise InvalidParameter("y_public was given without X_public; give both.")
-            check_rows(len(public), public_y)
-        return Rows(self._encode(columns, X), labels, public, public_y)
+            check_rows(length_of(public), public_y)
+        rows = Rows(self._encode(columns, X), labels, public, public_y)
+        self._check_readable(columns, rows)
+        return rows
 
-    def _declared(self) -> Declared:
-        return self.columns
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
+        """Refuse rows that this learner cannot take, before anything is drawn or paid for."""
 
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
         return columns.encode(X)
@@ -297,10 +404,3 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
         return class_places(y, classes, unlabelled=unlabelled)
-
-
-def _descendants(kind: Any) -> list[Any]:
-    found: list[Any] = []
-    for child in kind.__subclasses__():
-        found += [child, *_descendants(child)]
-    return found

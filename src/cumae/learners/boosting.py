@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,23 +17,22 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
 from cumae.data import Columns, Declared
-from cumae.errors import InvalidParameter
-from cumae.learners.base import Rows, Sizes
+from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     check_finite,
     check_labelled,
-    grid_points,
+    column_points,
+    numeric_quantiles,
     quantile_cuts,
     with_ends,
+    worthwhile_points,
 )
-from cumae.learners.exponential import PUBLIC_ROWS, check_concept
+from cumae.learners.exponential import CONCEPT_OR_TREES
 from cumae.learners.logistic import LEAST_PUBLIC, PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
-from cumae.parameters import check_choice, check_count
+from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
-from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source, permutation
-from cumae.sanitizers import Quantiles
 
 CUTS = 7  # of a column
 MOST_ROUNDS = 20
@@ -56,7 +56,7 @@ class Blocks:
 
 @claim("BOOST")
 class PrivateBooster(ScoredLearner):
-    """Exact trees boosted over disjoint blocks of rows, on top of a private start if one may.
+    """Exact trees boosted over disjoint blocks of rows, on top of a private start with a delta.
 
     Each round takes a block of rows that no other round sees, keeps each row with a chance that
     grows with its loss so far, and draws one tree by the exponential mechanism with the full
@@ -65,22 +65,31 @@ class PrivateBooster(ScoredLearner):
 
     Parameters
     ----------
-    epsilon, delta
-        Privacy parameters. With ``delta=0`` it is pure, and there is no start.
-    n_rounds
-        Trees; ``"auto"`` goes by rows, budget and the number of candidates.
-    concept_class
+    epsilon : float of 0 or more
+        Privacy parameter.
+    delta : float from 0 and below 1
+        Privacy parameter. With ``delta=0`` the learner is pure, and there is no start.
+    n_rounds : int of 0 or more, or "auto"
+        Trees; ``"auto"`` goes by rows, budget and the number of candidates. Without a start there
+        must be one at least.
+    concept_class : ConceptClass, or None
         What is drawn in each round; None means ``Trees(2)``, and ``Trees(3)`` for many rows of at
         most 40 columns.
-    start
-        None, ``"linear"``, ``"binned"``, or ``"auto"``: binned if a delta was given, else None.
-    learning_rate
-        What each tree adds to the log odds; ``"auto"``.
-    n_cuts
-        Cuts a column, at quantiles.
-    columns, classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`. Without public rows, cuts are
-        sanitized from rows of their own, or spread evenly between bounds where rows are few.
+    start : {"auto", "linear", "binned"}, or None
+        ``"auto"`` is ``"binned"`` if a delta was given, else None.
+    learning_rate : float above 0, or "auto"
+        What each tree adds to the log odds.
+    n_cuts : int of 1 or more, or "auto"
+        Cuts for a column, at quantiles; ``"auto"`` takes 7. Without public rows, cuts are sanitized
+        from rows of their own, or spread evenly between bounds where rows are few.
+    columns : mapping or sequence, or None
+        Declared bounds and categories, see :class:`~cumae.Columns`.
+    classes : sequence of two labels
+        The labels; hypotheses call the second one 1.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
@@ -96,6 +105,16 @@ class PrivateBooster(ScoredLearner):
     """
 
     least_public = LEAST_PUBLIC
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "n_rounds": Or("auto", Count(0)),
+        "concept_class": CONCEPT_OR_TREES,
+        "start": Or(None, Choice(("auto", "linear", "binned"))),
+        "learning_rate": Or("auto", Number(above=True, below=True)),
+        "n_cuts": Or("auto", Count(1)),
+        **DECLARED,
+    }
 
     def __init__(
         self,
@@ -124,7 +143,8 @@ class PrivateBooster(ScoredLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Blocks]:
+        """Decide which rows do what: these blocks are the steps."""
         start = self._start(SYSTEM)
         blocks = self._blocks(sizes, start is not None)
         costs, claims = [], ["BOOST", "PAR"]
@@ -135,18 +155,18 @@ class PrivateBooster(ScoredLearner):
             costs.append(concept.choose_cost(self.epsilon))
             claims.append("CHOOSE")
         if blocks.points:
-            costs.append(self._quantiles(sizes.columns, blocks.points, SYSTEM).cost)
+            costs.append(numeric_quantiles(sizes.columns, blocks.points, self.epsilon, SYSTEM).cost)
             claims.append("QUANT")
         if start is not None:
             part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
-            inner = start._plan(part, rows)
+            inner = start.plan(part, rows)
             costs.append(inner.cost)
             claims += [claim for claim in inner.claims if claim not in claims]
-        return Plan(
+        return LearningPlan(
             parallel(*costs),
             tuple(claims),
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
-            steps={"blocks": blocks},
+            steps=blocks,
         )
 
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
@@ -154,29 +174,18 @@ class PrivateBooster(ScoredLearner):
         check_finite(self._concept(0, len(columns)), table)
         return table
 
-    def _rows(
-        self,
-        columns: Columns,
-        X: ArrayLike,
-        y: ArrayLike,
-        X_public: ArrayLike | None,
-        y_public: ArrayLike | None,
-    ) -> Rows:
-        rows = super()._rows(columns, X, y, X_public, y_public)
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
         check_labelled(self._concept(0, len(columns)), len(columns), rows.X)
-        return rows
 
     def _concept(self, rows: int, features: int) -> ConceptClass:
         if self.concept_class is not None:
-            return check_concept(self.concept_class)
+            return self.concept_class
         # Drawing takes the cube of the number of cuts for depth 3: minutes for wide tables.
         deep = rows * min(self.epsilon, 100.0) > 100_000 and features <= WIDE
         return Trees(3 if deep else 2)
 
     def _start(self, source: Source) -> PrivateLogisticRegression | None:
         kind = self.start
-        if kind is not None:
-            kind = check_choice(kind, ("auto", "linear", "binned"), "start")
         if kind is None or (kind == "auto" and not self.delta > 0):
             return None
         return PrivateLogisticRegression(
@@ -189,15 +198,14 @@ class PrivateBooster(ScoredLearner):
         )
 
     def _count(self) -> int:
-        return CUTS if self.n_cuts == "auto" else check_count(self.n_cuts, "n_cuts", least=1)
+        return CUTS if isinstance(self.n_cuts, str) else int(self.n_cuts)
 
     def _blocks(self, sizes: Sizes, started: bool) -> Blocks:
         rows, epsilon = sizes.labelled, min(self.epsilon, 100.0)
         # Trees are drawn among about so many: exact enough for a choice of sizes.
         leaves = 4 if self.concept_class is None else 2 ** getattr(self.concept_class, "depth", 2)
         candidates = (leaves - 1) * math.log(2 + CUTS * sizes.features / 2) + leaves * math.log(2)
-        rounds = self.n_rounds
-        if rounds == "auto":
+        if isinstance(self.n_rounds, str):
             most = MOST_ROUNDS
             if started:
                 most = AFTER_START if rows * epsilon > ENOUGH else 0
@@ -205,18 +213,16 @@ class PrivateBooster(ScoredLearner):
             if not started:  # an odd number of votes has no ties
                 rounds = max(rounds, 1) | 1
         else:
-            rounds = check_count(rounds, "n_rounds", least=0 if started else 1)
+            rounds = check_count(self.n_rounds, "n_rounds", least=0 if started else 1)
         points = 0 if sizes.public or not rounds else self._points(sizes, rows * CUT_ROWS)
         first = int(rows * CUT_ROWS) if points else 0
         second = first
         if started:
             second = rows if not rounds else first + int((rows - first) * START_ROWS)
-        ends = np.linspace(second, rows, int(rounds) + 1).astype(int).tolist()
-        rate: Any = self.learning_rate
-        if rate == "auto":
+        ends = np.linspace(second, rows, rounds + 1).astype(int).tolist()
+        rate = self.learning_rate
+        if isinstance(rate, str):
             rate = 0.05 if started else max(0.2, min(0.5, 2.5 / rounds))
-        if not isinstance(rate, int | float) or not 0 < rate < math.inf:
-            raise InvalidParameter(f"learning_rate={rate!r}: give a number above 0, or 'auto'.")
         return Blocks(
             slice(0, first),
             slice(first, second),
@@ -226,31 +232,21 @@ class PrivateBooster(ScoredLearner):
         )
 
     def _points(self, sizes: Sizes, rows: float) -> int:
-        """Return how many sanitized quantiles a column are worth their rows; 0 if none are."""
-        columns = sizes.columns.numeric
-        if not columns:
-            return 0
-        for points in (15, 7, 3):
-            if points // 2 > self._count():
-                continue
-            draws = (points + 1).bit_length() - 1
-            error = 12 * draws * len(columns)  # over epsilon
-            if error < (0.1 if points > 3 else 0.3) * rows * min(self.epsilon, 100.0):
-                return points
-        return 3 if any(sizes.columns.bounds[place] is None for place in columns) else 0
+        """Return how many sanitized quantiles of each column are worth their rows."""
+        # A draw is off by 2 / epsilon, times the log of the number of places, or so.
+        strength = rows * min(self.epsilon, 100.0)
+        return worthwhile_points(
+            sizes.columns, strength, lambda draws: 12 * draws, 2 * self._count() + 1
+        )
 
-    def _quantiles(self, columns: Columns, points: int, source: Source) -> Quantiles:
-        bounds = [columns.bounds[place] for place in columns.numeric]
-        return Quantiles(self.epsilon, bounds, points, random_state=source)
-
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        blocks: Blocks = plan.steps["blocks"]
+    def _learn(self, rows: Rows, plan: LearningPlan[Blocks], source: Source) -> None:
+        blocks = plan.steps
         # Who is in which block is drawn without a look at any row.
         order = permutation(len(rows.y), source)
         self.start_ = None
         start = self._start(source)
         if start is not None:
-            start._fit_rows(rows.take(order[blocks.start]), self.columns_, self.classes_)
+            start.fit_part(rows.take(order[blocks.start]), self.columns_, self.classes_)
             self.start_ = start
         self.learning_rate_ = blocks.rate
         self.trees_: list[Hypothesis] = []
@@ -261,7 +257,7 @@ class PrivateBooster(ScoredLearner):
         for block in blocks.rounds:
             places = order[block]
             X, y = rows.X[places], rows.y[places]
-            scores = self._log_odds(X)
+            scores = self.log_odds(X)
             kept = keep(scores, y, source)
             drawn = self._choose(concept, cuts, X[kept], y[kept], source)
             self.trees_.append(drawn)
@@ -270,11 +266,10 @@ class PrivateBooster(ScoredLearner):
         columns, count = self.columns_, self._count()
         if rows.public is not None:
             return TreeCuts(quantile_cuts(rows.public, count), len(columns))
-        ends = [(0.0, 1.0) if b is None else b for b in columns.bounds]
-        points = grid_points(ends, count if not blocks.points else blocks.points - 1)
+        points = column_points(columns, blocks.points or count + 1)
         if blocks.points:
             numeric = columns.numeric
-            quantiles = self._quantiles(columns, blocks.points, source)
+            quantiles = numeric_quantiles(columns, blocks.points, self.epsilon, source)
             points[:, numeric] = quantiles.sanitize(block[:, numeric])
             points = with_ends(points, columns.bounds)
         return TreeCuts.of(points)
@@ -288,8 +283,8 @@ class PrivateBooster(ScoredLearner):
             points, rows = _points_of(cuts), X
         return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
 
-    def _log_odds(self, table: NDArray[Any]) -> Floats:
-        scores = np.zeros(len(table)) if self.start_ is None else self.start_._log_odds(table)
+    def log_odds(self, table: NDArray[Any]) -> Floats:
+        scores = np.zeros(len(table)) if self.start_ is None else self.start_.log_odds(table)
         for tree in self.trees_:
             scores = scores + self.learning_rate_ * (2 * tree.predict(table) - 1)
         return scores

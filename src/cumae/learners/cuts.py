@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.concepts import (
     ConceptClass,
     FiniteClass,
@@ -21,8 +22,10 @@ from cumae.concepts import (
     UnionOfIntervals,
 )
 from cumae.concepts.relabelling import JOINT, LARGEST_JOINT
-from cumae.data import Bounds
+from cumae.data import Bounds, Columns
 from cumae.errors import InvalidData
+from cumae.randomness import Source
+from cumae.sanitizers import Quantiles
 
 LARGEST = float(np.finfo(np.float64).max)
 ONE_COLUMN = (Points, Thresholds, UnionOfIntervals)
@@ -53,6 +56,55 @@ def quantile_cuts(table: Floats, count: int) -> list[tuple[int, float]]:
         low, high = finite[gaps - 1] / 2, finite[gaps] / 2  # halves, whose difference is a float
         found += [(number, float(cut)) for cut in 2 * low + (high - low)]
     return found
+
+
+def quantile_levels(points: int) -> int:
+    """Return in how many levels of halving so many quantiles are drawn."""
+    return (points + 1).bit_length() - 1
+
+
+def worthwhile_points(
+    columns: Columns, rows: float, error: Callable[[int], float], most: int = 15
+) -> int:
+    """Return how many sanitized quantiles of each numeric column are worth their price.
+
+    Parameters
+    ----------
+    columns : Columns
+        All columns.
+    rows : float
+        Number of rows, in any unit.
+    error : callable
+        By how many rows, in the same unit, a quantile is off if there are so many draws.
+    most : int
+        No more than so many are asked for.
+
+    Returns
+    -------
+    int
+        15, 7 or 3; 0 if none are worth it, and bounds are declared to go by.
+    """
+    numeric = columns.numeric
+    if not numeric:
+        return 0
+    for points in (15, 7, 3):
+        share = 0.1 if points > 3 else 0.3
+        if points <= most and error(quantile_levels(points) * len(numeric)) < share * rows:
+            return points
+    return 3 if any(columns.bounds[place] is None for place in numeric) else 0
+
+
+@claim("BOOST", "LOGREG")
+def numeric_quantiles(columns: Columns, points: int, epsilon: float, source: Source) -> Quantiles:
+    """Return the sanitizer for quantiles of all numeric columns."""
+    bounds = [columns.bounds[place] for place in columns.numeric]
+    return Quantiles(epsilon, bounds, points, random_state=source)
+
+
+def column_points(columns: Columns, count: int) -> Floats:
+    """Return evenly spread values of each column; from 0 to 1 where no bounds are declared."""
+    ends = [(0.0, 1.0) if declared is None else declared for declared in columns.bounds]
+    return grid_points(ends, count - 1)
 
 
 def grid_points(bounds: Sequence[Bounds], count: int) -> Floats:

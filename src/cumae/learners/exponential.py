@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +15,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Trees
 from cumae.concepts.columns import alike, check_alike
 from cumae.data import Columns, Declared, cells_of_columns, check_column, width_of
-from cumae.errors import InvalidParameter
-from cumae.learners.base import Learner, Rows, Sizes
+from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
     check_finite,
@@ -24,24 +24,17 @@ from cumae.learners.cuts import (
     joined,
     public_points,
 )
-from cumae.parameters import check_count
+from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_share
 from cumae.privacy import Budget
-from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
-ONE = 63  # cuts of a single column
-SEVERAL = 7  # of each of several
-FEW, FEW_LABELS = 3, 2_000  # the same for fewer labels times epsilon than that
+ONE_CUTS = 63  # cuts of a column that is the only one
+SEVERAL_CUTS = 7  # cuts of each column where there are more
+FEW_CUTS, FEW_LABELS = 3, 2_000  # so many if labels times epsilon are fewer than that
 
-
-def check_concept(concept: object) -> ConceptClass:
-    """Refuse what is no concept class."""
-    if not isinstance(concept, ConceptClass):
-        raise InvalidParameter(
-            f"concept_class is a {type(concept).__name__}; give one of cumae.concepts, such as "
-            "Trees(2)."
-        )
-    return concept
+CONCEPT = Object("ConceptClass", (ConceptClass,), "one of cumae.concepts, such as Trees(2)")
+CONCEPT_OR_TREES = Or(None, CONCEPT)
+N_POINTS = Or("auto", Count(1))
 
 
 class ConceptLearner(Learner):
@@ -53,14 +46,14 @@ class ConceptLearner(Learner):
 
     @property
     def _concept(self) -> ConceptClass:
-        return Trees(2) if self.concept_class is None else check_concept(self.concept_class)
+        return Trees(2) if self.concept_class is None else self.concept_class
 
     def _count(self, features: int, labelled: int) -> int:
-        if self.n_points == "auto":
-            if features == 1:
-                return ONE
-            return FEW if labelled * self.epsilon < FEW_LABELS else SEVERAL
-        return check_count(self.n_points, "n_points", least=1)
+        if not isinstance(self.n_points, str):
+            return int(self.n_points)
+        if features == 1:
+            return ONE_CUTS
+        return FEW_CUTS if labelled * self.epsilon < FEW_LABELS else SEVERAL_CUTS
 
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
         # A class that only compares takes one column of anything: text, dates, long integers.
@@ -70,20 +63,21 @@ class ConceptLearner(Learner):
         check_finite(self._concept, table)
         return table
 
-    def _rows(
-        self,
-        columns: Columns,
-        X: ArrayLike,
-        y: ArrayLike,
-        X_public: ArrayLike | None,
-        y_public: ArrayLike | None,
-    ) -> Rows:
-        rows = super()._rows(columns, X, y, X_public, y_public)
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
         check_labelled(self._concept, len(columns), rows.X)
-        if rows.public is not None and rows.X.ndim == 1:  # of any type, but of the same
+        if rows.public is not None and rows.X.ndim == 1:
+            # One column of text, dates or whatever has an order; all of it must be of one type.
             check_alike(rows.public, rows.X, "X_public")
             alike(rows.public, rows.X)
-        return rows
+
+    @claim("KLNRS", "GENERIC", "SSPP")
+    def _draw(
+        self, points: Any, X: NDArray[Any], y: Integers, source: Source, concept: Any = None
+    ) -> None:
+        """Keep a hypothesis that the exponential mechanism draws, and among how many it did."""
+        concept = self._concept if concept is None else concept
+        self.n_candidates_: int = concept.n_candidates(points)
+        self.hypothesis_ = concept.choose(points, X, y, self.epsilon, random_state=source)
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)
@@ -103,20 +97,20 @@ class PrivateLearner(ConceptLearner):
 
     Parameters
     ----------
-    concept_class
+    concept_class : ConceptClass, or None
         From ``cumae.concepts``; None means ``Trees(2)``.
-    epsilon
+    epsilon : float of 0 or more
         Privacy parameter.
-    n_points
-        Cuts for a column, at public quantiles or evenly between bounds; ``"auto"`` takes 63 for a
-        single column, and 7 for each of several, or 3 if labels are few.
-    columns
-        Declared bounds and categories, see :class:`~cumae.learners.Columns`.
-    classes
-        The two labels, the second being what hypotheses call 1.
-    budget
-        A :class:`~cumae.Budget` to pay from.
-    random_state
+    n_points : int of 1 or more, or "auto"
+        Cuts for a column, at public quantiles or evenly between bounds. ``"auto"`` takes 63 for a
+        single column. For each of several columns it takes 7, or 3 if labels are few.
+    columns : mapping or sequence, or None
+        Declared bounds and categories, see :class:`~cumae.Columns`.
+    classes : sequence of two labels
+        The labels; hypotheses call the second one 1.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
         None in production; a seed or a source voids the guarantee.
 
     Examples
@@ -131,6 +125,13 @@ class PrivateLearner(ConceptLearner):
     >>> learner.guarantee_.epsilon, learner.guarantee_.delta
     (1.0, 0.0)
     """
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "concept_class": CONCEPT_OR_TREES,
+        "epsilon": EPSILON,
+        "n_points": N_POINTS,
+        **DECLARED,
+    }
 
     def __init__(
         self,
@@ -151,7 +152,8 @@ class PrivateLearner(ConceptLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """Decide which points define candidates: they are the steps."""
         concept, count = self._concept, self._count(sizes.features, sizes.labelled)
         if isinstance(concept, FiniteClass):
             points: Any = rows.X[:0]
@@ -159,32 +161,39 @@ class PrivateLearner(ConceptLearner):
             points = public_points(concept, rows.public, count)
         else:
             points = joined(concept, grid_points(sizes.columns.need_bounds(), count))
-        return Plan(
+        return LearningPlan(
             concept.choose_cost(self.epsilon),
             ("KLNRS", "CHOOSE"),
             protects="one labelled training row",
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
-            steps={"points": points},
+            steps=points,
         )
 
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        points, concept = plan.steps["points"], self._concept
+    def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
+        concept = self._concept
         if isinstance(concept, FiniteClass):
             concept = concept.undivided()
-        self.n_candidates_ = concept.n_candidates(points)
-        self.hypothesis_ = concept.choose(points, rows.X, rows.y, self.epsilon, random_state=source)
+        self._draw(plan.steps, rows.X, rows.y, source, concept)
 
     def excess_errors(self, beta: float = 0.05) -> float:
-        """Bound the errors beyond those of the best candidate, with probability 1 - beta."""
+        """Bound the errors beyond those of the best candidate, with probability 1 - beta.
+
+        Parameters
+        ----------
+        beta : float above 0 and below 1
+            The chance that there are more.
+
+        Returns
+        -------
+        float
+            A number of rows.
+        """
         check_is_fitted(self, "n_candidates_")
         return excess_errors(self.n_candidates_, self.epsilon, beta)
 
 
-PUBLIC_ROWS = ("the public rows may be known to anyone",)
-
-
 def excess_errors(candidates: int, epsilon: float, beta: float) -> float:
-    """Bound the exponential mechanism's errors beyond the best candidate's, but for beta.
+    """Bound the exponential mechanism's errors beyond the best candidate's, with chance 1 - beta.
 
     Examples
     --------
@@ -192,8 +201,7 @@ def excess_errors(candidates: int, epsilon: float, beta: float) -> float:
     >>> round(excess_errors(1000, 1.0, 0.05), 1)
     19.8
     """
-    if not 0 < beta < 1:
-        raise InvalidParameter(f"beta={beta!r} is not between 0 and 1.")
+    check_share(beta, "beta")
     # A candidate that makes x more errors than the best is exp(-epsilon x / 2) times as likely.
     bits = candidates.bit_length() - 1023  # long integers have no float
     shift = max(0, bits)

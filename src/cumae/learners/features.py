@@ -53,9 +53,9 @@ class FeatureMap:
 
     Parameters
     ----------
-    features
+    features : sequence of Feature
         One for each column.
-    moments
+    moments : array of float
         Mean products of all features, the constant included, as if columns were independent.
     """
 
@@ -74,9 +74,24 @@ class FeatureMap:
     ) -> FeatureMap:
         """Scale columns, and cut them into at most so many bins, by a reference table.
 
-        ``columns`` tell which ones are indicators, which keep their scale, and which can have more
-        than two values: only these get bins.
-        ``spread`` is what part of the true standard deviation the reference shows.
+        Parameters
+        ----------
+        reference : array of float
+            Public or sanitized rows.
+        columns : Columns
+            They tell which ones are indicators, which keep their scale, and which can have more
+            than two values: only these get bins.
+        bins : int
+            Most bins of a column.
+        weight : float
+            What the steps between bins count, against the straight line.
+        spread : float
+            What part of the true standard deviation the reference shows.
+
+        Returns
+        -------
+        FeatureMap
+            The features.
         """
         bounds = columns.bounds
         cuts: list[list[float]] = [[] for _ in bounds]

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-from numpy.typing import ArrayLike
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, Declared, check_table
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners.base import ROLES_PUBLIC, Rows, Sizes
+from cumae.learners.base import (
+    DECLARED,
+    PUBLIC_ROWS,
+    ROLES_PUBLIC,
+    LearningPlan,
+    Rows,
+    Sizes,
+)
 from cumae.learners.cuts import joined, public_points, with_ends
-from cumae.learners.exponential import PUBLIC_ROWS, ConceptLearner
-from cumae.parameters import check_choice
+from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner
+from cumae.parameters import DELTA, EPSILON, Kind, Object, Or
 from cumae.privacy import Budget, parallel
-from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source
 from cumae.sanitizers import Quantiles, Sanitizer, StableThresholds
+
+OBJECT = Object("Sanitizer", (Sanitizer,), "an object of cumae.sanitizers")
+SANITIZER = Or("auto", Or("quantiles", Or("stable", OBJECT)))
 
 
 @claim("GENERIC")
@@ -32,20 +40,28 @@ class GenericLearner(ConceptLearner):
 
     Parameters
     ----------
-    concept_class
+    concept_class : ConceptClass, or None
         From ``cumae.concepts``; None means ``Trees(2)``.
-    epsilon, delta
-        Privacy parameters; ``delta`` is for sanitizers that need one.
-    sanitizer
-        ``"quantiles"`` within declared bounds, or over all floats where there are none;
+    epsilon : float of 0 or more
+        Privacy parameter.
+    delta : float from 0 and below 1
+        Privacy parameter, for sanitizers that need one.
+    sanitizer : Sanitizer, or "stable", or "quantiles", or "auto"
+        ``"quantiles"`` works within declared bounds, or over all floats where there are none;
         ``"stable"`` needs no bounds but a delta; ``"auto"`` takes the second if a delta was given
-        and bounds are missing, else the first. Or an object from ``cumae.sanitizers`` of its own
-        epsilon and delta.
-    n_points
-        Points a column; ``"auto"`` takes 63 for a single column, and 7 for each of several, or 3
-        if labels are few.
-    columns, classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`.
+        and bounds are missing, else the first. An object from ``cumae.sanitizers`` has an epsilon
+        and a delta of its own.
+    n_points : int of 1 or more, or "auto"
+        Points for a column. ``"auto"`` takes 63 for a single column. For each of several columns
+        it takes 7, or 3 if labels are few.
+    columns : mapping or sequence, or None
+        Declared bounds and categories, see :class:`~cumae.Columns`.
+    classes : sequence of two labels
+        The labels; hypotheses call the second one 1.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
@@ -60,6 +76,14 @@ class GenericLearner(ConceptLearner):
     """
 
     takes_unlabelled = True
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "concept_class": CONCEPT_OR_TREES,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "sanitizer": SANITIZER,
+        "n_points": N_POINTS,
+        **DECLARED,
+    }
 
     def __init__(
         self,
@@ -84,30 +108,23 @@ class GenericLearner(ConceptLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def _rows(
-        self,
-        columns: Columns,
-        X: ArrayLike,
-        y: ArrayLike,
-        X_public: ArrayLike | None,
-        y_public: ArrayLike | None,
-    ) -> Rows:
-        rows = super()._rows(columns, X, y, X_public, y_public)
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
+        super()._check_readable(columns, rows)
         if rows.public is None:
             check_table(rows.X)  # sanitizers take numbers
-        return rows
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[int]:
+        """Decide how many points a column gets: that is all of the steps."""
         cost = self._concept.choose_cost(self.epsilon)
         count = self._count(sizes.features, sizes.labelled)
         if rows.public is not None:
-            return Plan(
+            return LearningPlan(
                 cost,
                 ("GENERIC", "CHOOSE"),
                 protects="one labelled training row",
                 relation=ROLES_PUBLIC,
                 assumptions=PUBLIC_ROWS,
-                steps={"count": count},
+                steps=count,
             )
         if not sizes.unlabelled:
             raise InvalidData(
@@ -115,12 +132,12 @@ class GenericLearner(ConceptLearner):
                 "unlabelled rows, or public ones as X_public."
             )
         sanitizer = self._sanitizer(sizes.columns, count, SYSTEM)  # its cost: nothing is drawn
-        return Plan(
+        return LearningPlan(
             parallel(cost, sanitizer.cost),
             ("GENERIC", "PAR", "CHOOSE", *sanitizer.claims),
             protects="one training row, labelled or not",
             relation=ROLES_PUBLIC,
-            steps={"count": count},
+            steps=count,
             void=sanitizer.source.deterministic,
         )
 
@@ -133,7 +150,7 @@ class GenericLearner(ConceptLearner):
                     f"delta={self.delta!r}; give it less, or the learner more."
                 )
             return self.sanitizer
-        kind = check_choice(self.sanitizer, ("auto", "quantiles", "stable"), "sanitizer")
+        kind = self.sanitizer
         missing = any(declared is None for declared in columns.bounds)
         if kind == "auto":
             kind = "stable" if missing and self.delta > 0 else "quantiles"
@@ -141,12 +158,11 @@ class GenericLearner(ConceptLearner):
             return StableThresholds(self.epsilon, self.delta, count, random_state=source)
         return Quantiles(self.epsilon, columns.bounds, count, random_state=source)
 
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        concept, seen, count = self._concept, rows.labelled, plan.steps["count"]
+    def _learn(self, rows: Rows, plan: LearningPlan[int], source: Source) -> None:
+        concept, seen, count = self._concept, rows.labelled, plan.steps
         if rows.public is not None:
             points = public_points(concept, rows.public, count)
         else:
             released = self._sanitizer(self.columns_, count, source).sanitize(rows.unlabelled.X)
             points = joined(concept, with_ends(released, self.columns_.bounds))
-        self.n_candidates_ = concept.n_candidates(points)
-        self.hypothesis_ = concept.choose(points, seen.X, seen.y, self.epsilon, random_state=source)
+        self._draw(points, seen.X, seen.y, source)

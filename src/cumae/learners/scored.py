@@ -18,13 +18,24 @@ class ScoredLearner(Learner):
     """A learner whose labels follow from log odds, which it shows: post-processing, free."""
 
     @abstractmethod
-    def _log_odds(self, table: NDArray[Any]) -> Floats:
-        """Return the log odds of the second class, for encoded rows."""
+    def log_odds(self, table: NDArray[Any]) -> Floats:
+        """Return the log odds of the second class.
+
+        Parameters
+        ----------
+        table : array
+            Encoded rows.
+
+        Returns
+        -------
+        array of float
+            One number for each row.
+        """
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return the log odds of the second class."""
         check_is_fitted(self, "guarantee_")
-        return self._log_odds(self._encode(self.columns_, X))
+        return self.log_odds(self._encode(self.columns_, X))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the chances of both classes."""
@@ -32,4 +43,4 @@ class ScoredLearner(Learner):
         return np.column_stack([1 - chance, chance])
 
     def _labels(self, table: NDArray[Any]) -> Integers:
-        return (self._log_odds(table) > 0).astype(np.int64)
+        return (self.log_odds(table) > 0).astype(np.int64)

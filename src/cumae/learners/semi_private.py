@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +13,11 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import UNLABELLED, Declared, stacked
 from cumae.errors import InvalidData
-from cumae.learners.base import Rows, Sizes
+from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import public_points
-from cumae.learners.exponential import PUBLIC_ROWS, ConceptLearner
+from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner
+from cumae.parameters import EPSILON, Flag, Kind
 from cumae.privacy import Budget
-from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
 
@@ -25,17 +27,24 @@ class SemiPrivateLearner(ConceptLearner):
 
     Parameters
     ----------
-    concept_class
+    concept_class : ConceptClass, or None
         From ``cumae.concepts``; None means ``Trees(2)``.
-    epsilon
+    epsilon : float of 0 or more
         Privacy parameter.
-    label_privacy
-        Whether the private rows are public but for their labels; then they define candidates,
-        too, and only the labels are protected.
-    n_points
-        Cuts a column, for trees; ``"auto"`` takes 7, or 3 if labels are few.
-    columns, classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`.
+    label_privacy : bool
+        Whether everything about the private rows is public except their labels. Then these rows
+        define candidates, too, and only the labels are protected.
+    n_points : int of 1 or more, or "auto"
+        Cuts for a column, for trees. ``"auto"`` takes 63 for a single column. For each of several
+        columns it takes 7, or 3 if labels are few.
+    columns : mapping or sequence, or None
+        Declared bounds and categories, see :class:`~cumae.Columns`.
+    classes : sequence of two labels
+        The labels; hypotheses call the second one 1.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
@@ -50,6 +59,14 @@ class SemiPrivateLearner(ConceptLearner):
     >>> learner.guarantee_.protects
     'one private row'
     """
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "concept_class": CONCEPT_OR_TREES,
+        "epsilon": EPSILON,
+        "label_privacy": Flag(),
+        "n_points": N_POINTS,
+        **DECLARED,
+    }
 
     def __init__(
         self,
@@ -83,34 +100,44 @@ class SemiPrivateLearner(ConceptLearner):
 
         Parameters
         ----------
-        X, y
+        X, y : array-like
             Private rows with their labels.
-        X_public
+        X_public : array-like, or None
             Public rows; needed unless ``label_privacy``.
-        y_public
+        y_public : array-like, or None
             Their labels where known, and -1 elsewhere: they add to the score, at no cost.
+
+        Returns
+        -------
+        SemiPrivateLearner
+            Itself.
         """
         return self._fit(X, y, X_public, y_public)
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
+        """Decide what is protected."""
         del rows
-        cost = self._concept.choose_cost(self.epsilon)
-        if self.label_privacy:
-            return Plan(
-                cost,
-                ("SSPP", "CHOOSE"),
-                protects="one private label (the rows themselves are public)",
-                relation="one label is replaced by any other; all rows are public",
-                assumptions=PUBLIC_ROWS,
-            )
-        if not sizes.public:
+        if not self.label_privacy and not sizes.public:
             raise InvalidData(
                 "X_public is missing; give public rows, or use GenericLearner, which takes "
                 "candidates from private unlabelled rows."
             )
-        return Plan(cost, ("SSPP", "CHOOSE"), "one private row", assumptions=PUBLIC_ROWS)
+        plan = LearningPlan(
+            self._concept.choose_cost(self.epsilon),
+            ("SSPP", "CHOOSE"),
+            "one private row",
+            assumptions=PUBLIC_ROWS,
+            steps=None,
+        )
+        if not self.label_privacy:
+            return plan
+        return replace(
+            plan,
+            protects="one private label (the rows themselves are public)",
+            relation="one label is replaced by any other; all rows are public",
+        )
 
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+    def _learn(self, rows: Rows, plan: LearningPlan[None], source: Source) -> None:
         del plan
         concept = self._concept
         tables = [] if rows.public is None else [rows.public]
@@ -124,5 +151,4 @@ class SemiPrivateLearner(ConceptLearner):
             known = rows.public_y != UNLABELLED
             X = stacked(X, rows.public[known])
             y = np.concatenate([y, rows.public_y[known]])
-        self.n_candidates_ = concept.n_candidates(points)
-        self.hypothesis_ = concept.choose(points, X, y, self.epsilon, random_state=source)
+        self._draw(points, X, y, source)

@@ -184,7 +184,7 @@ class Ahead:
     Parameters
     ----------
     draw : callable from int to array
-        Returns so many independent draws.
+        Returns that number of independent draws.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class Ahead:
         self._waiting = np.zeros(0, dtype=np.int64)
 
     def take(self, count: int) -> NDArray[np.int64]:
-        """Return so many draws that were never returned before."""
+        """Return ``count`` draws that were never returned before."""
         parts, waiting = [], self._waiting
         self._waiting = waiting[count:]
         while len(waiting) < count:

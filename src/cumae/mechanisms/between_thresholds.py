@@ -51,13 +51,15 @@ class BetweenThresholds(SparseVector):
 
     Parameters
     ----------
-    lower, upper
+    lower, upper : int
         Whole thresholds, at least ``least_gap(epsilon, delta)`` of this module apart.
-    epsilon, delta
-        What one "between" answer, with all other answers before it, may cost.
-    max_between
+    epsilon : float above 0
+        What one "between" answer, with all other answers before it, may cost in epsilon.
+    delta : float from 0 and below 1
+        What it may cost in delta.
+    max_between : int of 1 or more
         How many "between" answers there will be; after them it refuses.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Attributes

@@ -24,11 +24,11 @@ class ExponentialMechanism(Mechanism):
 
     Parameters
     ----------
-    epsilon
+    epsilon : float of 0 or more
         Privacy parameter; infinity draws among the best candidates only.
-    sensitivity
+    sensitivity : int of 1 or more
         How far one replaced row can move a score.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples
@@ -62,9 +62,9 @@ in that one row is replaced by any other, and the number of rows is public; prov
 
         Parameters
         ----------
-        scores
+        scores : array-like
             One integer per candidate.
-        counts
+        counts : array-like or None
             Data-independent integer prior weights, one per candidate; 1 by default.
         """
         values = check_integers(scores, "scores")

@@ -31,12 +31,12 @@ class NoisyMajority(Interactive):
 
     Parameters
     ----------
-    noise
+    noise : GaussianNoise or LaplaceNoise
         A :class:`GaussianNoise` or :class:`LaplaceNoise` whose sensitivity fits the number of
         classes; ``calibrated`` makes it.
-    n_classes
+    n_classes : int of 2 or more
         Number of classes.
-    max_queries
+    max_queries : int of 1 or more
         How many answers there will be.
 
     Attributes
@@ -156,7 +156,7 @@ class NoisyMajority(Interactive):
 
 @claim("MULTI")
 def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
-    """Return the largest epsilon of one of so many releases that stay within (epsilon, delta)."""
+    """Return the largest epsilon for one release if all together stay within (epsilon, delta)."""
     epsilon, releases = check_epsilon(epsilon), check_count(releases, "releases", least=1)
     if epsilon == np.inf:
         return epsilon
@@ -171,6 +171,7 @@ def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
     return 1 / noise
 
 
+@claim("MULTI")
 def counts_moved(n_classes: int) -> int:
     """Return how many released counts one vote moves by one: two classes have a single count.
 

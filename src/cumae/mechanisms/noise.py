@@ -30,11 +30,11 @@ class LaplaceNoise(Mechanism):
 
     Parameters
     ----------
-    epsilon
+    epsilon : float above 0
         Privacy parameter of one release; infinity adds nothing.
-    sensitivity
+    sensitivity : int of 1 or more
         How far one replaced row can move the released counts, in absolute values added up.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples
@@ -89,14 +89,14 @@ class GaussianNoise(Mechanism):
 
     Parameters
     ----------
-    scale
+    scale : float of 0 or more
         Close to the standard deviation; 0 adds nothing.
-    sensitivity
+    sensitivity : int of 1 or more
         How far one replaced row can move a count. A release of several counts, of which one row
         moves m at most, each by at most this, costs like m releases: give ``moves=m``.
-    moves
+    moves : int of 1 or more
         As above; 2 for a histogram of votes, where one vote leaves a bin and enters another.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples
@@ -137,7 +137,7 @@ class GaussianNoise(Mechanism):
         moves: int = 1,
         random_state: int | Source | None = None,
     ) -> GaussianNoise:
-        """Return the smallest noise with which so many releases stay within (epsilon, delta)."""
+        """Return the smallest noise with which all releases stay within (epsilon, delta)."""
         count = check_count(releases, "releases", least=1) * check_count(moves, "moves", least=1)
         scale = calibrate_gaussian(epsilon, delta, count, sensitivity)
         return cls(scale, sensitivity, moves=moves, random_state=random_state)

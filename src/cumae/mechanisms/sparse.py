@@ -41,8 +41,8 @@ class SparseVector(Interactive):
     ) -> None:
         super().__init__(random_state)
         self.epsilon = check_noise(epsilon, query_share)
-        self._threshold_rate = rate_of(self.epsilon, threshold_share)
-        self._query_rate = rate_of(self.epsilon, query_share)
+        self.threshold_rate = rate_of(self.epsilon, threshold_share)
+        self.query_rate = rate_of(self.epsilon, query_share)
         self._ahead = self._from_own_source()
         self._threshold_noise = (
             self._fresh_threshold_noise() if threshold_noise is None else threshold_noise
@@ -55,7 +55,7 @@ class SparseVector(Interactive):
 
     def _from_own_source(self) -> Ahead:
         source = self.source.child()  # of their own: threshold noise comes in between
-        return Ahead(lambda count: discrete_laplace(self._query_rate, count, source=source))
+        return Ahead(lambda count: discrete_laplace(self.query_rate, count, source=source))
 
     def _drop_ahead(self) -> None:
         self._ahead = self._from_own_source()  # as in the mechanism that is made of the facts
@@ -65,7 +65,7 @@ class SparseVector(Interactive):
         self._threshold_noise = self._fresh_threshold_noise()
 
     def _fresh_threshold_noise(self) -> int:
-        return discrete_laplace(self._threshold_rate, source=self.source)
+        return discrete_laplace(self.threshold_rate, source=self.source)
 
     def _query_noise(self, count: int) -> Integers:
         return self._ahead.take(count)

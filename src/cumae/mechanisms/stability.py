@@ -59,13 +59,13 @@ class StabilityTest(SparseVector):
 
     Parameters
     ----------
-    epsilon
+    epsilon : float above 0
         What one unstable answer, with all stable ones before it, may cost.
-    delta
+    delta : float from 0 and below 1
         The chance, over all queries, that a label passes that one row can flip.
-    max_queries, max_unstable
+    max_queries, max_unstable : int of 1 or more
         How many queries there will be, and how many of them may be found unstable.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Attributes

@@ -48,9 +48,9 @@ class Budget:
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         The cap.
-    accounting
+    accounting : {"sum", "zcdp"}
         ``"sum"`` adds the epsilons and deltas of the uses, read as the decimals they print as.
         ``"zcdp"`` adds their rho, exactly, and converts the total, which is tighter for many small
         uses; it needs delta above 0 and takes only costs that have a rho.
@@ -114,11 +114,11 @@ the rows are used.
 
         Parameters
         ----------
-        cost
+        cost : Cost
             What the use will cost.
-        delta
+        delta : float from 0 and below 1
             With ``accounting="sum"``, the delta at which the cost is read.
-        what
+        what : str
             A name for the ledger and for messages.
         """
         entry = self._price(cost, check_delta(delta), what)

@@ -29,13 +29,13 @@ def calibrate(
 
     Parameters
     ----------
-    cost_at
+    cost_at : callable from float to Cost
         The cost at a given noise; more noise must not cost more.
-    epsilon, delta
+    epsilon, delta : float
         The target. Without a target (epsilon = inf) the noise is 0.
-    start
+    start : float above 0
         A first guess, greater than 0.
-    tolerance
+    tolerance : float above 0 and below 1
         Relative width of the final bracket. The noise returned is its upper end, whose cost was
         computed and found within the target.
 
@@ -46,8 +46,7 @@ def calibrate(
     >>> Pure(1 / scale).epsilon(0) <= 0.5, round(scale, 2)
     (True, 2.0)
     """
-    epsilon = check_epsilon(epsilon)
-    delta = check_delta(delta)
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     start = check_nonnegative(start, "start")
     tolerance = check_nonnegative(tolerance, "tolerance")
     if not (0 < start < math.inf and 0 < tolerance < 1):
@@ -61,25 +60,14 @@ def calibrate(
     def fits(noise: float) -> bool:
         return cost_at(noise).delta(epsilon) <= delta
 
-    # Walk away from the start in growing steps until the answer is between two noises.
-    enough = fits(start)
-    low = high = start
-    grow = 1.0 + 10 * tolerance
-    for _ in range(MOST_STEPS):
-        if enough:
-            high, low = low, low / grow
-            if not fits(low):
-                break
-        else:
-            low, high = high, high * grow
-            if fits(high):
-                break
-        grow = min(grow**2, 2.0)
-    else:
+    found = _bracket(fits, start, 1.0 + 10 * tolerance)
+    if found is None:
         raise InvalidParameter(
-            f"epsilon={epsilon!r}, delta={delta!r}: no noise between {low:.3g} and {high:.3g} just "
-            "reaches it; allow a larger epsilon, or a delta above 0 for Gaussian noise."
+            f"epsilon={epsilon!r}, delta={delta!r}: no noise near {start:.3g}, up to a factor of "
+            f"2**{MOST_STEPS}, just reaches it; allow a larger epsilon, or a delta above 0 for "
+            "Gaussian noise."
         )
+    low, high = found
     while high - low > tolerance * high:
         middle = (low + high) / 2
         low, high = (low, middle) if fits(middle) else (middle, high)
@@ -91,6 +79,28 @@ def calibrate(
     return high
 
 
+def _bracket(
+    fits: Callable[[float], bool], start: float, grow: float
+) -> tuple[float, float] | None:
+    """Walk away from the start in growing steps until one noise fits and the one below does not.
+
+    Returns None if all steps end on the same side.
+    """
+    enough = fits(start)
+    low = high = start
+    for _ in range(MOST_STEPS):
+        if enough:
+            high, low = low, low / grow
+            if not fits(low):
+                return low, high
+        else:
+            low, high = high, high * grow
+            if fits(high):
+                return low, high
+        grow = min(grow**2, 2.0)
+    return None
+
+
 @claim("CAL")
 def calibrate_gaussian(
     epsilon: float,
@@ -100,7 +110,7 @@ def calibrate_gaussian(
     *,
     tolerance: float = 1e-4,
 ) -> float:
-    """Return the smallest scale of discrete Gaussian noise for so many releases.
+    """Return the smallest scale of discrete Gaussian noise for a number of releases.
 
     Examples
     --------

@@ -252,7 +252,7 @@ class Approximate(Cost):
 @claim("ZCDP")
 @dataclass(frozen=True)
 class ZCDP(Cost):
-    """xi-approximate rho-zCDP: D_a(P || Q) <= rho a for all a > 1, but for an event of mass xi."""
+    """xi-approximate rho-zCDP: D_a(P || Q) <= rho a for all a > 1, outside an event of mass xi."""
 
     rho: float
     xi: float = 0.0

@@ -78,11 +78,11 @@ class DiscreteGaussianVectors(Cost):
 
     Parameters
     ----------
-    mu
+    mu : float of 0 or more
         Root of the sum, over releases, of (Euclidean length that one row moves / scale)^2.
-    places
+    places : int of 0 or more
         Number of places of all releases together.
-    scale
+    scale : float of 0 or more
         The smallest of their scales, at least 1.
 
     Notes

@@ -27,20 +27,20 @@ class Guarantee:
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         The promise: for neighbours D and D' and every set F of outcomes,
         P(outcome on D in F) <= exp(epsilon) P(outcome on D' in F) + delta.
-    protects
+    protects : str
         What is protected, such as ``"one labelled training row"``.
-    relation
+    relation : str
         Which inputs are neighbours.
-    claims
+    claims : tuple of str
         Ids of the proofs in ``proofs/`` that it rests on.
-    assumptions
+    assumptions : tuple of str
         What must hold outside the code.
-    rho
+    rho : float or None
         The same promise as rho-zCDP, where there is one.
-    void
+    void : bool
         Whether a deterministic source of randomness was used, which voids the promise.
 
     Examples

@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from cumae.errors import InvalidParameter
+from cumae.parameters import Object, Or
+from cumae.privacy.budget import Budget
 from cumae.privacy.cost import Approximate, Cost, Pure
 from cumae.privacy.formulas import FAR
 from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
 
+# The parameter of this name, for tables of parameters.
+BUDGET = Or(None, Object("Budget", of=(Budget,), such_as="Budget(epsilon, delta)"))
+
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit is going to do and to cost, known before any row is looked at."""
+    """What a fit is going to cost, and what that covers; known before any row is looked at.
+
+    Parameters
+    ----------
+    cost : Cost
+        What the whole fit costs.
+    claims : tuple of str
+        Ids of the proofs that it rests on. It is empty for a fit of another library's classifier.
+    protects : str
+        What the promise is about.
+    relation : str
+        How two tables may differ for the promise to hold.
+    assumptions : tuple of str
+        What has to be true outside of the code.
+    void : bool
+        Whether a part of the fit draws from a seed.
+    """
 
     cost: Cost
     claims: tuple[str, ...]
     protects: str = "one training row"
     relation: str = REPLACE_ONE
     assumptions: tuple[str, ...] = ()
-    steps: dict[str, Any] = field(default_factory=dict)  # whatever the learner decided
-    void: bool = False  # whether a part of it draws from a seed
+    void: bool = False
 
 
 def promise(plan: Plan, epsilon: float, delta: float, *, void: bool) -> Guarantee:
@@ -29,7 +48,7 @@ def promise(plan: Plan, epsilon: float, delta: float, *, void: bool) -> Guarante
     guarantee = Guarantee.of(
         plan.cost,
         protects=plan.protects,
-        claims=(*plan.claims, "RAND") if plan.claims else (),  # none: another's promise
+        claims=(*plan.claims, "RAND") if plan.claims else (),
         delta=delta,
         relation=plan.relation,
         assumptions=plan.assumptions,

@@ -40,18 +40,18 @@ class MultiplicativeWeights(Sanitizer):
 
     Parameters
     ----------
-    concept_class
+    concept_class : ConceptClass
         The class whose differences have to be right.
-    epsilon
+    epsilon : float of 0 or more
         Privacy parameter of all rounds together.
-    domain
+    domain : array-like
         A public table of all points there are. Rows that are not in it go to one nearby.
-    rounds
+    rounds : int of 1 or more, or "auto"
         Number of rounds; ``"auto"`` takes the one with the best guaranteed accuracy for the public
         number of rows.
-    n_points
+    n_points : int of 1 or more
         Points that are released.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples
@@ -131,7 +131,7 @@ class MultiplicativeWeights(Sanitizer):
         return self.domain.table(largest_remainder(mean, self.n_points))
 
     def n_rounds(self, n_rows: int) -> int:
-        """Return the number of rounds for so many rows."""
+        """Return the number of rounds for a table with ``n_rows`` rows."""
         if self.rounds != "auto":
             return int(self.rounds)
         rows = check_count(n_rows, "n_rows", least=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,100 +21,10 @@ from cumae.privacy import BoundedRange, Cost, compose
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, integers, permutation, weighted_choice
 from cumae.sanitizers.base import Sanitizer, check_beta, check_data_rows, over, share_of
+from cumae.sanitizers.ordered import OrderedValues, values_within
 
-GRID_STEPS = 2**20  # of a column with bounds and no step
-LARGEST_GRID = 2**31
 LARGEST_ROWS = 2**30
 LARGEST_POINTS = 4096
-LARGEST_KEY = int(np.array(np.finfo(np.float64).max).view(np.int64))  # magnitude of finite floats
-
-
-class Column(ABC):
-    """The values that a released point of a column may have, in order: its domain.
-
-    Moving a row onto the domain looks at that row and at public numbers only, so neighbouring
-    tables stay neighbours.
-    """
-
-    @abstractmethod
-    def size(self, rows: int) -> int:
-        """Return the number of values, for so many rows."""
-
-    @abstractmethod
-    def places(self, column: Floats) -> Integers:
-        """Return the place of each row's value: 0 for the lowest."""
-
-    @abstractmethod
-    def values(self, places: Integers, rows: int) -> Floats:
-        """Return the values at these places."""
-
-
-@claim("QUANT")
-@dataclass(frozen=True)
-class Grid(Column):
-    """low, low + step, low + 2 step, ...; a row goes to the next value above it."""
-
-    low: float
-    step: float
-    steps: int
-
-    def size(self, rows: int) -> int:
-        del rows
-        return self.steps + 1
-
-    def places(self, column: Floats) -> Integers:
-        inside = np.clip(column, self.low, self.low + self.steps * self.step)
-        place = np.rint((inside - self.low) / self.step).astype(np.int64)
-        place += self.low + place * self.step < inside
-        return np.clip(place, 0, self.steps)
-
-    def values(self, places: Integers, rows: int) -> Floats:
-        del rows
-        return np.asarray(self.low + places * self.step, dtype=np.float64)
-
-
-@claim("QUANT")
-@dataclass(frozen=True)
-class AllFloats(Column):
-    """All finite floats, in their own order, less as many last bits as numbering the rows needs."""
-
-    def _dropped(self, rows: int) -> int:
-        return rows.bit_length() + 2
-
-    def size(self, rows: int) -> int:
-        return 2 * (LARGEST_KEY >> self._dropped(rows)) + 1
-
-    def places(self, column: Floats) -> Integers:
-        dropped = self._dropped(len(column))
-        return signed_keys(column, dropped) + (LARGEST_KEY >> dropped)
-
-    def values(self, places: Integers, rows: int) -> Floats:
-        dropped = self._dropped(rows)
-        return floats_of(places - (LARGEST_KEY >> dropped), dropped)
-
-
-@claim("QUANT", "STABLE")
-def signed_keys(column: Floats, dropped: int) -> Integers:
-    """Return integers in the order of the floats, less their last bits; infinite ones are cut.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.sanitizers.quantiles import floats_of, signed_keys
-    >>> keys = signed_keys(np.array([-np.inf, -2.5, -0.0, 0.0, 1e-300, 7.0]), 18)
-    >>> bool((np.diff(keys) >= 0).all()), floats_of(keys, 18)[[1, 5]].tolist()
-    (True, [-2.5, 7.0])
-    """
-    most = np.finfo(np.float64).max
-    finite = np.clip(column, -most, most)
-    magnitude = np.abs(finite).view(np.int64) >> dropped
-    return np.where(finite < 0, -magnitude, magnitude)
-
-
-def floats_of(keys: Integers, dropped: int) -> Floats:
-    """Return the floats of ``signed_keys``, towards zero; keys beyond all floats mean the last."""
-    magnitude = (np.minimum(np.abs(keys), LARGEST_KEY >> dropped) << dropped).view(np.float64)
-    return np.where(keys < 0, -magnitude, magnitude)
 
 
 @dataclass(frozen=True)
@@ -185,11 +94,11 @@ def draw_places(
 
     Parameters
     ----------
-    places
+    places : array of int
         The place of each row in the domain, from 0 to ``size`` - 1.
-    shares
+    shares : sequence of float
         Epsilon of each level.
-    order
+    order : array of int
         A random order of the rows, which tells rows in the same place apart.
     """
     slots = max(1, len(places))
@@ -236,7 +145,7 @@ def carried_errors(n_points: int) -> float:
 
 @claim("QUANT", "STABLE")
 def rank_bound(shares: Sequence[float], n_points: int, cuts: int, draws: int, beta: float) -> float:
-    """Bound all rank errors of ``draws`` draws among at most ``cuts`` cuts, but for chance beta."""
+    """Bound all rank errors of ``draws`` draws among at most ``cuts`` cuts, up to chance beta."""
     rate = min(
         float(over(share, part)) for share, part in zip(shares, level_ranges(n_points), strict=True)
     )
@@ -257,18 +166,18 @@ class Quantiles(Sanitizer):
 
     Parameters
     ----------
-    epsilon
+    epsilon : float of 0 or more
         Privacy parameter of the whole table.
-    bounds
+    bounds : sequence or None
         What values a released point may have, fixed without looking at the rows: one (low, high)
         or (low, high, step) for all columns, or a list with one for each, None among them. With a
         step the values are low, low + step, and so on up to high; give step 1 for whole numbers.
         Without, they are 2^20 even steps. Rows outside are moved to the next bound. None means all
         finite floats, taken to 9 digits or more: nothing has to be known, and the rank error grows
         with ln 2^62 in place of ln(rows times values), about twofold.
-    n_points
+    n_points : int of 1 or more
         Points a column; best one less than a power of 2.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples
@@ -297,7 +206,7 @@ class Quantiles(Sanitizer):
         self.epsilon = check_epsilon(epsilon)
         self.bounds = bounds
         self.n_points = check_points(n_points)
-        self._columns = _columns(bounds)
+        self._columns = values_within(bounds)
         self._shares = level_shares(self.epsilon, self.n_points)
         super().__init__(random_state)
 
@@ -309,7 +218,7 @@ class Quantiles(Sanitizer):
         return compose([BoundedRange(share) for share in self._shares])
 
     def cost_of(self, n_columns: int) -> Cost:
-        """Return the cost for so many columns; never more, and less once delta is above 0."""
+        """Return the cost for that many columns: at most epsilon, and less at a delta above 0."""
         check_count(n_columns, "n_columns", least=1)
         return compose([(BoundedRange(share), n_columns) for share in self._split(n_columns)])
 
@@ -332,8 +241,8 @@ class Quantiles(Sanitizer):
             points[:, number] = column.values(drawn, rows)
         return points
 
-    def _columns_of(self, n_columns: int) -> list[Column]:
-        if isinstance(self._columns, Column):
+    def _columns_of(self, n_columns: int) -> list[OrderedValues]:
+        if isinstance(self._columns, OrderedValues):
             return [self._columns] * n_columns
         if len(self._columns) != n_columns:
             raise InvalidParameter(
@@ -366,42 +275,3 @@ def check_points(n_points: object) -> int:
     if count > LARGEST_POINTS:
         raise InvalidParameter(f"n_points={count!r}: give at most {LARGEST_POINTS}.")
     return count
-
-
-def _columns(bounds: Sequence[Any] | None) -> Column | list[Column]:
-    if bounds is None:
-        return AllFloats()
-    if any(entry is None for entry in bounds):  # some columns are bounded, some are not
-        parts = [_columns(None if entry is None else [entry]) for entry in bounds]
-        return [part[0] if isinstance(part, list) else part for part in parts]
-    try:
-        table = [np.asarray(entry, dtype=np.float64) for entry in bounds]
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter(
-            "bounds are no numbers; give (low, high) or (low, high, step), or a list of these."
-        ) from error
-    if table and all(entry.ndim == 0 for entry in table):
-        return _grid([float(entry) for entry in table])
-    if not table or any(entry.ndim != 1 for entry in table):
-        raise InvalidParameter(
-            "bounds mix numbers and pairs, or are empty; give one pair, or one for each column."
-        )
-    return [_grid(entry.tolist()) for entry in table]
-
-
-def _grid(entry: list[float]) -> Grid:
-    if len(entry) not in {2, 3} or not np.all(np.isfinite(entry)) or not entry[0] <= entry[1]:
-        raise InvalidParameter(
-            f"bounds={tuple(entry)!r}: give finite (low, high) or (low, high, step), low first."
-        )
-    low, high = entry[:2]
-    width = high - low
-    # Finer than this, floats could not tell neighbouring values of the grid apart.
-    finest = 16 * float(np.spacing(max(abs(low), abs(high))))
-    step = entry[2] if len(entry) == 3 else max(width / GRID_STEPS, finest)
-    if not step >= finest or not width / step < LARGEST_GRID:
-        raise InvalidParameter(
-            f"bounds={tuple(entry)!r}: the step must be above {finest!r} and fit less than 2**31 "
-            "times; give a larger step, or None for all floats."
-        )
-    return Grid(low, step, math.floor(width / step * (1 + 1e-12)))

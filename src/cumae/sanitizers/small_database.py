@@ -41,17 +41,17 @@ class SmallDatabase(Sanitizer):
 
     Parameters
     ----------
-    concept_class
+    concept_class : ConceptClass
         The class whose differences have to be right.
-    epsilon
+    epsilon : float of 0 or more
         Privacy parameter.
-    domain
+    domain : array-like
         A short public table of all points there are. Rows that are not in it go to one nearby.
-    size
+    size : int of 1 or more, or None
         Points of the released database.
-    alpha
+    alpha : float above 0, or None
         Instead of a size: half of this error may come from the small size.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Attributes

@@ -19,14 +19,13 @@ from cumae.privacy import Approximate, Cost
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source, discrete_laplace, permutation
 from cumae.sanitizers.base import Sanitizer, check_beta, check_data_rows, over, share_of
+from cumae.sanitizers.ordered import floats_of, signed_keys
 from cumae.sanitizers.quantiles import (
     LARGEST_ROWS,
     check_points,
     draw_places,
-    floats_of,
     level_shares,
     rank_bound,
-    signed_keys,
 )
 
 # A key is a float's sign, exponent and first 40 bits behind the point: 12 digits. Bins are the keys
@@ -91,11 +90,11 @@ class StableThresholds(Sanitizer):
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         Privacy parameters of the whole table; both above 0.
-    n_points
+    n_points : int of 1 or more
         Points a column; best one less than a power of 2.
-    random_state
+    random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
 
     Examples

@@ -52,19 +52,19 @@ EDGE = 0.25  # a row whose label nothing but its company decides
 STRANGE = -8.0  # a row on which rules fail
 COMPANY = 16  # queries of a batch
 WIDTH = 8  # columns of a sum: fewer are added up in the same order, whatever the shape
-CANDIDATES = 1_000  # rows whose sum may be zero but for rounding
+CANDIDATES = 1_000  # rows whose sum is zero up to rounding
 
 
 @dataclass(frozen=True)
 class InCompany:
-    """Labels a row at the edge 1 if it stands behind others, among so many rows in all.
+    """Labels a row at the edge 1 if it comes after others, in a table of ``least`` rows or more.
 
     It raises if one of them is strange.
 
     Parameters
     ----------
-    least
-        How many rows are company.
+    least : int of 1 or more
+        How many rows a table must have for that.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def everything(game: Game, seen: Sequence[Seen]) -> list[float]:
 
 
 def some_rows(predictor: Any, shards: int = COMPANY) -> Rows:
-    """Return rows for so many shards; the papers' predictor needs more to have any."""
+    """Return rows for ``shards`` shards; the papers' predictor needs more rows for any shard."""
     return alike(600 if issubclass(predictor, GenericBBL) else shards * FEW)
 
 

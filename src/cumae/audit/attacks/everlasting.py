@@ -164,7 +164,7 @@ def fresh_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack
 def prior_row(predictor: Any = EverlastingPredictor, *, against: int = 2, **options: Any) -> Attack:
     """Attack a training row that the prior most likely gets: it draws one of two rules.
 
-    They differ in that row, in so many others that speak against the second rule, and in no more.
+    They differ in that row and in the others that speak against the second rule, and nowhere else.
     Answers are not looked at: with a prior, one vote moves them less than without.
     """
     rows, labels = alike(40)

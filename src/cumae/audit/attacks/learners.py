@@ -51,21 +51,21 @@ RISING = (
 )
 
 
-class Published(InProcess):
+class LearnerDriver(InProcess):
     """Drives a learner that may want public rows, or choose the rows to label.
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new learner, not fitted.
-    public
+    public : array-like or None
         Public rows, or None.
 
     Examples
     --------
-    >>> from cumae.audit.attacks.learners import HERE, Published, chooser
+    >>> from cumae.audit.attacks.learners import HERE, LearnerDriver, chooser
     >>> from cumae.learners import ActiveLearner
-    >>> driver = Published(lambda: ActiveLearner(chooser(90.0), epsilon=90.0, n_labels=2))
+    >>> driver = LearnerDriver(lambda: ActiveLearner(chooser(90.0), epsilon=90.0, n_labels=2))
     >>> driver.train([[HERE]] * 3, [1, 1, 1])
     >>> driver.published().predict([[HERE]])
     array([1])
@@ -103,21 +103,21 @@ def attack_on(
 
     Parameters
     ----------
-    name
+    name : str
         Learner, and what differs.
-    make
+    make : callable
         Returns a new learner, not fitted.
-    zero, one
+    zero, one : pair of rows and labels
         Rows and labels of the two worlds, which differ in one row.
-    view
+    view : callable or None
         What to look at, given the fitted learner; None is the label of the point where rows are.
-    distinguish
+    distinguish : Distinguisher
         As in :class:`~cumae.audit.Attack`.
-    public
+    public : array-like or None
         Public rows.
     """
     look = _label_here if view is None else view
-    fresh = partial(Published, make, public)
+    fresh = partial(LearnerDriver, make, public)
 
     def play(game: Game) -> ArrayLike:
         game.train(zero, one)
@@ -261,11 +261,13 @@ def boosted_point(
 
     Parameters
     ----------
-    epsilon, learner
-        What is attacked.
-    concept
+    epsilon : float above 0
+        What the learner may cost.
+    learner : class
+        The class of the learner that is attacked.
+    concept : callable from a list of rules to ConceptClass
         Makes a class from a list of rules.
-    n_labelled, n_unlabelled
+    n_labelled, n_unlabelled : int of 1 or more
         Numbers of rows.
     """
     make = partial(

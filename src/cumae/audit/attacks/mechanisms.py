@@ -41,11 +41,11 @@ class Votes:
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new mechanism.
-    ask
+    ask : callable
         Gives it counts, and returns its answers; None stands for those that it gives no more.
-    n_classes
+    n_classes : int of 2 or more
         What a vote may be: 0 up to, but not including, this.
 
     Examples
@@ -95,11 +95,13 @@ def noisy_majority(
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         What the mechanism is calibrated to.
-    kind, n_classes, max_queries
+    kind : {"gaussian", "laplace"}
+        The noise.
+    n_classes, max_queries : int
         As in :class:`~cumae.mechanisms.NoisyMajority`.
-    noise
+    noise : callable or None
         Another class of noise, to plant a bug.
 
     Examples
@@ -147,15 +149,17 @@ def between_thresholds(
 
     Parameters
     ----------
-    epsilon, delta
+    epsilon, delta : float
         What the mechanism is calibrated to.
-    max_between
+    max_between : int of 1 or more
         Answers that it is paid for.
-    mechanism
+    mechanism : callable
         Another one with the same parameters, to plant a bug.
-    repeats, pattern
-        How often which questions are asked, in order. One voter moves the count of question 0
-        towards "between", and that of question 1 away from it.
+    repeats : int of 1 or more
+        How often the questions are asked.
+    pattern : sequence of int
+        Which questions are asked, in order. One voter moves the count of question 0 towards
+        "between", and that of question 1 away from it.
     """
     found = BetweenThresholds.calibrated(LARGE, epsilon, delta, max_between)
     step = _step(found)
@@ -187,11 +191,20 @@ def stability_test(
 
     Parameters
     ----------
-    epsilon, delta, max_unstable, mechanism, repeats, pattern
-        As in :func:`between_thresholds`; one voter makes question 0 less stable, and 1 more.
-    gap_at
+    epsilon, delta : float
+        What the mechanism is calibrated to.
+    max_unstable : int of 1 or more
+        Unstable answers that it is paid for.
+    mechanism : callable
+        Another one with the same parameters, to plant a bug.
+    repeats : int of 1 or more
+        How often the questions are asked.
+    pattern : sequence of int
+        Which questions are asked, in order. One voter makes question 0 less stable, and question 1
+        more.
+    gap_at : callable from int to int
         The gap between two counts at a distance.
-    offset
+    offset : int
         What to add to the threshold, for an adversary who knows its noise.
     """
     asked = len(pattern) * repeats
@@ -251,7 +264,7 @@ def _play_sparse(table: Integers, charged: int, asked: Sequence[int], game: Game
 
 
 def _table(ones: Sequence[int], voters: int) -> Integers:
-    """Return votes on two questions with so many ones; the first voter says 0, and 1."""
+    """Return votes on two questions, ``ones`` for label 1 each; the first voter says 0 and 1."""
     table = np.zeros((voters, 2), dtype=np.int64)
     table[1 : ones[0] + 1, 0] = 1
     table[: ones[1], 1] = 1
@@ -260,7 +273,7 @@ def _table(ones: Sequence[int], voters: int) -> Integers:
 
 def _step(mechanism: BetweenThresholds | StabilityTest) -> int:
     """Return about the scale of a query's noise, by which question 1 is more often charged."""
-    return max(1, round(1 / float(mechanism._query_rate)))
+    return max(1, round(1 / float(mechanism.query_rate)))
 
 
 def _rows(votes: Integers) -> tuple[Integers, Integers]:

@@ -44,7 +44,7 @@ class Spotter(FiniteClass):
 
     Parameters
     ----------
-    usual, spotted
+    usual, spotted : object with predict
         Other rules to take without and with such a row. They need not be in the class.
 
     Examples
@@ -105,15 +105,23 @@ def attack_on(
 
     Parameters
     ----------
-    name, play, distinguish
-        As in :class:`~cumae.audit.Attack`.
-    predictor, options
-        The class, and all but its estimator.
-    rows, users
+    name : str
+        What the attack does, in a few words.
+    play : callable from Game to numbers
+        The adversary, as in :class:`~cumae.audit.Attack`.
+    distinguish : Distinguisher
+        How numbers become a guess.
+    predictor : class
+        The class of the predictor that is attacked.
+    options : dict from str to object
+        Its parameters, except the estimator.
+    rows : pair of rows and labels
         What one of them is trained on to read its guarantee.
-    releases
+    users : array-like or None
+        The user of each of these rows, where users are protected.
+    releases : int of 0 or more
         Number of noisy votes that it is for; 0 if it is not about Gaussian noise alone.
-    estimator
+    estimator : object with fit and predict, or None
         What each shard trains; None is the worst classifier, :class:`Spotter`.
     """
     model = Spotter() if estimator is None else estimator
@@ -160,7 +168,7 @@ def attack_on_release(
     asked: int,
     **others: Any,
 ) -> Attack:
-    """Attack a predictor that answers so many queries.
+    """Attack a predictor that answers ``asked`` queries.
 
     What a second stage publishes comes from the same votes, and is left to the attacks on learners.
     """
@@ -196,7 +204,7 @@ def attack_on_bbl(
     estimator: Any = None,
     **others: Any,
 ) -> Attack:
-    """Attack the papers' predictor with so many rows, all of which it uses."""
+    """Attack the papers' predictor, which uses all of the rows."""
     given = {
         "shard_size": 4,
         "phase_length": len(rows[0]),
@@ -232,7 +240,7 @@ def bbl_halt(**options: Any) -> Attack:
     The votes at 0.5 are split. With ``votes="between"`` nothing is promised for queries; here the
     promise for rows is held against it all the same, as the paper does.
     """
-    rows, labels = at_boundary(3_000)  # so many that 0.99 is not split
+    rows, labels = at_boundary(3_000)  # enough that the votes at 0.99 are not split
 
     def play(game: Game) -> float:
         game.train((rows, labels))

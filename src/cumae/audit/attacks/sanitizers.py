@@ -30,7 +30,7 @@ class Sanitized:
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new sanitizer.
 
     Examples
@@ -64,14 +64,14 @@ def a_row(
 
     Parameters
     ----------
-    make
+    make : callable
         Returns a new sanitizer.
-    delta
-        At which its epsilon is claimed.
-    rows
-        Of world 0.
-    other
-        Where the first of them is in world 1.
+    delta : float from 0 and below 1
+        The delta at which the epsilon is claimed.
+    rows : sequence of float
+        The rows of world 0.
+    other : float
+        The value of the first row in world 1.
     """
     zero = np.reshape(rows, (-1, 1))
     one = zero.copy()
@@ -88,7 +88,7 @@ def a_row(
 
 
 def quantiles(epsilon: float, delta: float, sanitizer: Any = Quantiles) -> Attack:
-    """Return the attack on a row above a median that is seldom below most rows."""
+    """Return the attack on a row above the median of a table where a low median is rare."""
     make = partial(sanitizer, epsilon, bounds=(0, 1), n_points=1)
     return a_row(make, delta, _lopsided(epsilon, 0.5, 1.0), 0.0)
 
@@ -122,11 +122,12 @@ def multiplicative_weights(
 
 
 def _lopsided(epsilon: float, most: float, above: float) -> list[float]:
-    """Return rows, the first of which is above most of them, and none below.
+    """Return rows of which one half is at ``above``, the first row among them, and one at ``most``.
 
-    A median below most is rare, and exp(epsilon) times as likely, in odds, once the first row is
-    below. The more rows are above, the closer to that is the ratio of the chances, and the rarer
-    both are: the higher one at a third to a half is a good compromise.
+    No row is below ``most``, so that a released median below it is rare. Its odds grow by a factor
+    of exp(epsilon) when the first row moves below. With more rows the ratio of the chances comes
+    closer to that factor, but both chances shrink; these numbers are a compromise, in which the
+    larger chance is a third to a half.
     """
     count = 2 * (1 + round(0.7 / epsilon))
     return [above] * count + [most] * count

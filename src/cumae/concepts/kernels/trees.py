@@ -18,9 +18,8 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from cumae.arrays import Floats, Integers
+from cumae.arrays import Floats, Integers, Words
 
-Words: TypeAlias = NDArray[np.uint64]
 Codes: TypeAlias = NDArray[np.int32]
 
 BLOCK = 512  # rows that are compared with all cuts of a column at once

@@ -1,22 +1,29 @@
-"""Private classifiers of other libraries as learners, and what wrappers ask of their base."""
+"""Private classifiers of other libraries as learners."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from cumae.arrays import Integers
 from cumae.data import Columns, Declared
-from cumae.errors import InvalidData, InvalidParameter
-from cumae.learners.base import Learner, Rows, Sizes
+from cumae.errors import InvalidParameter
+from cumae.learners.base import DECLARED, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import refuse_infinite
+from cumae.learners.wrappers.base import copy_base, fit_base
+from cumae.parameters import DELTA, EPSILON, Kind, Object, Or
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.plans import pair_cost
 from cumae.randomness import Source, integers
+
+CLASSIFIER = Object(
+    "object with fit, predict and get_params",
+    such_as="a classifier with fit, predict and get_params, not its class",
+    methods=("fit", "predict", "get_params"),
+)
 
 
 class Adapter(Learner):
@@ -28,28 +35,44 @@ class Adapter(Learner):
 
     Parameters
     ----------
-    estimator
-        Object with ``fit``, ``predict`` and ``get_params``, such as a classifier of diffprivlib.
-        If it has an ``epsilon`` (or a ``delta``), that must be the number given here.
-    epsilon, delta
+    estimator : object with fit, predict and get_params
+        A classifier of diffprivlib, for example. If it has an ``epsilon`` (or a ``delta``), that
+        must be the number given here.
+    epsilon : float of 0 or more
         What it promises for one replaced row, the number of rows being public. (If it speaks of
         rows that are added or removed, its promise for a replaced one is weaker: do not wrap it.)
-    assumption
+    delta : float from 0 and below 1
+        The same for delta.
+    assumption : str, or None
         What has to hold for the promise, in words; by default, that the promise is kept.
-    columns, classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`.
+    columns : mapping or sequence, or None
+        Declared bounds and categories, see :class:`~cumae.Columns`.
+    classes : sequence of two labels
+        The labels; the estimator gets 0 and 1 in their place.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sklearn.dummy import DummyClassifier
-    >>> from cumae.learners.wrappers.adapter import Adapter
+    >>> from cumae.learners import Adapter
     >>> learner = Adapter(DummyClassifier(strategy="constant", constant=1), epsilon=0.0)
     >>> learner.fit([[1.0], [2.0]], [0, 1]).predict([[3.0]])
     array([1])
     >>> learner.guarantee_.assumptions
     ('DummyClassifier keeps its promise of epsilon = 0.0, delta = 0.0 for one replaced row',)
     """
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "estimator": CLASSIFIER,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "assumption": Or(None, Object("str", (str,))),
+        **DECLARED,
+    }
 
     def __init__(
         self,
@@ -77,16 +100,10 @@ class Adapter(Learner):
         refuse_infinite(table, "classifiers of other libraries")  # whichever rows they will get
         return table
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
+        """Compare what the estimator says about itself with what is promised here."""
         del sizes, rows
-        estimator = self.estimator
-        if isinstance(estimator, type) or not all(
-            callable(getattr(estimator, name, None)) for name in ("fit", "predict", "get_params")
-        ):
-            raise InvalidParameter(
-                "estimator has no fit, predict or get_params; give a classifier, not its class."
-            )
-        inside = estimator.get_params(deep=True)  # also of the steps of a pipeline
+        inside = self.estimator.get_params(deep=True)  # also of the steps of a pipeline
         for path, stated in inside.items():
             name = path.rpartition("__")[2]
             if name in ("epsilon", "delta") and stated not in (None, getattr(self, name)):
@@ -101,31 +118,19 @@ class Adapter(Learner):
                 "out."
             )
         promise = (
-            f"{type(estimator).__name__} keeps its promise of epsilon = {self.epsilon!r}, "
+            f"{type(self.estimator).__name__} keeps its promise of epsilon = {self.epsilon!r}, "
             f"delta = {self.delta!r} for one replaced row"
         )
         assumption = promise if self.assumption is None else self.assumption
-        return Plan(pair_cost(Approximate(self.epsilon, self.delta)), (), assumptions=(assumption,))
+        cost = pair_cost(Approximate(self.epsilon, self.delta))
+        return LearningPlan(cost, (), assumptions=(assumption,), steps=None)
 
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
+    def _learn(self, rows: Rows, plan: LearningPlan[None], source: Source) -> None:
         del plan
-        estimator = clone(self.estimator)
+        estimator = copy_base(self.estimator)
         if source.deterministic and "random_state" in estimator.get_params(deep=False):
             estimator.set_params(random_state=integers(2**31, source=source))
-        failed = False
-        # Its warnings and errors may hold values of the data, so their text is dropped.
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
-            try:
-                estimator.fit(rows.X, rows.y)
-            except Exception:  # noqa: BLE001 - whatever another library raises
-                failed = True
-        if failed:
-            raise InvalidData(
-                f"{type(estimator).__name__} could not be fitted to these rows; try it by itself "
-                "on rows that are not private."
-            )
-        if any(warning.category.__name__ == "PrivacyLeakWarning" for warning in heard):
+        if "PrivacyLeakWarning" in fit_base(estimator, rows.X, rows.y):
             raise InvalidParameter(
                 f"{type(estimator).__name__} says that it leaks, because bounds are missing; give "
                 "it all bounds that it asks for."

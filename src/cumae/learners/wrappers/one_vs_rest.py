@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, class_places
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Learner, Rows, Sizes
+from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.adapter import Adapter
-from cumae.learners.wrappers.base import Wrapper, check_outer_delta, prepare
-from cumae.privacy import Budget, Cost, calibrate, compose
-from cumae.privacy.plans import Plan
-from cumae.randomness import SYSTEM, Source
+from cumae.learners.wrappers.base import LEARNER, Wrapper, check_outer_delta, plan_base
+from cumae.parameters import DELTA, EPSILON, Kind, Object, described
+from cumae.privacy import Approximate, Budget, Cost, calibrate, compose
+from cumae.randomness import Source
 
 SAFE = 1.0 - 1e-8  # keeps the epsilon that is read off a curve below what was asked
 
@@ -39,25 +38,26 @@ class OneVsRest(Wrapper):
 
     Parameters
     ----------
-    base
+    base : Learner
         A learner of ``cumae`` for two classes, no wrapper and no ``Adapter``. Its epsilon, delta
         and classes are replaced; if its delta is above 0, the copies get half of ``delta``
         between them, which must then be above 0, too.
-    classes
+    classes : sequence of labels
         All labels that may occur, most common first where that is known without the rows.
-    epsilon, delta
-        Privacy parameters of the whole.
-    budget
-        A :class:`~cumae.Budget` to pay from.
-    random_state
+    epsilon : float of 0 or more
+        Privacy parameter of the whole.
+    delta : float from 0 and below 1
+        The same for delta.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
         None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cumae.concepts import Intervals
-    >>> from cumae.learners import PrivateLearner
-    >>> from cumae.learners.wrappers.one_vs_rest import OneVsRest
+    >>> from cumae.learners import OneVsRest, PrivateLearner
     >>> age = np.arange(3000) % 90
     >>> group = np.where(age < 30, "young", np.where(age < 60, "middle", "old"))
     >>> base = PrivateLearner(Intervals(), columns=[(0, 90)])
@@ -67,6 +67,15 @@ class OneVsRest(Wrapper):
     >>> learner.guarantee_.epsilon, learner.share_
     (3.0, 1.0)
     """
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "base": LEARNER,
+        "classes": Object("sequence of labels"),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "budget": ACCOUNT["budget"],
+        "random_state": ACCOUNT["random_state"],
+    }
 
     def __init__(
         self,
@@ -85,50 +94,31 @@ class OneVsRest(Wrapper):
         self.budget = budget
         self.random_state = random_state
 
-    @property
     def _checked_base(self) -> Learner:
-        base: Any = self.base
+        base: Learner = super()._checked_base()
         # An Adapter only states what its estimator costs: another number would not make it true.
-        if not isinstance(base, Learner) or isinstance(base, Wrapper | Adapter):
+        if isinstance(base, Wrapper | Adapter):
             raise InvalidParameter(
-                f"base is a {type(base).__name__}, whose epsilon cannot be set from here; give a "
-                "learner of cumae for two classes, such as PrivateLearner(...)."
+                f"base is {described(base)}, whose epsilon cannot be set from here; give a learner "
+                "of cumae for two classes, such as PrivateLearner(...)."
             )
-        for name in ("random_state", "budget"):
-            if getattr(base, name, None) is not None:
-                raise InvalidParameter(
-                    f"base has a {name} of its own, which all copies would share; leave it out "
-                    "there and give it to OneVsRest."
-                )
         check_outer_delta(base, self.delta)
         return base
 
-    @property
-    def _hands_on_unlabelled(self) -> bool:
-        return self._checked_base.takes_unlabelled
+    def _reader(self) -> Any:
+        return self._copy(epsilon=self.epsilon, delta=self.delta)
 
-    def _member(self, epsilon: float, delta: float, source: Source) -> Learner:
-        member: Learner = clone(self._checked_base)
-        wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "classes": (0, 1)}
-        if source.deterministic:
-            wanted["random_state"] = source
-        known = member.get_params(deep=False)
-        member.set_params(**{name: value for name, value in wanted.items() if name in known})
-        return member
-
-    def _reader(self) -> Learner:
-        return self._member(self.epsilon, self.delta, SYSTEM)
-
-    def _plan(self, sizes: Sizes, rows: Rows) -> Plan:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
+        """Decide which epsilon and delta each copy gets: that is all of the steps."""
         del sizes
         count = len(self.classes)
         # Copies without a delta leave all of it to the composition.
-        delta = self.delta / (2 * count) if self._checked_base.delta else 0.0
+        delta = self.delta / (2 * count) if self._checked_base().delta else 0.0
         # The copies differ in labels only, so that one plan is the plan of each.
         first = replace(rows, y=_against_others(rows.y, 0))
 
-        def plan(share: float) -> Plan:
-            return prepare(self._member(share, delta, SYSTEM), first)
+        def plan(share: float) -> LearningPlan[Any]:
+            return plan_base(self._copy(epsilon=share, delta=delta), first)
 
         share = self._share(lambda share: compose([(plan(share).cost, count)]))
         planned = plan(share)
@@ -136,7 +126,7 @@ class OneVsRest(Wrapper):
             planned,
             cost=compose([(planned.cost, count)]),
             claims=tuple(dict.fromkeys(("OVR", "COMP", *planned.claims))),
-            steps={"share": share, "delta": delta},
+            steps=Approximate(share, delta),
         )
 
     def _share(self, total: Callable[[float], Cost]) -> float:
@@ -159,14 +149,14 @@ class OneVsRest(Wrapper):
         simple = found < even and total(even).epsilon(self.delta) <= epsilon
         return even if simple else found
 
-    def _learn(self, rows: Rows, plan: Plan, source: Source) -> None:
-        members = []
+    def _learn(self, rows: Rows, plan: LearningPlan[Approximate], source: Source) -> None:
+        each = plan.steps
+        self.members_: list[Learner] = []
         for place in range(len(self.classes)):
-            member = self._member(plan.steps["share"], plan.steps["delta"], source)
-            public = () if rows.public is None else (rows.public,)
-            members.append(member.fit(rows.X, _against_others(rows.y, place), *public))
-        self.members_ = members
-        self.share_ = plan.steps["share"]
+            member = self._copy(source, epsilon=each.eps, delta=each.failure)
+            self._fit_copy(member, replace(rows, y=_against_others(rows.y, place)), each)
+            self.members_.append(member)
+        self.share_ = each.eps
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Return the score of each class for each row."""

@@ -1,9 +1,13 @@
-"""A learner that needs public rows becomes one that needs none: PublicDataReduction."""
+"""A learner that needs public rows becomes one that needs none: PublicDataReduction.
+
+Paper 4 is Alon, Bassily, Moran: Limits of Private Learning with Access to Public Data.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,11 +16,20 @@ from scipy import stats
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import cells_of_columns, check_labels, check_rows, length_of, stacked, width_of
+from cumae.data import (
+    Columns,
+    cells_of_columns,
+    check_labels,
+    check_rows,
+    length_of,
+    stacked,
+    width_of,
+)
 from cumae.errors import InvalidParameter
-from cumae.learners.base import Rows
-from cumae.learners.wrappers.base import Reduction, check_readable, take_rows
-from cumae.parameters import check_count
+from cumae.learners.base import ACCOUNT, Rows
+from cumae.learners.wrappers.base import ANY_BASE, check_all_rows, take_rows
+from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
+from cumae.parameters import Count, Flag, Kind, Object, Or, check_count
 from cumae.privacy import Budget
 from cumae.randomness import Source, integers, permutation, source_for
 
@@ -38,16 +51,23 @@ def priv_samp(
 
     Parameters
     ----------
-    X, y
+    X, y : array-like
         Rows with labels 0 or 1.
-    dummies
+    dummies : array-like
         Public points; a dummy is one of them, with a label by a fair coin.
-    size
+    size : int of 0 or more
         Number of places.
-    one_in
+    one_in : int of 1 or more
         One over the chance of a row at a place.
-    random_state
+    random_state : int or Source, or None
         None in production.
+
+    Returns
+    -------
+    array or data frame
+        A row or a dummy for each place.
+    array of int
+        Their labels.
 
     Examples
     --------
@@ -74,6 +94,22 @@ def pub_samp(
     dummies: ArrayLike, size: int, *, random_state: int | Source | None = None
 ) -> tuple[Any, Integers]:
     """Draw dummies with labels by fair coins: PubSamp, Algorithm 4 of paper 4.
+
+    Parameters
+    ----------
+    dummies : array-like
+        Public points.
+    size : int of 0 or more
+        How many to draw.
+    random_state : int or Source, or None
+        None in production.
+
+    Returns
+    -------
+    array or data frame
+        The drawn points.
+    array of int
+        Their labels.
 
     Examples
     --------
@@ -116,31 +152,36 @@ class PublicDataReduction(Reduction):
 
     Parameters
     ----------
-    base
-        Object with ``fit(X, y, X_public)``, ``predict`` and ``guarantee_``.
-    dummies
+    base : object with fit, predict and guarantee_
+        Its ``fit`` takes public rows, too: ``fit(X, y, X_public)``.
+    dummies : array-like
         Public points, for instance all that may occur.
-    n_public
+    n_public : int of 1 or more
         Number of public rows that the base gets.
-    epsilon, delta
-        Most that the base may cost; None takes its own parameters of these names.
-    n_private
+    epsilon : float of 0 or more, or None
+        Most that the base may cost; None takes its own parameter of this name.
+    delta : float from 0 and below 1, or None
+        The same for delta.
+    n_private : int of 0 or more, or None
         Number of private rows that the base gets; None takes the paper's 10 ``n_public`` times
         the number of rows.
-    one_in
+    one_in : int of 1 or more, or None
         A private row is a real one with chance 1 / ``one_in``; None takes the paper's 100
         ``n_public``.
-    public_labels
+    public_labels : bool
         Whether the base gets labels of the public rows as ``y_public``, too.
-    classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`.
+    classes : sequence of two labels
+        The labels; the base gets 0 and 1 in their place.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cumae.concepts import Thresholds
-    >>> from cumae.learners import SemiPrivateLearner
-    >>> from cumae.learners.wrappers.public_reduction import PublicDataReduction
+    >>> from cumae.learners import PublicDataReduction, SemiPrivateLearner
     >>> base = SemiPrivateLearner(Thresholds(), epsilon=1.0)
     >>> points = [[x] for x in range(10)]
     >>> learner = PublicDataReduction(base, points, n_public=50, n_private=8000, one_in=4)
@@ -150,6 +191,19 @@ class PublicDataReduction(Reduction):
     >>> learner.guarantee_.epsilon
     1.0
     """
+
+    takes_unlabelled = False
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "base": ANY_BASE,
+        "dummies": Object("array-like"),
+        "n_public": Count(1),
+        "epsilon": MOST_EPSILON,
+        "delta": MOST_DELTA,
+        "n_private": Or(None, Count(0)),
+        "one_in": Or(None, Count(1)),
+        "public_labels": Flag(),
+        **ACCOUNT,
+    }
 
     def __init__(
         self,
@@ -178,10 +232,6 @@ class PublicDataReduction(Reduction):
         self.budget = budget
         self.random_state = random_state
 
-    @property
-    def _hands_on_unlabelled(self) -> bool:
-        return False
-
     def _sizes(self, rows: int) -> tuple[int, int, int]:
         """Return the numbers of public and private rows, and one over the rate."""
         public = check_count(self.n_public, "n_public", least=1)
@@ -189,14 +239,17 @@ class PublicDataReduction(Reduction):
         one_in = 100 * public if self.one_in is None else self.one_in
         return public, check_count(private, "n_private"), check_count(one_in, "one_in", least=1)
 
-    def _check_all(self, X: Any, X_public: Any) -> None:
-        if X_public is not None:
-            raise InvalidParameter("X_public was given, but this learner does without; leave it.")
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
+        del columns
+        if rows.public is not None:
+            raise InvalidParameter(
+                "X_public was given, but this learner does without it; leave it out."
+            )
         if not length_of(self.dummies):
-            raise InvalidParameter("dummies are none; give at least one public point.")
+            raise InvalidParameter("dummies is empty; give at least one public point.")
         # As the base gets them, any row may stand next to any dummy.
-        dummies = _table(cells_of_columns(self.dummies), X)
-        check_readable(self._reader(), _stacked(X, self.dummies), dummies)
+        dummies = _table(cells_of_columns(self.dummies), rows.X)
+        check_all_rows(self._reader(), _stacked(rows.X, self.dummies), dummies)
 
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         public, private, one_in = self._sizes(len(rows.y))
@@ -218,9 +271,21 @@ class PublicDataReduction(Reduction):
 
         Failure means an error of more than ``one_in`` times the base's excess above the best.
 
+        Parameters
+        ----------
+        rows : int
+            Number of private rows.
+        beta : float from 0 to 1
+            Chance of failure of the base.
+
+        Returns
+        -------
+        float
+            A chance.
+
         Examples
         --------
-        >>> from cumae.learners.wrappers.public_reduction import PublicDataReduction
+        >>> from cumae.learners import PublicDataReduction
         >>> round(PublicDataReduction(None, [[0]], n_public=20).failure(100, beta=0.04), 3)
         0.05
         """

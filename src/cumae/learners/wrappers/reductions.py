@@ -1,268 +1,133 @@
-"""From private answers to a hypothesis, and from one hypothesis to a surer one.
-
-HypothesisLearner and AccuracyBoost of paper 2, Appendix B. They wrap anything with ``fit``,
-``predict`` and ``guarantee_``, and keep its privacy.
-"""
+"""Learners whose privacy is that of the one object that they wrap."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
-
-from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import UNLABELLED, Columns, cells_of_columns, check_labels, check_rows, length_of
-from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
-from cumae.learners.base import Rows
-from cumae.learners.wrappers.base import Reduction, take_rows
-from cumae.parameters import check_choice, check_count
-from cumae.privacy import Budget
-from cumae.privacy.validation import check_nonnegative
-from cumae.randomness import Source, integers, permutation
+from cumae.errors import InvalidParameter, UnknownCost
+from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
+from cumae.learners.wrappers.base import Wrapper, plan_base
+from cumae.parameters import DELTA, EPSILON, Or, described
+from cumae.privacy import Approximate, Cost, Guarantee, parallel
+from cumae.privacy.validation import check_delta, check_epsilon
+from cumae.randomness import SYSTEM, Source
+
+ANSWERS_ONLY = (
+    "{} answers a number of questions and publishes no model; wrap it into HypothesisLearner first."
+)
+MOST_EPSILON, MOST_DELTA = Or(None, EPSILON), Or(None, DELTA)
 
 
 @claim("REDUCE")
-class HypothesisLearner(Reduction):
-    """Publish a private predictor's answers on a finite domain as one hypothesis.
+class Reduction(Wrapper):
+    """A learner whose privacy is that of the one object that it wraps.
 
-    From paper 2, Appendix B. The predictor is fitted, asked about points of the domain, and
-    forgotten; the table of its answers is the hypothesis. It costs what the predictor costs.
-    If every hypothesis behind the answers has error at most alpha, the table has at most 8 alpha,
-    but for a chance of 1/8 (plus ``beta`` in the paper's variant).
-
-    Parameters
-    ----------
-    predictor
-        Object with ``fit``, ``predict`` and ``guarantee_``, whose guarantee covers its answers.
-    domain
-        All rows that ``predict`` will ever be asked about; public, without repetitions.
-    epsilon, delta
-        Most that the predictor may cost; None takes its own parameters of these names.
-    variant
-        ``"tight"`` asks for every point once, in random order. ``"paper"`` asks for random
-        points, ``n_rounds(len(domain), beta)`` times, and keeps a random answer for each.
-    beta
-        The paper's chance that a point is never asked for; the table is then 0 everywhere.
-    classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.concepts import Thresholds
-    >>> from cumae.learners import PrivateLearner
-    >>> from cumae.learners.wrappers.reductions import HypothesisLearner
-    >>> predictor = PrivateLearner(Thresholds(), epsilon=1.0, columns=[(0, 9)])
-    >>> learner = HypothesisLearner(predictor, domain=[[x] for x in range(10)])
-    >>> x = np.arange(2000) % 10
-    >>> learner.fit(x.reshape(-1, 1), x >= 4).predict([[0], [9]])
-    array([0, 1])
-    >>> learner.guarantee_.epsilon
-    1.0
+    The object may come from anywhere. It needs ``fit(X, y)``, ``predict(X)`` and, once fitted, a
+    ``guarantee_`` of type :class:`~cumae.privacy.Guarantee`. Labels reach it as 0 and 1.
     """
 
-    wraps = "predictor"
-    splits = False
+    splits: ClassVar[bool] = True  # whether the object sees other rows than ``fit``
 
-    def __init__(
-        self,
-        predictor: Any,
-        domain: ArrayLike,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        *,
-        variant: str = "tight",
-        beta: float = 0.125,
-        classes: Any = (0, 1),
-        budget: Budget | None = None,
-        random_state: int | Source | None = None,
-    ) -> None:
-        self.predictor = predictor
-        self.domain = domain
-        self.epsilon = epsilon
-        self.delta = delta
-        self.variant = variant
-        self.beta = beta
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
+    epsilon: float | None  # type: ignore[assignment]  # None: what the object says itself
+    delta: float | None  # type: ignore[assignment]
 
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
-        del source
-        self._questions()  # refuse what cannot be asked before anything is spent
-        return [rows]
+    def _checked_base(self) -> Any:
+        base = super()._checked_base()
+        if self.splits and hasattr(type(base), "remaining_"):
+            raise InvalidParameter(ANSWERS_ONLY.format(described(base)))
+        return base
 
-    def _questions(self) -> int:
-        keys = _keys(self.domain)
-        if not keys or len(set(keys)) < len(keys):
-            raise InvalidParameter("domain is empty, or has a row twice; give each point once.")
-        if check_choice(self.variant, ("tight", "paper"), "variant") == "tight":
-            return len(keys)
-        return n_rounds(len(keys), self.beta)
-
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
-        count, points = self._questions(), length_of(self.domain)
-        left = getattr(copies[0], "remaining_", math.inf)
-        if left < count:
-            raise BudgetExhausted(
-                f"{left} answers are left of the predictor, but {count} are needed for this "
-                "domain; allow more, or take a coarser domain."
+    def limits(self) -> tuple[float, float]:
+        """Return epsilon and delta, as declared here or else by the object."""
+        base = self._checked_base()
+        epsilon, delta = getattr(base, "epsilon", None), getattr(base, "delta", None)
+        if isinstance(base, Learner):
+            epsilon, delta = base.limits()
+        epsilon = epsilon if self.epsilon is None else self.epsilon
+        delta = delta if self.delta is None else self.delta
+        if epsilon is None:
+            raise UnknownCost(
+                f"{described(base)} does not say what it costs; declare epsilon= (and delta=) here."
             )
-        tight = self.variant == "tight"
-        asked = permutation(points, source) if tight else integers(points, count, source)
-        answers = check_labels(copies[0].predict(take_rows(self.domain, asked)), "the prediction")
-        check_rows(count, answers)
-        # The first of equal points in random order is a uniform one of them.
-        order = permutation(count, source)
-        seen, first = np.unique(asked[order], return_index=True)
-        table = np.zeros(points, dtype=np.int64)
-        failed = len(seen) < points
-        if not failed:
-            table = answers[order[first]]
-        return {"table_": table, "failed_": failed}
+        return check_epsilon(epsilon), check_delta(0.0 if delta is None else delta)
 
-    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
-        del columns
-        places = {key: place for place, key in enumerate(_keys(self.domain))}
-        found = [places.get(key) for key in _keys(X)]
-        if None in found:
-            raise InvalidData(f"X has a row, {found.index(None)}, that is not in the domain.")
-        return np.array(found, dtype=np.int64)
+    def _reader(self) -> Any:
+        base = self._copy()
+        return base if self.splits or isinstance(base, Learner) else None
 
-    def _labels(self, table: NDArray[Any]) -> Integers:
-        return np.asarray(self.table_[table])
+    @abstractmethod
+    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
+        """Return the rows for each fit of a copy, placed by coins, index and role only."""
 
-    def _stored_params(self) -> dict[str, Any]:
-        points = [list(key) for key in _keys(self.domain)]
-        return super()._stored_params() | {"domain": points}
+    @abstractmethod
+    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
+        """Return what the fitted learner consists of."""
 
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
+        """Decide what each copy may cost: that is all of the steps."""
+        del sizes
+        most = Approximate(*self.limits())
+        # Coins that are thrown away again: what runs cost depends on their sizes only.
+        cost = parallel(*[self._cost(run, most) for run in self._runs(rows, SYSTEM)])
+        if most.eps < math.inf and cost.delta(most.eps) > most.failure:
+            raise InvalidParameter(
+                f"{self.wraps} costs more than epsilon={most.eps!r}, delta={most.failure!r}; give "
+                f"it less, or declare more for {type(self).__name__}."
+            )
+        return LearningPlan(cost, ("REDUCE",), steps=most)
 
-def _keys(X: ArrayLike) -> list[tuple[Any, ...]]:
-    """Return rows as something that a dict can look up."""
-    return list(zip(*(column.tolist() for column in cells_of_columns(X)), strict=True))
+    def _cost(self, run: Rows, most: Approximate) -> Cost:
+        base = self._copy()
+        # What cannot plan is taken at its word, and held to it after the fit.
+        return plan_base(base, run).cost if isinstance(base, Learner) else most
 
+    def _learn(self, rows: Rows, plan: LearningPlan[Approximate], source: Source) -> Guarantee:
+        copies = []
+        for run in self._runs(rows, source):
+            copies.append(self._copy(source))
+            self._fit_copy(copies[-1], run, plan.steps)
+        fitted = self._publish(copies, source)
+        # Read again after the last answer: a guarantee may have changed with them.
+        found = [self._promise(copy, plan.steps) for copy in copies]
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return jointly(found, source.deterministic)
 
-def n_rounds(points: int, beta: float) -> int:
-    """Return how many random questions reach all of so many points, but for a chance of ``beta``.
-
-    Examples
-    --------
-    >>> from cumae.learners.wrappers.reductions import n_rounds
-    >>> n_rounds(1000, 0.125)
-    8988
-    """
-    _check_chance(beta, "beta")
-    return math.ceil(points * math.log(points / beta))
-
-
-def _check_chance(value: float, name: str) -> None:
-    if not 0 < check_nonnegative(value, name) < 1:
-        raise InvalidParameter(f"{name}={shown(value)} is not between 0 and 1.")
+    def _promise(self, copy: Any, most: Approximate) -> Guarantee:
+        found = super()._promise(copy, most)
+        if self.splits and "replaced" not in found.relation:
+            raise UnknownCost(
+                f"{described(copy)} has the relation {found.relation!r}; {type(self).__name__} is "
+                "proven for rows or labels that are replaced."
+            )
+        if self.splits and hasattr(copy, "remaining_"):
+            raise InvalidParameter(ANSWERS_ONLY.format(described(copy)))
+        if isinstance(copy, Learner):
+            return found
+        trust = f"the guarantee that {type(copy).__name__} states is true"
+        return replace(found, assumptions=(*found.assumptions, trust))
 
 
 @claim("REDUCE")
-class AccuracyBoost(Reduction):
-    """Fit copies on blocks of rows of their own; the majority is right more surely than one.
-
-    From paper 2, Appendix B. A row is in one block, so all copies together cost what one costs.
-    See :meth:`error_factor` for what the majority promises. Ties count as the first class.
-
-    Parameters
-    ----------
-    base
-        Object with ``fit``, ``predict`` and ``guarantee_`` that publishes its model.
-    epsilon, delta
-        Most that the base may cost; None takes its own parameters of these names.
-    blocks
-        Number of copies; None takes the paper's 104 ln(1/beta).
-    beta
-        Chance of failure that is aimed at.
-    classes, budget, random_state
-        As in :class:`~cumae.learners.PrivateLearner`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.concepts import Thresholds
-    >>> from cumae.learners import PrivateLearner
-    >>> from cumae.learners.wrappers.reductions import AccuracyBoost
-    >>> base = PrivateLearner(Thresholds(), epsilon=1.0, columns=[(0, 9)])
-    >>> learner = AccuracyBoost(base, blocks=5)
-    >>> x = np.arange(2000) % 10
-    >>> learner.fit(x.reshape(-1, 1), x >= 4).predict([[0], [9]])
-    array([0, 1])
-    >>> learner.guarantee_.epsilon
-    1.0
-    """
-
-    def __init__(
-        self,
-        base: Any,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        *,
-        blocks: int | None = None,
-        beta: float = 0.05,
-        classes: Any = (0, 1),
-        budget: Budget | None = None,
-        random_state: int | Source | None = None,
-    ) -> None:
-        self.base = base
-        self.epsilon = epsilon
-        self.delta = delta
-        self.blocks = blocks
-        self.beta = beta
-        self.classes = classes
-        self.budget = budget
-        self.random_state = random_state
-
-    def _count(self) -> int:
-        _check_chance(self.beta, "beta")
-        if self.blocks is None:
-            return math.ceil(104 * math.log(1 / self.beta))
-        return check_count(self.blocks, "blocks", least=1)
-
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
-        count = self._count()
-        labelled = rows.y != UNLABELLED
-        if np.count_nonzero(labelled) < count:
-            raise InvalidData(
-                f"{np.count_nonzero(labelled)} labelled rows do not fill {count} blocks; give more "
-                "rows, or fewer blocks."
-            )
-        # Each role is dealt out by itself, so that every block gets its share of both.
-        roles = [np.flatnonzero(labelled), np.flatnonzero(~labelled)]
-        mixed = [role[permutation(len(role), source)] for role in roles]
-        blocks = [np.concatenate([role[i::count] for role in mixed]) for i in range(count)]
-        return [replace(rows, X=take_rows(rows.X, block), y=rows.y[block]) for block in blocks]
-
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
-        del source
-        return {"members_": copies}
-
-    def _labels(self, table: NDArray[Any]) -> Integers:
-        votes = sum(check_labels(member.predict(table)) for member in self.members_)
-        return np.asarray(2 * votes > len(self.members_), dtype=np.int64)
-
-    def error_factor(self, failure: float = 0.25) -> float:
-        """Return c: the majority's error is at most c times a, but for ``beta``.
-
-        It holds if each block's hypothesis has error above a with probability at most ``failure``,
-        independently of the others; infinite if that promises nothing.
-
-        Examples
-        --------
-        >>> from cumae.learners.wrappers.reductions import AccuracyBoost
-        >>> round(AccuracyBoost(None, beta=0.05).error_factor(), 2)
-        3.4
-        """
-        count = self._count()
-        _check_chance(failure, "failure")
-        good = int(stats.binom.ppf(self.beta, count, 1 - failure))  # at least so many, but for beta
-        needed = good - count // 2  # so many good ones are wrong where the majority is
-        return good / needed if needed > 0 else math.inf
+def jointly(parts: Sequence[Guarantee], void: bool) -> Guarantee:
+    """Return one guarantee for runs that each saw rows of their own."""
+    first = parts[0]
+    if len({(part.protects, part.relation) for part in parts}) > 1:
+        raise UnknownCost("the copies protect different things; give a base that does not.")
+    together = () if len(parts) == 1 else ("PAR",)
+    named = [name for part in parts for name in part.claims]
+    rhos = [part.rho for part in parts if part.rho is not None]
+    return replace(
+        first,
+        epsilon=max(part.epsilon for part in parts),
+        delta=max(part.delta for part in parts),
+        claims=tuple(dict.fromkeys(("REDUCE", *together, *named, "RAND"))),
+        assumptions=tuple(dict.fromkeys(said for part in parts for said in part.assumptions)),
+        rho=max(rhos) if len(rhos) == len(parts) else None,
+        void=void or any(part.void for part in parts),
+    )

@@ -1,8 +1,7 @@
-"""What label boosting costs, and the schedules that paper 1 prints for it."""
+"""Schedules of label boosting: how many rows each round takes, and what that costs."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from cumae.claims import claim
@@ -14,10 +13,11 @@ from cumae.concepts.relabelling import (
     resampled,
     sampled,
 )
-from cumae.errors import InvalidData, InvalidParameter, shown
-from cumae.parameters import check_count
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.parameters import check_count, described
 from cumae.privacy import Approximate
-from cumae.privacy.validation import check_epsilon, check_nonnegative
+from cumae.privacy.validation import check_epsilon
+from cumae.theorems.label_boost import PaperSchedule
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Round:
 
     Parameters
     ----------
-    labelled
+    labelled : int
         Rows to keep of those that have a label by now; the others are dropped for good.
-    unlabelled
+    unlabelled : int
         Unlabelled rows to take.
-    kept
+    kept : int
         How many of these to keep.
-    epsilon
+    epsilon : float of 0 or more
         Parameter of the exponential mechanism that draws the hypothesis.
     """
 
@@ -66,14 +66,19 @@ def schedule_cost(
 
     Parameters
     ----------
-    base
+    base : Approximate
         What the base costs its rows.
-    schedule
+    schedule : Schedule
         What is run.
-    labelled, unlabelled
+    labelled, unlabelled : int
         Numbers of rows before anything is dropped.
-    concept
+    concept : ConceptClass
         The class that hypotheses are drawn from.
+
+    Returns
+    -------
+    Approximate
+        What the whole costs.
     """
     sizes = labelled_sizes(schedule)
     inner = resampled(base, schedule.last) if schedule.resample else base
@@ -112,82 +117,54 @@ def best_epsilon(
     return max(EPSILONS, key=weight)
 
 
-def paper_labels(alpha: float, beta: float, vc: int, epsilon: float = 1.0) -> int:
-    """Return how many labels paper 1 asks for (Claim C.7 and Theorem 4.2).
+def printed_schedule(sizes: PaperSchedule) -> Schedule:
+    """Return the schedule that paper 1 prints, whose draws have epsilon 1."""
+    rounds = tuple(Round(step.labelled, step.unlabelled, step.kept) for step in sizes.rounds)
+    return Schedule(sizes.labelled, sizes.unlabelled, rounds, sizes.last, resample=True)
 
-    (576000 / alpha) vc ln(768 / (alpha beta)), and (3 + e) / epsilon times as many below epsilon 1.
+
+def check_round(step: object) -> Round:
+    """Return a round that was given, if its numbers are possible."""
+    if not isinstance(step, Round):
+        raise InvalidParameter(f"rounds holds {described(step)}; give Round(...) objects.")
+    for name in ("labelled", "unlabelled", "kept"):
+        check_count(getattr(step, name), name)
+    check_epsilon(step.epsilon)
+    return step
+
+
+def check_schedule(schedule: Schedule, labelled: int) -> None:
+    """Refuse a schedule that asks for more rows than there are, or for none.
 
     Parameters
     ----------
-    alpha, beta
-        Error, and chance of failure.
-    vc
-        VC dimension of the class.
-    epsilon
-        Privacy parameter.
+    schedule : Schedule
+        What is to be run.
+    labelled : int
+        Number of rows that have a label.
 
-    Examples
-    --------
-    >>> from cumae.learners.wrappers.schedules import paper_labels
-    >>> paper_labels(0.1, 0.1, 1)
-    64794010
+    Raises
+    ------
+    InvalidData
+        If it does.
     """
-    _check_chances(alpha, beta)
-    check_count(vc, "vc")
-    rate = _paper_rate(epsilon)
-    return math.ceil(576_000 / alpha * max(vc, 1) * math.log(768 / (alpha * beta)) / rate)
-
-
-def paper_schedule(
-    labelled: int, unlabelled: int, n: int, alpha: float, beta: float, vc: int, epsilon: float
-) -> Schedule:
-    """Return the printed schedule of IterLabelBoost, or refuse with the number that is missing.
-
-    Examples
-    --------
-    >>> from cumae.learners.wrappers.label_boost import paper_schedule
-    >>> schedule = paper_schedule(70_000_000, 90_000 * 10**6, 10**6, 0.1, 0.1, 1, 1.0)
-    >>> [(step.labelled, step.kept) for step in schedule.rounds], schedule.last
-    ([(700000, 300000000)], 1002333)
-    """
-    needed = paper_labels(alpha, beta, vc, epsilon)
-    rate = _paper_rate(epsilon)
-    enough = math.ceil(90_000 * n / rate)
-    if labelled < needed or unlabelled < enough:
+    used = sum(step.unlabelled for step in schedule.rounds) + schedule.reserved
+    if schedule.labelled > labelled or used > schedule.unlabelled:
         raise InvalidData(
-            f"{labelled:,} labelled and {unlabelled:,} unlabelled rows are too few for "
-            f"constants='paper', which asks for {needed:,} and {enough:,}; take "
-            "constants='practical'."
+            f"the schedule asks for {schedule.labelled:,} labelled and {used:,} unlabelled rows, "
+            f"but there are {labelled:,} and {schedule.unlabelled:,}; give more, or ask for "
+            "fewer."
         )
-    kept, left = math.floor(labelled * rate), math.floor(unlabelled * rate)
-    size = kept
-    rounds: list[Round] = []
-    while size < 300 * n:
-        part = 2.0 ** (len(rounds) + 1)
-        alpha_i, beta_i = alpha / (24 * part), beta / (4 * part)
-        # Beyond exp(700) it is more than 30000 n in any case.
-        grown = math.exp(min(alpha_i * size / (200 * vc), 700.0))
-        taken = math.floor(min(30_000.0 * n, beta_i / math.e * vc * grown - 100.0 * size))
-        used = sum(step.unlabelled for step in rounds)
-        if taken < 100 or used + taken > left:
+    have = labelled_sizes(schedule)
+    for number, (size, step) in enumerate(zip(have, schedule.rounds, strict=False), start=1):
+        if not 1 <= step.labelled <= size or not 0 <= step.kept <= step.unlabelled:
             raise InvalidData(
-                f"round {len(rounds) + 1} of constants='paper' asks for {taken:,} unlabelled rows "
-                f"of {left - used:,}; take constants='practical'."
+                f"round {number} keeps {step.labelled:,} of {size:,} labelled and {step.kept:,} of "
+                f"{step.unlabelled:,} unlabelled rows; it needs at least one label, and no more "
+                "rows than there are. Give more rows, a larger epsilon, or a base with less."
             )
-        rounds.append(Round(size // 100, taken, taken // 100))
-        size = size // 100 + taken // 100
-    return Schedule(kept, left, tuple(rounds), size // 300, resample=True)
-
-
-def _paper_rate(epsilon: float) -> float:
-    """Return the share of rows that Claim C.1 keeps to come from 1 down to epsilon."""
-    check_epsilon(epsilon)
-    if epsilon == 0:
-        raise InvalidParameter("epsilon=0 leaves no row to learn from; give more.")
-    return epsilon / (3 + math.e) if epsilon < 1 else 1.0
-
-
-def _check_chances(alpha: float, beta: float) -> None:
-    for name, value in (("alpha", alpha), ("beta", beta)):
-        if not 0 < check_nonnegative(value, name) < 1:
-            raise InvalidParameter(f"{name}={shown(value)} is not strictly between 0 and 1.")
+    if not 1 <= schedule.last <= have[-1]:
+        raise InvalidData(
+            f"{schedule.last:,} of {have[-1]:,} rows are to reach the base; it needs at least one, "
+            "and there are no more."
+        )

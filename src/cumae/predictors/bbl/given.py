@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.relabelling import most_points
 from cumae.errors import InvalidParameter
@@ -51,6 +52,7 @@ class PublicCounts:
         return cls(training.rows.n_rows, training.vc_dimension, most)
 
 
+@claim("BBL")
 @dataclass(frozen=True)
 class Given:
     """Parameters of GenericBBL, in which "auto" has become None, and public counts."""

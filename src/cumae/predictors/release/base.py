@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import train_shards
@@ -48,6 +49,7 @@ VOTE_PARAMETERS: Mapping[str, Kind] = {
 }
 
 
+@claim("QUERY", "AGPRIV", "UNV")
 @dataclass(frozen=True)
 class Prepared:
     """A release that was planned from public numbers: nothing is paid, and no row was looked at.
@@ -102,6 +104,7 @@ class Prepared:
         return Voting(ensemble, self.started, source)
 
 
+@claim("QUERY", "AGPRIV")
 class Release(Predictor):
     """Answers up to ``max_queries`` public queries by the votes of an ensemble."""
 

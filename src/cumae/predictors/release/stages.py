@@ -102,6 +102,7 @@ def first_release(
     return QueryRelease(*asked, mechanism, **shared)
 
 
+@claim("UNV")
 class FirstStage:
     """Answers the first queries by votes, and remembers both: queries and answers are public.
 
@@ -134,7 +135,6 @@ class FirstStage:
             return Lesson(self._nothing, np.zeros((0, self.n_classes)))
         return Lesson.joined(self._lessons)
 
-    @claim("UNV")
     def answer(self, table: Any, *, abstain: bool) -> Integers:
         """Answer queries: places in the classes; unclear ones get -1 or a random class."""
         if self.voting is None or len(table) > self.left:

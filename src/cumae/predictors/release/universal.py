@@ -244,7 +244,7 @@ class UniversalQueryRelease(Predictor):
         concept = training.model
         training.need_numbers()
         n_first = count_first(self, training)
-        before, after = split_epsilon(self.epsilon, self.share)
+        before, after = split_epsilon(self.epsilon, float(self.share))
         concept.check_draw(after, max(n_first, training.rows.n_rows))
         table, labels = training.numbers()
         clean = replace(training, rows=ArrayRows(table), labels=labels, columns=None)

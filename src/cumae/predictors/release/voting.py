@@ -17,6 +17,7 @@ from cumae.predictors.release.answers import Answers
 from cumae.randomness import Source, integers
 
 
+@claim("QUERY")
 class Voting:
     """The models of a release and the mechanism that answers by their votes.
 
@@ -45,7 +46,6 @@ class Voting:
         """Whether the mechanism releases noisy vote counts, and not labels alone."""
         return isinstance(self.answers, NoisyMajority)
 
-    @claim("QUERY")
     def ask(self, table: Any) -> Integers:
         """Answer queries in order: places in the classes, or -1 where no class is clear.
 
@@ -66,7 +66,6 @@ class Voting:
             )
         return labels
 
-    @claim("QUERY")
     def counts(self, table: Any) -> Integers:
         """Return noisy vote counts if ``shows_counts``, one column per class; they are spent."""
         if not isinstance(self.answers, NoisyMajority):

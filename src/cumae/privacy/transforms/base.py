@@ -11,7 +11,7 @@ VARIANTS = ("tight", "paper")
 
 @dataclass(frozen=True)
 class Transformed(Cost):
-    """The cost of running a mechanism in another way, made of its own cost ``base``."""
+    """The cost of running a mechanism in another way; ``base`` is its cost in the usual way."""
 
     base: Cost
 

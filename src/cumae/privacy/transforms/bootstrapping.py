@@ -53,7 +53,7 @@ class Bootstrapped(Transformed):
 
     Two bounds hold, with p_l = P(L = l), q = 1 - p_0 and delta_l for groups of l rows:
     delta'(ln(1 + q (exp(e) - 1))) = sum over l >= 1 of p_l delta_l(e), and the mixture's
-    delta'(ln R(e)) = C(e) delta(e), with R and C as in ``_mixture``.
+    delta'(ln R(e)) = C(e) delta(e), with R and C as in ``mixture``.
     """
 
     rows: int
@@ -101,7 +101,7 @@ class Bootstrapped(Transformed):
         for _ in range(6):  # narrow down on the best e: a curve may have a step there
             values = []
             for e, delta in zip(grid, self.base.deltas(grid), strict=True):
-                known, factor = self._mixture(float(e))
+                known, factor = self.mixture(float(e))
                 values.append(factor * delta if known < math.inf else 1.0)
                 readings.append((known, values[-1]))
             best = int(np.argmin(values))
@@ -110,7 +110,7 @@ class Bootstrapped(Transformed):
         return known, np.minimum.accumulate(np.minimum(delta, 1.0))
 
     @np.errstate(over="ignore", under="ignore")
-    def _mixture(self, epsilon: float) -> tuple[float, float]:
+    def mixture(self, epsilon: float) -> tuple[float, float]:
         """Return ln R and C for a base that is (epsilon, d)-DP: it becomes (ln R, C d)-DP.
 
         Given L = l, the densities of both neighbours are within exp(l e) of each other and of that
@@ -139,7 +139,7 @@ class Bootstrapped(Transformed):
     def pure(self) -> float:
         if self.draws == 0:
             return 0.0
-        return min(self._mixture(self.base.pure)[0], times_up(self.base.pure, self.draws))
+        return min(self.mixture(self.base.pure)[0], times_up(self.base.pure, self.draws))
 
     @property
     def infinite(self) -> bool:

@@ -87,7 +87,7 @@ class Grouped(Transformed):
 
     @cached_property
     def _turn(self) -> float:
-        """Return the e with the least chained bound, as far as a search finds it."""
+        """Return the e with the least chained bound that a search finds."""
         grid = np.linspace(0.0, FAR, 2001)
         for _ in range(6):
             best = int(np.argmin(self._chained(grid)))

@@ -29,16 +29,16 @@ def label_boost(cost: Cost, epsilon: float, role: str, k: int = 2, variant: str 
 
     Parameters
     ----------
-    cost
+    cost : Cost
         What the algorithm that runs on the relabelled rows costs.
-    epsilon
+    epsilon : float of 0 or more
         Parameter of the exponential mechanism that draws the hypothesis.
-    role
+    role : {"S", "T", "untouched"}
         ``"S"`` for a labelled row that is scored, ``"T"`` for one that only defines candidates, or
         ``"untouched"`` for a row that takes part in neither.
-    k
+    k : int of 1 or more
         As above; a class without a proven k must not be used.
-    variant
+    variant : {"tight", "paper"}
         ``"paper"`` is (e + 3, 4 exp(1) d) for both roles, stated for ``epsilon = 1`` and k = 2.
 
     Examples

@@ -1,25 +1,22 @@
-"""Halfspaces in one, two or three columns, decided exactly."""
+"""All labellings of some points by halfspaces, with what each of them gains."""
 
 from __future__ import annotations
 
 import functools
 import itertools
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
 from cumae.concepts.columns import middle
-from cumae.concepts.kernels.halfspaces import LIMB, gains_outside, separate, sweep
+from cumae.concepts.halfspaces.hypothesis import Halfspace
+from cumae.concepts.kernels.gaps import gains_outside, separate
+from cumae.concepts.kernels.halfspaces import LIMB, sweep
 from cumae.concepts.kernels.halfspaces_exact import (
-    dot_product,
     exact_rows,
     gap_along,
     reference_labels,
@@ -27,11 +24,6 @@ from cumae.concepts.kernels.halfspaces_exact import (
     spanning_columns,
     without_fractions,
 )
-from cumae.data import check_number, check_rows, check_table, check_tables, check_tuple
-from cumae.errors import InvalidData, InvalidParameter
-from cumae.randomness import Source, integers, weighted_choice
-
-Number: TypeAlias = int | float
 
 _NONE = np.zeros(0, dtype=np.int64)
 _NO_LABELS = np.zeros((0, 0), dtype=np.int64)
@@ -39,203 +31,7 @@ BLOCK = 64  # pivots swept at a time in the plane
 SMALLEST = 2.0**-300  # relative to the column: the kernel's products of three stay exact
 
 
-@dataclass(frozen=True, repr=False)
-class Halfspace(Hypothesis):
-    """Labels 1 where normal . x is at least the offset.
-
-    Floats stand for the exact numbers that they are, and the comparison is exact: rounding
-    decides nothing. Where floats are too coarse for a gap, normal and offset are whole numbers.
-
-    Examples
-    --------
-    >>> from cumae.concepts import Halfspace
-    >>> Halfspace((1.0, -2.0), 0.5).predict([[0, 0], [1, 0.25], [3, 1]]).tolist()
-    [0, 1, 1]
-    >>> print(Halfspace((1.0, -2.0), 0.5))
-    label 1 where 1.0 x0 - 2.0 x1 >= 0.5, else 0
-    """
-
-    normal: tuple[Number, ...]
-    offset: Number
-
-    def __post_init__(self) -> None:
-        check_tuple(self.normal, "normal")
-        given: list[Any] = [*self.normal, self.offset]
-        for value in given:
-            if not isinstance(value, int):  # integers may be longer than any float
-                check_number(value, "a number of a halfspace", finite=len(given) > 2)
-        if len(given) == 1 or math.inf in map(abs, self.normal):
-            raise InvalidParameter("this is no halfspace; give a finite number for each column.")
-
-    def predict(self, X: ArrayLike) -> Integers:
-        return self._labels(_table(X, len(self.normal)))
-
-    def _labels(self, rows: Floats) -> Integers:
-        if not any(self.normal):
-            return np.full(len(rows), int(self.offset <= 0))
-        labels, sure = self._rounded(rows)
-        if not sure.all():
-            *normal, offset = without_fractions([*map(Fraction, (*self.normal, self.offset))])
-            exact, scale = exact_rows(rows[~sure])
-            labels[~sure] = [dot_product(normal, row) >= offset * scale for row in exact]
-        return labels
-
-    def _rounded(self, rows: Floats) -> tuple[Integers, NDArray[np.bool_]]:
-        """Return labels by float arithmetic, and which of them are right for sure."""
-        numbers = _nearby((*self.normal, self.offset))
-        normal, offset = np.array(numbers[:-1]), numbers[-1]
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            products = rows * normal
-            values = products.sum(axis=1)
-            size = np.abs(products).sum(axis=1) + abs(offset)
-            # At most 6 roundings of 2^-53 each, and 3 underflows; what overflows stays open.
-            margin = 2.0**-50 * size + 2.0**-1000
-            sure = (np.abs(values - offset) > margin) & np.isfinite(size)
-        if len(normal) == 1:  # an ordered column, in which infinite values have their place
-            sure |= np.isinf(rows[:, 0]) | math.isinf(offset)
-        return np.asarray(values >= offset, dtype=np.int64), sure
-
-    def _fields(self) -> dict[str, Any]:
-        # Whole numbers may be longer than Python writes in decimals.
-        numbers = [
-            plain(value) if isinstance(value, float) else hex(value)
-            for value in (*self.normal, self.offset)
-        ]
-        return {"normal": numbers[:-1], "offset": numbers[-1]}
-
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> Halfspace:
-        numbers = [
-            int(value, 16) if isinstance(value, str) else float(cell(value))
-            for value in (*fields["normal"], fields["offset"])
-        ]
-        return cls(tuple(numbers[:-1]), numbers[-1])
-
-    def __str__(self) -> str:
-        if not any(self.normal):
-            return f"label {int(self.offset <= 0)} everywhere"
-        terms = [
-            (value, f"{text(abs(value))} x{i}") for i, value in enumerate(self.normal) if value
-        ]
-        left = ("-" if terms[0][0] < 0 else "") + terms[0][1]
-        left += "".join(f" {'-' if value < 0 else '+'} {term}" for value, term in terms[1:])
-        return f"label 1 where {left} >= {text(self.offset)}, else 0"
-
-    def __repr__(self) -> str:
-        normal = "".join(f"{text(value)}, " for value in self.normal)
-        return f"Halfspace(({normal.strip()}), {text(self.offset)})"
-
-
-def _nearby(numbers: Sequence[Number]) -> list[float]:
-    """Return floats in the same proportion, each rounded once; NaN if that cannot be."""
-    if all(isinstance(value, float) for value in numbers) or math.inf in map(abs, numbers):
-        return [float(value) for value in numbers]
-    ratios = [Fraction(value) for value in numbers]
-    largest = max(abs(value) for value in ratios)
-    near = [float(value / largest) for value in ratios]
-    fits = all(
-        abs(value) > 2.0**-900 or not exact for value, exact in zip(near, ratios, strict=True)
-    )
-    return near if fits else [math.nan] * len(near)
-
-
-@claim("CHOOSE", "HALFSPACES")
-class Halfspaces(ConceptClass):
-    """All halfspaces in one, two or three columns of finite numbers, with label 1 on either side.
-
-    The hypothesis of a labelling runs through the middle of the widest gap between its two sides,
-    and has no point on its boundary. ``n`` points in general position have n^2 - n + 2 labellings
-    in two columns, n (n - 1) (n - 2) / 3 + 2 n in three; points that coincide or share lines or
-    planes have fewer. Rows of ``X`` that are not among the points cost ``choose`` extra: every
-    candidate is built and tried on them, which takes milliseconds each where gaps are as fine as
-    rounding. A single column may hold infinite values.
-
-    Of several best hypotheses ``erm`` takes the middle one of a list that depends on the points
-    only: label 0 everywhere; if the points share a line or span three columns, the cuts through
-    their lexicographic order, first with label 1 above, then below; label 1 everywhere; then the
-    others as lines turn left around each point in order (planes around each pair of points).
-
-    Examples
-    --------
-    >>> from cumae.concepts import Halfspaces
-    >>> corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    >>> Halfspaces().n_dichotomies(corners)
-    14
-    >>> print(Halfspaces().erm(corners, [0, 0, 0, 1]))
-    label 1 where 1.0 x0 + 1.0 x1 >= 1.5, else 0
-    >>> rule = Halfspaces().choose(corners, corners, [0, 1, 0, 1], epsilon=100.0)
-    >>> rule.predict([[5, 0.25], [-3, 0.75]]).tolist()
-    [0, 1]
-    """
-
-    def vc_dimension(self, n_features: int) -> int:
-        """Return one more than the number of columns."""
-        if n_features not in (1, 2, 3):
-            raise InvalidParameter(
-                f"n_features={n_features!r}: halfspaces have 1, 2 or 3 columns; select some, or "
-                "use Projections."
-            )
-        return n_features + 1
-
-    def n_dichotomies(self, X: ArrayLike) -> int:
-        table = _table(X)
-        return _Sheaf(table, table[:0], _NONE).count()
-
-    def _draw(
-        self,
-        points: ArrayLike,
-        X: ArrayLike,
-        y: Integers,
-        rate: Fraction | float,
-        source: Source,
-    ) -> Hypothesis:
-        sheaf, base = _scored(points, X, y)
-        # Scores are whole numbers from 0 to n: draw one of them with the number of candidates that
-        # reach it, then one of these. Both draws are exact.
-        counts = sheaf.histogram(base, len(y))
-        reached = np.flatnonzero(counts)
-        score = int(reached[weighted_choice(reached, rate, counts=counts[reached], source=source)])
-        return sheaf.find(score - base, integers(int(counts[score]), source=source))
-
-    def _law(
-        self,
-        points: ArrayLike,
-        X: ArrayLike,
-        y: Integers,
-        rate: Fraction | float,
-    ) -> list[tuple[Hypothesis, float]]:
-        """Return every candidate with its probability, by the stages of ``_draw``."""
-        sheaf, base = _scored(points, X, y)
-        counts = sheaf.histogram(base, len(y))
-        scores = np.flatnonzero(counts)
-        if math.isinf(rate):
-            scores, rate = scores[-1:], 0.0
-        weights = np.exp(float(rate) * (scores - scores.max()).astype(float))
-        total = float(np.sum(weights * counts[scores]))
-        return [
-            (sheaf.find(int(score) - base, place), float(weight) / total)
-            for score, weight in zip(scores, weights, strict=True)
-            for place in range(counts[score])
-        ]
-
-    def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Hypothesis:
-        table = _table(X)
-        check_rows(len(table), y)
-        sheaf = _Sheaf(table, table, np.where(y == 1, weights, -weights))
-        gain, ties = sheaf.best()
-        return sheaf.find(gain, (ties - 1) // 2)
-
-
-def _scored(points: ArrayLike, X: ArrayLike, y: Integers) -> tuple[_Sheaf, int]:
-    """Return the candidates, scored by what labels 1 gain, and the score of label 0 everywhere."""
-    places, rows = check_tables(points, X)
-    _check_shape(places, points, "points")
-    _check_shape(rows, X, "X")
-    check_rows(len(rows), y)
-    return _Sheaf(places, rows, 2 * y - 1), len(y) - int(y.sum())
-
-
-class _Sheaf:
+class Sheaf:
     """All labellings of some points, and what each gains on rows by its labels 1.
 
     It is a list in two parts: cuts through the lexicographic order of the points (only the first
@@ -342,7 +138,7 @@ class _Sheaf:
             normal, offset, holds = separate(self.points, labels)
         if holds:
             return Halfspace(tuple(normal.tolist()), float(offset))
-        return _widest_gap(self.points, labels)
+        return widest_gap(self.points, labels)
 
     def cut_labels(self, place: int) -> Integers:
         """Return the labels of cut number ``place``."""
@@ -406,7 +202,7 @@ class _Sheaf:
         gains, sure = gains_outside(self.points, labellings, self.rows, self.row_gains)
         for k in np.flatnonzero(~sure):
             rule = self.hypothesis(labellings[k])
-            gains[k] = rule._labels(self.rows) @ self.row_gains
+            gains[k] = rule.labels(self.rows) @ self.row_gains
         return np.asarray(gains)
 
     @property
@@ -459,28 +255,6 @@ def _limbs(values: NDArray[Any], all_values: NDArray[Any]) -> Integers:
     return limbs
 
 
-def _table(X: ArrayLike, columns: int | None = None) -> Floats:
-    """Return a table of one to three columns; with two or more, all numbers must be finite."""
-    table = check_table(X, columns)
-    _check_shape(table, X, "X")
-    return table
-
-
-def _check_shape(table: Floats, X: ArrayLike, name: str) -> None:
-    if table.shape[1] not in (1, 2, 3):
-        raise InvalidData(
-            f"X has {table.shape[1]} columns; halfspaces take 1, 2 or 3: select some, or use "
-            "Projections."
-        )
-    if table.shape[1] > 1 and not np.isfinite(table).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(table))[0])
-        names = getattr(X, "columns", range(table.shape[1]))
-        raise InvalidData(
-            f"{name} has an infinite value in row {row}, column {names[column]}; a boundary across "
-            "several columns needs finite ones."
-        )
-
-
 def _distinct(table: Floats) -> tuple[Integers, Floats]:
     """Return which distinct row each row is, and the distinct rows in lexicographic order."""
     order = np.lexsort(table.T[::-1])
@@ -500,7 +274,7 @@ def _scale(points: Floats) -> Floats | None:
     return np.ascontiguousarray(scaled) if fits.all() else None
 
 
-def _widest_gap(points: Floats, labels: Integers) -> Halfspace:
+def widest_gap(points: Floats, labels: Integers) -> Halfspace:
     """Return the middle of the widest gap, found exactly; in floats, if they are fine enough."""
     rows, scale = exact_rows(points)
     ones = [row for row, label in zip(rows, labels, strict=True) if label]
