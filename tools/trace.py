@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from cumae.randomness import SeededSource
 
 N = 4000
 MARK = 51  # the place of the marked row; the coins below put it among the rows that vote
+NAMES = ("a training row through fit", "a query through predict")
 DEEP = 4  # lists within lists that are looked into
 
 
@@ -86,7 +87,7 @@ class Tracer:
         self._stack: list[tuple[Any, Visit | None]] = []
         self._open: list[Visit] = []
 
-    def __enter__(self) -> Tracer:
+    def __enter__(self) -> Self:
         sys.setprofile(self._event)
         return self
 
@@ -197,7 +198,7 @@ def ways(kind: str) -> tuple[Way, Way]:
 
 def report(kind: str, show: Callable[[str], Any] = print) -> None:
     """Print both ways."""
-    for name, way in zip(("a training row through fit", "a query through predict"), ways(kind)):
+    for name, way in zip(NAMES, ways(kind), strict=True):
         show(f"{kind}: {name}, {len(way.modules)} modules, {len(way.again)} entered again")
         show(f"{way}\n")
 

@@ -139,12 +139,15 @@ class AskedInBlocks:
     read : callable from a table to a table, or None
         How rows are read before they are put into blocks; None if they come as the model takes
         them.
+    finish : callable from an array to an array, or None
+        What is made of the results, each by itself.
     """
 
     ask: Callable[[Any], Any]
     stand_in: Any
     otherwise: Floats
     read: Callable[[Any], Any] | None = None
+    finish: Callable[[Floats], Floats] | None = None
 
     def __call__(self, X: Any, numbers: Integers) -> Floats:
         """Return a result for each row; the running number of a row decides its place."""
@@ -154,8 +157,8 @@ class AskedInBlocks:
             for block in blocks(table, numbers, self.stand_in):
                 found[block.rows] = block.answers(self._asked, self.otherwise)
         found = found[first_with(numbers)]
-        found[~np.isfinite(found).all(axis=1)] = self.otherwise
-        return found
+        found[~np.isfinite(found).reshape(len(found), -1).all(axis=1)] = self.otherwise
+        return found if self.finish is None else self.finish(found)
 
     @property
     def fails(self) -> bool:

@@ -12,6 +12,7 @@ from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.ensembles.voters.base import StackedVoters, Voters, running
+from cumae.ensembles.voters.loop import count_in_workers
 from cumae.ensembles.voters.stacking import stack, voters_from_arrays
 from cumae.errors import InvalidParameter
 
