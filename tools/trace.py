@@ -7,7 +7,8 @@ tuple. The table that the user gave does not count as long as it is handed on un
     python tools/trace.py
 
 prints the hops of an ``EverlastingPredictor``. Each line is a module, indented below its caller. A
-module that is entered a second time, after it was left, is marked by an exclamation mark.
+module that is entered a second time, after it was left, is marked by an exclamation mark. To come
+back to a caller is not to enter it again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cumae.concepts import Thresholds
 from cumae.randomness import SeededSource
 
 N = 4000
-MARK = 51  # the place of the marked row; the coins below put it among the rows that vote
+VOTING, TRIED = 51, 11  # rows that the coins below give to the votes, and to the choice of trust
 NAMES = ("a training row through fit", "a query through predict")
 DEEP = 4  # lists within lists that are looked into
 
@@ -71,7 +72,7 @@ class Way:
 
 
 class Tracer:
-    """Follows the marked cells through all calls that are made while it is active.
+    """Follows the marked cells through all calls of this thread while it is active.
 
     Parameters
     ----------
@@ -182,12 +183,20 @@ def marked_cells(row: Any) -> list[float]:
     return [cell for cell in np.ravel(row).tolist() if type(cell) is float]
 
 
-def ways(kind: str) -> tuple[Way, Way]:
-    """Return the way of a training row through ``fit``, and of a query through ``predict``."""
+def ways(kind: str, place: int = VOTING) -> tuple[Way, Way]:
+    """Return the way of a training row through ``fit``, and of a query through ``predict``.
+
+    Parameters
+    ----------
+    kind : {"one column", "columns and prior"}
+        What is traced.
+    place : int
+        Which training row is marked.
+    """
     given, labels = table(kind)
     last = N - 10
     rows = given[:last].copy()
-    row, query = given[MARK : MARK + 1], given[last : last + 1].copy()
+    row, query = given[place : place + 1], given[last : last + 1].copy()
     one = predictor(kind)
     with Tracer(marked_cells(row), rows) as fitting:
         one.fit(rows, labels[:last])

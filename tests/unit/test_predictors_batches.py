@@ -457,7 +457,7 @@ def test_keys_of_equal_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         rows = table.to_numpy(dtype=object)
         return [repr([0 if cell == 0 else cell for cell in row]).encode() for row in rows]
 
-    monkeypatch.setattr(phases, "row_keys", equal)
+    monkeypatch.setattr(everlasting, "row_keys", equal)
     assert caught(queries_do_not_meet, "everlasting, words and memo")
 
 

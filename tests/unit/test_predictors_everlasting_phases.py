@@ -125,6 +125,20 @@ def test_threads_share_one_count() -> None:
     assert one.phase_ == math.ceil(one.answered_ / N)
 
 
+def test_declared_categories_are_learnt_in_every_phase() -> None:
+    # Rows of later phases are encoded already, and must not be encoded a second time.
+    rows = pd.DataFrame({"size": RNG.random(N), "job": RNG.choice(["baker", "nurse", "poet"], N)})
+    labels = (rows["job"] == "nurse").astype(int)
+    columns = {"size": (0, 1), "job": ["baker", "nurse", "poet"]}
+    for model in (None, GaussianNB()):
+        one = oracle(model, epsilon=math.inf, prior=False, shard_size=40, columns=columns)
+        one.fit(rows, labels)
+        for _ in range(3):
+            assert np.mean(one.predict(rows) == labels) > 0.95
+        one.predict(rows)
+        assert one.phase_ == 4
+
+
 # What is kept
 
 

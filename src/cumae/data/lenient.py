@@ -125,7 +125,8 @@ def clean_table(
     A row that is unusable, or has none of the declared labels, is replaced by zeros with the first
     label: refusing it would tell about it, and dropping it would change the number of rows.
     """
-    table, labels = read_table(rows.take(np.arange(rows.n_rows)), columns), labels.copy()
+    places, labels = np.arange(rows.n_rows), labels.copy()
+    table = read_table(rows.take(places), None) if columns is None else rows.read(places, columns)
     wrong = ~np.isfinite(table).all(axis=1) | (labels < 0)
     table[wrong] = 0.0
     labels[wrong] = 0

@@ -133,23 +133,22 @@ class Reader:
         given = read_one_by_one(X, self.n_features)
         rows = row_source(given)
         self._check_names(rows.names, rows.n_features)
-        places = np.arange(rows.n_rows)
-        if self.as_frames:
-            return self.replace_unusable(rows.take(places))
-        if isinstance(given, np.ndarray):
-            return self._replaced(self.columns.read(np.asarray(given), plain=True))
-        if isinstance(given, pd.DataFrame):
-            return self._replaced(self.columns.read(given, plain=True))
-        return self._replaced(rows.read(places, self.columns))
+        table = isinstance(given, pd.DataFrame | np.ndarray)
+        if self.as_frames or not table:
+            return self.some(rows, np.arange(rows.n_rows))
+        given = given if isinstance(given, pd.DataFrame) else np.asarray(given)
+        return self._replaced(self.columns.read(given, plain=True))
 
-    def replace_unusable(self, table: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
-        if self.as_frames:
-            usable = usable_frame(table, self.numeric)
-            return typed_frame(table, self.numeric, ~usable, self.stand_in), usable
-        return self._replaced(read_table(table, self.columns))
+    def some(self, rows: RowSource, places: Integers) -> tuple[Any, NDArray[np.bool_]]:
+        """As ``private``, for some rows of a source."""
+        if not self.as_frames:
+            return self._replaced(rows.read(places, self.columns))
+        frame = rows.take(places)
+        usable = usable_frame(frame, self.numeric)
+        return typed_frame(frame, self.numeric, ~usable, self.stand_in), usable
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
         usable = np.asarray(np.isfinite(table).all(axis=1))
         table[~usable] = self.stand_in[0]
         return table, usable

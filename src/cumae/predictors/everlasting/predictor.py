@@ -311,7 +311,7 @@ class EverlastingPredictor(Predictor):
         self, training: Training, places: Integers, prior: Prior, phase: OpenPhase, source: Source
     ) -> float:
         """Let rows that neither the prior nor a shard sees choose how much the votes count."""
-        table, usable = training.reader.replace_unusable(training.rows.take(places))
+        table, usable = training.reader.some(training.rows, places)
         labels = np.where(usable, training.labels[places], -1)
         numbers = phase.numbers(len(table))
         shares = prior.shares(table, numbers)
