@@ -34,7 +34,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae.concepts import IntervalUnion, Rectangle, Stump, Threshold
-from cumae.ensembles.voters.stacking import Voters, count_votes, stack
+from cumae.ensembles.ensemble import count_votes
+from cumae.ensembles.voters.stacking import Voters, stack
 
 RESULTS = Path(__file__).parent / "results"
 MODELS, QUERIES, COLUMNS, MILLION, LOOPED = 5_000, 10_000, 20, 1_000_000, 40

@@ -40,12 +40,12 @@ from cumae.concepts import (
     Threshold,
     Tree,
 )
+from cumae.ensembles.ensemble import count_votes
 from cumae.ensembles.voters import trees as votes_trees
 from cumae.ensembles.voters.stacking import (
     LoopVoters,
     StackedVoters,
     Voters,
-    count_votes,
     stack,
     voters_from_arrays,
 )

@@ -42,7 +42,14 @@ from cumae.data.lenient import (
     usable_rows,
 )
 from cumae.data.parquet import ParquetRows
-from cumae.data.rows import ArrayRows, FrameRows, RowSource, SomeRows, row_source
+from cumae.data.rows import (
+    ArrayRows,
+    EncodedRows,
+    FrameRows,
+    RowSource,
+    SomeRows,
+    row_source,
+)
 from cumae.data.strict import check_column, check_table, check_tables, exact_weights, family
 from cumae.data.values import EXACT, check_cell, check_number, check_tuple
 
@@ -55,6 +62,7 @@ __all__ = [
     "Column",
     "Columns",
     "Declared",
+    "EncodedRows",
     "FrameRows",
     "ParquetRows",
     "RowSource",

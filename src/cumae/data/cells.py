@@ -45,6 +45,43 @@ def cells_at(column: Any, places: Any = slice(None)) -> NDArray[Any]:
     return plain_cells(unpacked(column, places))
 
 
+def columns_at(columns: Iterable[Any], places: Any) -> list[NDArray[Any]]:
+    """As ``cells_at``, for several columns."""
+    return [cells_at(column, places) for column in columns]
+
+
+def read_columns(
+    columns: Iterable[Any],
+    known: Iterable[dict[Any, int] | None],
+    places: Any = slice(None),
+    *,
+    plain: bool = False,
+) -> list[NDArray[Any]]:
+    """Return some cells of bare columns as numbers, each cell read by itself.
+
+    Parameters
+    ----------
+    columns : iterable of arrays
+        The columns.
+    known : iterable of dicts from values to int, or None
+        For each column of categories, their places; None for a column of numbers.
+    places : array of int or slice
+        Which rows to read.
+    plain : bool
+        Whether objects of unusual types are unreadable, as they are for private rows.
+
+    Returns
+    -------
+    list of arrays
+        For numbers floats, with NaN for what is no number; for categories their places, or -1.
+    """
+    found: list[NDArray[Any]] = []
+    for column, values in zip(columns, known, strict=True):
+        cells = cells_at(column, places) if plain else unpacked(column, places)
+        found.append(numbers(cells) if values is None else codes_of(cells, values))
+    return found
+
+
 def is_missing(cell: Any) -> bool:
     """Tell whether a cell is None, NaN, NaT or what pandas has for a missing one."""
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))

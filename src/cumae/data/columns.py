@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
-from cumae.data.cells import codes_of, numbers, places_of_values
-from cumae.data.containers import cells_of_columns, length_of, names_of, width_of
+from cumae.data.cells import numbers, places_of_values, read_columns
+from cumae.data.containers import bare_columns, cells_of_columns, names_of, width_of
 from cumae.errors import InvalidData, InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
@@ -42,13 +42,17 @@ class Column:
         categories = self.categories or ()
         return categories[1:] if len(categories) == 2 else categories
 
-    def read(self, cells: NDArray[Any]) -> Floats:
-        """Return the numbers that stand for each cell; NaN for what is no number."""
+    @property
+    def known(self) -> dict[Any, int] | None:
+        """The places of the categories; None for a column of numbers."""
+        return None if self.categories is None else places_of_values(self.categories)
+
+    def spread(self, read: NDArray[Any]) -> Floats:
+        """Return numbers as they are, and an indicator for each category in the place of codes."""
         if self.categories is None:
-            return numbers(cells).reshape(-1, 1)
-        codes = codes_of(cells, places_of_values(self.categories))
+            return read.reshape(-1, 1)
         first = len(self.categories) - len(self._marked)
-        return np.asarray(codes[:, None] == np.arange(first, len(self.categories)), dtype=float)
+        return np.asarray(read[:, None] == np.arange(first, len(self.categories)), dtype=float)
 
 
 class Columns:
@@ -123,19 +127,32 @@ class Columns:
                 self._refuse(column, cells)
         return table
 
-    def read(self, X: ArrayLike) -> Floats:
+    def read(self, X: ArrayLike, *, plain: bool = False) -> Floats:
         """Return the rows as numbers, without any error: NaN for what is missing or no number.
 
-        Each cell is read by itself. ``X`` must have the columns that were declared.
+        Each cell is read by itself. ``X`` must have the columns that were declared. With ``plain``,
+        objects of unusual types cannot be read, as in private rows.
         """
         kind = X.dtype.kind if isinstance(X, np.ndarray) and X.ndim == 2 else "O"
-        if kind in "biuf" and all(column.categories is None for column in self.columns):
-            return np.array(numbers(X))  # type: ignore[arg-type]  # the same, but faster
-        parts = [
-            column.read(cells)
-            for column, cells in zip(self.columns, cells_of_columns(X), strict=True)
-        ]
-        return np.hstack(parts) if parts else np.zeros((length_of(X), 0))
+        if kind in "biuf" and self.numbers_only:
+            with np.errstate(all="ignore"):
+                return np.array(X, dtype=np.float64)  # the same, but faster
+        return self.read_columns(bare_columns(X), plain=plain)
+
+    def read_columns(
+        self, columns: Sequence[Any], places: Any = slice(None), *, plain: bool = False
+    ) -> Floats:
+        """As ``read``, for some rows of bare columns."""
+        found = read_columns(
+            columns, [column.known for column in self.columns], places, plain=plain
+        )
+        parts = [column.spread(read) for column, read in zip(self.columns, found, strict=True)]
+        return np.hstack(parts) if parts else np.zeros((0, 0))
+
+    @property
+    def numbers_only(self) -> bool:
+        """Whether there are no categories, so that rows of floats are encoded already."""
+        return all(column.categories is None for column in self.columns)
 
     def _refuse(self, column: Column, cells: NDArray[Any]) -> None:
         """Say what is wrong with a numeric column, if anything is."""

@@ -108,18 +108,24 @@ def _cells_of_list(X: Sequence[Any], name: str) -> NDArray[Any]:
     return cells
 
 
-def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
-    """Return the columns one by one, so that each keeps a type of its own."""
+def bare_columns(X: ArrayLike) -> list[Any]:
+    """Return the columns one by one and uncopied, so that each keeps a type of its own."""
     if getattr(X, "columns", None) is not None:
         frame: Any = X
-        return [_cells(frame.iloc[:, place]) for place in range(frame.shape[1])]
+        return [bare(frame.iloc[:, place]) for place in range(frame.shape[1])]
     table = array_of(X)
     return list(table.reshape(len(table), width_of(table)).T)
 
 
-def _cells(series: Any) -> NDArray[Any]:
-    cells = unpacked(bare(series))
-    return np.where(pd.isna(cells), np.nan, cells) if cells.dtype.kind == "O" else cells
+def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
+    """Return the columns one by one as numpy arrays, with NaN for what is missing in a frame."""
+    if getattr(X, "columns", None) is None:
+        return bare_columns(X)
+    columns = [unpacked(column) for column in bare_columns(X)]
+    return [
+        np.where(pd.isna(cells), np.nan, cells) if cells.dtype.kind == "O" else cells
+        for cells in columns
+    ]
 
 
 def stacked(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

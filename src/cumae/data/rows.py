@@ -7,16 +7,19 @@ If it depended on another row, that row could change what all shards see.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
-from cumae.data.cells import bare, cells_at, kind_of, plain_cells
+from cumae.arrays import Floats, Integers
+from cumae.data.cells import bare, columns_at, kind_of, plain_cells
 from cumae.data.containers import array_of, frame_of, names_of, need_columns
 from cumae.errors import InvalidData, InvalidParameter
+
+if TYPE_CHECKING:
+    from cumae.data.columns import Columns
 
 
 class RowSource(ABC):
@@ -45,6 +48,13 @@ class RowSource(ABC):
     def is_text(self, place: int) -> bool:
         """Tell whether a column holds text, by its type alone."""
 
+    def read(self, places: Integers, columns: Columns) -> Floats:
+        """Return the rows at these places as numbers, by what is declared about the columns.
+
+        NaN stands for what is missing or is no number.
+        """
+        return columns.read(self.take(places))
+
 
 class ArrayRows(RowSource):
     """Rows of a numpy array or a memory map; ``take`` returns a 2-D array of the same type."""
@@ -67,7 +77,8 @@ class ArrayRows(RowSource):
         need_cells(self)
 
     def take(self, places: Integers) -> NDArray[Any]:
-        return plain_cells(np.asarray(self._table[check_places(places, self.n_rows)]))
+        table = np.asarray(self._table[check_places(places, self.n_rows)])
+        return plain_cells(table) if table.dtype.kind == "O" else table
 
     def is_text(self, place: int) -> bool:  # noqa: ARG002  all columns have one type
         return kind_of(self._table.dtype) == "text"
@@ -92,7 +103,11 @@ class FrameRows(RowSource):
 
     def take(self, places: Integers) -> pd.DataFrame:
         places = check_places(places, self.n_rows)
-        return frame_of(self.names, [cells_at(column, places) for column in self._columns])
+        return frame_of(self.names, columns_at(self._columns, places))
+
+    def read(self, places: Integers, columns: Columns) -> Floats:
+        places = check_places(places, self.n_rows)
+        return columns.read_columns(self._columns, places, plain=True)
 
     def is_text(self, place: int) -> bool:
         # Before pandas 3, objects are how it stores text.
@@ -166,5 +181,33 @@ class SomeRows(RowSource):
     def take(self, places: Integers) -> Any:
         return self._source.take(self._places[places])
 
+    def read(self, places: Integers, columns: Columns) -> Floats:
+        return self._source.read(self._places[places], columns)
+
     def is_text(self, place: int) -> bool:
         return self._source.is_text(place)
+
+
+class EncodedRows(RowSource):
+    """Rows of another source as numbers, by what is declared about its columns.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The rows as they came.
+    columns : Columns
+        What is declared about them.
+    """
+
+    is_frame = False
+
+    def __init__(self, rows: RowSource, columns: Columns) -> None:
+        self._source, self._declared = rows, columns
+        self.n_rows, self.n_features = rows.n_rows, len(columns)
+        self.names = None
+
+    def take(self, places: Integers) -> Floats:
+        return self._source.read(places, self._declared)
+
+    def is_text(self, place: int) -> bool:  # noqa: ARG002  numbers in all columns
+        return False

@@ -9,6 +9,7 @@ fails on a row only because of the stand-ins around it must fail in a full table
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,9 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import frame_of
+from cumae.ensembles.isolation import one_thread
+from cumae.quiet import warnings_raise
 
 BLOCK_ROWS = 4096  # with fewer, calls take most of the time; with more, a single row is slow
 BLOCK_CELLS = 2**20  # cells that a block has at most: 8 MB
@@ -118,6 +121,54 @@ def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
     for turn in range(int(turns.max(initial=-1)) + 1):
         rows = asked[turns == turn]
         yield Block(_placed(blank, places[rows], X, rows), rows, places[rows], blank)
+
+
+@claim("SHARDS", "EVER")
+@dataclass(frozen=True)
+class AskedInBlocks:
+    """A model that is asked about the rows of a batch in blocks of one shape.
+
+    Parameters
+    ----------
+    ask : callable from a table to an array with one result for each row
+        The model. It may raise or warn.
+    stand_in : array or DataFrame of one row
+        What holds the empty places.
+    otherwise : array
+        The result for a row on which the model fails.
+    read : callable from a table to a table, or None
+        How rows are read before they are put into blocks; None if they come as the model takes
+        them.
+    finish : callable from an array to an array, or None
+        What is made of the results, each by itself.
+    """
+
+    ask: Callable[[Any], Any]
+    stand_in: Any
+    otherwise: Floats
+    read: Callable[[Any], Any] | None = None
+    finish: Callable[[Floats], Floats] | None = None
+
+    def __call__(self, X: Any, numbers: Integers) -> Floats:
+        """Return a result for each row; the running number of a row decides its place."""
+        table = X if self.read is None else self.read(X)
+        found = np.zeros((len(table), *self.otherwise.shape))
+        with one_thread():
+            for block in blocks(table, numbers, self.stand_in):
+                found[block.rows] = block.answers(self._asked, self.otherwise)
+        found = found[first_with(numbers)]
+        found[~np.isfinite(found).reshape(len(found), -1).all(axis=1)] = self.otherwise
+        return found if self.finish is None else self.finish(found)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the model fails on stand-ins alone, so that it could not answer anything."""
+        return self._asked(blank_block(self.stand_in)) is None
+
+    def _asked(self, table: Any) -> Floats | None:
+        with contextlib.suppress(Exception), warnings_raise():
+            return np.asarray(self.ask(table), dtype=np.float64)
+        return None
 
 
 def first_with(numbers: Integers) -> Integers:

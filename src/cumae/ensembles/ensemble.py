@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
+from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.ensembles.voters.base import StackedVoters, Voters
-from cumae.ensembles.voters.stacking import count_votes, stack, voters_from_arrays
+from cumae.ensembles.voters.base import StackedVoters, Voters, running
+from cumae.ensembles.voters.loop import count_in_workers
+from cumae.ensembles.voters.stacking import stack, voters_from_arrays
 from cumae.errors import InvalidParameter
+
+ROWS = 2**17  # queries that are sent to other machines in one go
 
 
 @claim("SHARDS")
@@ -79,3 +84,45 @@ class Ensemble:
                 "these facts are no ensemble: its models, classes and shards do not match."
             )
         return found
+
+
+def count_votes(
+    voters: Sequence[Voters], X: Any, n_classes: int, numbers: Integers | None = None
+) -> Integers:
+    """Return how many models vote for each class, with a row for each query.
+
+    Arrays vote in threads of this process, and other models in joblib's workers. Under another
+    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there.
+
+    Parameters
+    ----------
+    voters : sequence of Voters
+        What ``stack`` returned.
+    X : array or DataFrame
+        Queries: a table of floats, or a data frame.
+    n_classes : int
+        Number of classes.
+    numbers : array of int or None
+        The running number of each query, from 0; it decides where the query stands in the tables
+        that models get. It must not depend on the other queries.
+    """
+    numbers = running(numbers, len(X))
+    votes = np.zeros((len(X), n_classes), dtype=np.int64)
+    if not _elsewhere():
+        for group in voters:
+            votes += group.count(X, numbers)
+        return votes
+    workers = effective_n_jobs(None)
+    parts = [part for group in voters for part in group.parts(workers)]
+    for start in range(0, len(X), ROWS):
+        rows = X.iloc[start : start + ROWS] if hasattr(X, "iloc") else X[start : start + ROWS]
+        some = numbers[start : start + ROWS]
+        votes[start : start + ROWS] = count_in_workers(parts, rows, n_classes, some)
+    return votes
+
+
+def _elsewhere() -> bool:
+    """Tell whether the user chose a backend of joblib that goes beyond this process."""
+    backend, _ = get_active_backend()
+    # Workers of joblib see the last two: they should not start workers of their own.
+    return type(backend) not in [BACKENDS[k] for k in (DEFAULT_BACKEND, "threading", "sequential")]

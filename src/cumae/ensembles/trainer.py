@@ -20,8 +20,8 @@ from sklearn.base import clone
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Columns, RowSource, as_numbers, read_table, usable_rows
-from cumae.ensembles.growing.trees import can_grow, many_trees
+from cumae.data import Columns, RowSource, as_numbers, usable_rows
+from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import one_core, strictly
 from cumae.ensembles.split import Split
 from cumae.progress import Progress
@@ -90,23 +90,13 @@ class Trainer:
         must depend on the estimator and on whether the rows are an array or a frame, or else on
         a shard's own rows.
         """
-        if not self._grows(rows):
-            return train_one_by_one(self, rows, labels, starts, seeds)
         weights = np.asarray(labels[:, None] == np.arange(self.n_classes), dtype=np.int64)
-        models, failed = self._grow(rows, weights, starts, seeds, balanced=False)
+        found = grown(self.model, self.columns, rows, weights, starts, seeds, balanced=False)
+        if found is None:
+            return train_one_by_one(self, rows, labels, starts, seeds)
+        models, failed = found
         models = [None if isinstance(model, int) else model for model in models]
         return self._replace(models, failed, rows, labels, starts, seeds)
-
-    def _grows(self, rows: Any) -> bool:
-        """Tell whether trees of all shards can be grown in one loop."""
-        readable = self.columns is not None or isinstance(rows, np.ndarray)
-        return readable and can_grow(self.model)
-
-    def _grow(
-        self, rows: Any, weights: Integers, starts: Integers, seeds: Integers, *, balanced: bool
-    ) -> tuple[list[Any], Integers]:
-        table = read_table(rows, self.columns)
-        return many_trees(self.model, table, weights, starts, seeds, balanced=balanced)
 
     def _replace(
         self,

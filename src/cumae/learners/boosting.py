@@ -284,7 +284,9 @@ class PrivateBooster(ScoredLearner):
         return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
 
     def log_odds(self, table: NDArray[Any]) -> Floats:
-        scores = np.zeros(len(table)) if self.start_ is None else self.start_.log_odds(table)
+        start, scores = self.start_, np.zeros(len(table))
+        if start is not None:
+            scores = start.features_.scores(table, start.weights_)
         for tree in self.trees_:
             scores = scores + self.learning_rate_ * (2 * tree.predict(table) - 1)
         return scores

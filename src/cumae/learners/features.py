@@ -158,6 +158,10 @@ class FeatureMap:
         columns = [f.of(column) for f, column in zip(self.features, table.T, strict=True)]
         return np.hstack([ones, *columns])
 
+    def scores(self, table: Floats, weights: Floats) -> Floats:
+        """Return the weighted sum of the features of each encoded row."""
+        return np.asarray(self.rows(table) @ weights, dtype=np.float64)
+
     def clipped(self, table: Floats) -> NDArray[np.float32]:
         """Return the features, long rows shortened to ``norm``."""
         rows = self.rows(table)

@@ -294,7 +294,7 @@ class PrivateLogisticRegression(ScoredLearner):
         return self.features_.describe(self.weights_, self.columns_.titles)
 
     def log_odds(self, table: NDArray[Any]) -> Floats:
-        return np.asarray(self.features_.rows(table) @ self.weights_, dtype=np.float64)
+        return self.features_.scores(table, self.weights_)
 
 
 @lru_cache(maxsize=256)

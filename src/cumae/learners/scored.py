@@ -39,8 +39,21 @@ class ScoredLearner(Learner):
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Return the chances of both classes."""
-        chance = expit(self.decision_function(X))
-        return np.column_stack([1 - chance, chance])
+        return chances(self.decision_function(X))
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return (self.log_odds(table) > 0).astype(np.int64)
+
+
+def chances(log_odds: Floats) -> Floats:
+    """Return the chances of both classes, a row for each number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.learners.scored import chances
+    >>> chances(np.array([0.0])).tolist()
+    [[0.5, 0.5]]
+    """
+    chance = expit(log_odds)
+    return np.column_stack([1 - chance, chance])

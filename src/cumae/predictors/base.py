@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
@@ -129,16 +130,26 @@ class Reader:
         """
         if not length_of(X):
             return self.nothing(), np.zeros(0, dtype=bool)
-        rows = row_source(read_one_by_one(X, self.n_features))
+        given = read_one_by_one(X, self.n_features)
+        rows = row_source(given)
         self._check_names(rows.names, rows.n_features)
-        return self.replace_unusable(rows.take(np.arange(rows.n_rows)))
+        places = np.arange(rows.n_rows)
+        if self.as_frames:
+            return self.replace_unusable(rows.take(places))
+        if isinstance(given, np.ndarray):
+            return self._replaced(self.columns.read(np.asarray(given), plain=True))
+        if isinstance(given, pd.DataFrame):
+            return self._replaced(self.columns.read(given, plain=True))
+        return self._replaced(rows.read(places, self.columns))
 
     def replace_unusable(self, table: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
         if self.as_frames:
             usable = usable_frame(table, self.numeric)
             return typed_frame(table, self.numeric, ~usable, self.stand_in), usable
-        table = read_table(table, self.columns)
+        return self._replaced(read_table(table, self.columns))
+
+    def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         usable = np.asarray(np.isfinite(table).all(axis=1))
         table[~usable] = self.stand_in[0]
         return table, usable

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae.arrays import Floats, Integers
+from cumae.data import Columns, read_table
 from cumae.ensembles.growing.outcomes import FAILED, LEARNT, NO_ROWS, ONE_CLASS, models_of
 from cumae.ensembles.voters.trees import Nodes
 
@@ -41,6 +42,28 @@ def can_grow(model: Any) -> bool:
         for name in usual
         if name not in FREE
     )
+
+
+def grown(
+    model: Any,
+    columns: Columns | None,
+    rows: Any,
+    weights: Integers,
+    starts: Integers,
+    seeds: Integers,
+    *,
+    balanced: bool,
+) -> tuple[list[Any], Integers] | None:
+    """As ``many_trees``, for rows as shards get them; None if it does not apply.
+
+    That follows from the estimator and from whether the rows are an array or a frame.
+    """
+    if (columns is None and not isinstance(rows, np.ndarray)) or not can_grow(model):
+        return None
+    plain = columns is None or columns.numbers_only
+    read = plain and isinstance(rows, np.ndarray) and rows.dtype == np.float64
+    table = rows if read else read_table(rows, columns)
+    return many_trees(model, table, weights, starts, seeds, balanced=balanced)
 
 
 def many_trees(

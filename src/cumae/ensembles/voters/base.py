@@ -80,14 +80,18 @@ class StackedVoters(Voters):
 
         def fill(start: int) -> None:
             part = slice(start, start + step)
-            rows = numbers(np.asarray(X.iloc[part] if hasattr(X, "iloc") else X[part]))
+            rows = np.asarray(X.iloc[part] if hasattr(X, "iloc") else X[part])
+            if rows.dtype != np.float64:
+                rows = numbers(rows)
             self._fill(np.ascontiguousarray(rows), votes[part])
 
         for_each(fill, range(0, count, step), threads)
         return votes
 
     def _fill(self, rows: Floats, votes: Integers) -> None:
-        rows = self._as_trained(rows)
+        if self.rounds:
+            with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
+                rows = rows.astype(np.float32).astype(np.float64)
         usable = np.isfinite(rows).all(axis=1)
         if usable.all():
             self._add(rows, votes)
@@ -114,9 +118,10 @@ class StackedVoters(Voters):
         """Return the columns that models look at, where ``width`` does not say it all."""
         return np.zeros(0, dtype=np.int64)
 
-    def _as_trained(self, rows: Floats) -> Floats:
-        """Round rows as the models do."""
-        return rows
+    @property
+    def rounds(self) -> bool:
+        """Whether the models see rows as numbers of 32 bits."""
+        return False
 
     @abstractmethod
     def _add(self, rows: Floats, votes: Integers) -> None:

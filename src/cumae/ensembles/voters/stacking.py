@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from joblib import effective_n_jobs
-from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from cumae.arrays import Integers
 from cumae.concepts import Rectangle, Tree
-from cumae.ensembles.voters.base import StackedVoters, Voters, running
+from cumae.ensembles.voters.base import StackedVoters, Voters
 from cumae.ensembles.voters.columns import (
     BoxVoters,
     CutVoters,
@@ -29,7 +25,7 @@ from cumae.ensembles.voters.linear import (
     scores_of,
     stack_linear,
 )
-from cumae.ensembles.voters.loop import LoopVoters, count_in_workers
+from cumae.ensembles.voters.loop import LoopVoters
 from cumae.ensembles.voters.trees import (
     Nodes,
     TreeVoters,
@@ -40,12 +36,11 @@ from cumae.ensembles.voters.trees import (
 from cumae.errors import InvalidParameter, shown
 from cumae.parameters import check_count
 
-__all__ = ["LoopVoters", "StackedVoters", "Voters", "count_votes", "stack", "voters_from_arrays"]
+__all__ = ["LoopVoters", "StackedVoters", "Voters", "stack", "voters_from_arrays"]
 
 KINDS: dict[str, type[StackedVoters]] = {
     kind.kind: kind for kind in (BoxVoters, CutVoters, LinearVoters, TreeVoters, WalkVoters)
 }
-ROWS = 2**17  # queries that are sent to other machines in one go
 
 
 def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[Voters]:
@@ -70,9 +65,9 @@ def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[V
     --------
     >>> import numpy as np
     >>> from cumae.concepts import Threshold
-    >>> from cumae.ensembles.voters.stacking import count_votes, stack
-    >>> voters = stack([Threshold(1.0), Threshold(2.0), Threshold(3.0)], n_classes=2)
-    >>> count_votes(voters, np.array([[0.5], [2.5]]), 2).tolist()
+    >>> from cumae.ensembles.voters.stacking import stack
+    >>> (voters,) = stack([Threshold(1.0), Threshold(2.0), Threshold(3.0)], n_classes=2)
+    >>> voters.count(np.array([[0.5], [2.5]])).tolist()
     [[3, 0], [1, 2]]
     """
     n_classes = check_count(n_classes, "n_classes", least=2)
@@ -97,41 +92,6 @@ def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[V
         else:
             found.append(LoopVoters.of(members, n_classes, stand_in))
     return found
-
-
-def count_votes(
-    voters: Sequence[Voters], X: Any, n_classes: int, numbers: Integers | None = None
-) -> Integers:
-    """Return how many models vote for each class, with a row for each query.
-
-    Arrays vote in threads of this process, and other models in joblib's workers. Under another
-    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there.
-
-    Parameters
-    ----------
-    voters : sequence of Voters
-        What ``stack`` returned.
-    X : array or DataFrame
-        Queries: a table of floats, or a data frame.
-    n_classes : int
-        Number of classes.
-    numbers : array of int or None
-        The running number of each query, from 0; it decides where the query stands in the tables
-        that models get. It must not depend on the other queries.
-    """
-    numbers = running(numbers, len(X))
-    votes = np.zeros((len(X), n_classes), dtype=np.int64)
-    if not _elsewhere():
-        for group in voters:
-            votes += group.count(X, numbers)
-        return votes
-    workers = effective_n_jobs(None)
-    parts = [part for group in voters for part in group.parts(workers)]
-    for start in range(0, len(X), ROWS):
-        rows = X.iloc[start : start + ROWS] if hasattr(X, "iloc") else X[start : start + ROWS]
-        some = numbers[start : start + ROWS]
-        votes[start : start + ROWS] = count_in_workers(parts, rows, n_classes, some)
-    return votes
 
 
 def voters_from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> Voters:
@@ -174,10 +134,3 @@ def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
         nodes = last if type(last) is Nodes else nodes_of(last, n_classes)
         return ("trees", nodes.width, nodes.single), nodes
     return ("loop",), model
-
-
-def _elsewhere() -> bool:
-    """Tell whether the user chose a backend of joblib that goes beyond this process."""
-    backend, _ = get_active_backend()
-    # Workers of joblib see the last two: they should not start workers of their own.
-    return type(backend) not in [BACKENDS[k] for k in (DEFAULT_BACKEND, "threading", "sequential")]

@@ -42,11 +42,9 @@ class TreeStack(StackedVoters):
 
     single: bool
 
-    def _as_trained(self, rows: Floats) -> Floats:
-        if not self.single:
-            return rows
-        with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
-            return rows.astype(np.float32).astype(np.float64)
+    @property
+    def rounds(self) -> bool:
+        return self.single
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from cumae.concepts import ConceptClass, Thresholds
 from cumae.data import RowSource, as_numbers, read_table
 from cumae.ensembles.growing.representatives import Limits, many_thresholds, represent
 from cumae.ensembles.growing.ridges import can_solve, many_ridges
+from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import strictly
 from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one
 from cumae.ensembles.trial import made_up_labels, made_up_rows
@@ -121,12 +122,15 @@ class MarginTrainer(Trainer):
             and can_solve(self.model, rows)
         ):
             signed, table = labels[:, 1] - labels[:, 0], read_table(rows, None)
-            models, failed = many_ridges(self.model, table, signed, starts, balanced=self.balanced)
-        elif self._grows(rows):
-            models, failed = self._grow(rows, labels, starts, seeds, balanced=self.balanced)
+            found: tuple[list[Any], Integers] | None
+            found = many_ridges(self.model, table, signed, starts, balanced=self.balanced)
         else:
+            how = (self.model, self.columns, rows, labels, starts, seeds)
+            found = grown(*how, balanced=self.balanced)
+        if found is None:
             return train_one_by_one(self, rows, labels, starts, seeds)
-        return self._replace(models, failed, rows, labels, starts, seeds)
+        models, failed = found
+        return self._replace(models, failed, rows, labels, starts, seeds) if len(failed) else models
 
     def _limits(self) -> Limits:
         """Return the declared bounds of the first column, if there are any."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import Columns, RowSource, row_source
+from cumae.data import Columns, EncodedRows, RowSource, row_source
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
@@ -147,24 +147,23 @@ class School:
     reader: Reader
     declared: bool
 
-    def columns(self, phase: int) -> Columns | None:
-        """Return how the rows of a phase are encoded.
+    def first_rows(self, rows: RowSource) -> RowSource:
+        """Return training rows in the form that queries have: encoded, if columns are declared."""
+        return EncodedRows(rows, self.reader.columns) if self.declared else rows
 
-        Training rows come as they are. Queries were encoded when they were read, so that the rows
-        of later phases are numbers already, within the bounds of the encoded columns.
-        """
+    @property
+    def columns(self) -> Columns | None:
+        """What is known about the columns of encoded rows; None if nothing was declared."""
         columns = self.reader.columns
-        if not self.declared or phase == 1:
-            return columns if self.declared else None
-        return Columns(columns.bounds, None, len(columns))
+        return Columns(columns.bounds, None, len(columns)) if self.declared else None
 
-    def train(self, phase: int, recipe: Recipe) -> Ensemble:
+    def train(self, recipe: Recipe) -> Ensemble:
         """Train the models of a phase."""
         models = train_shards(
             recipe.rows,
             recipe.weights,
             recipe.split,
-            self.rules.trainer(self.model, self.columns(phase), recipe.unit),
+            self.rules.trainer(self.model, self.columns, recipe.unit),
             recipe.seeds,
             n_jobs=self.rules.n_jobs,
             progress=self.rules.progress,
@@ -247,7 +246,7 @@ class OpenPhase:
         if recipe is None:
             ensemble = Ensemble.from_facts(facts["ensemble"])
         else:
-            ensemble = school.train(facts["number"], recipe)
+            ensemble = school.train(recipe)
         majority = NoisyMajority.from_facts(facts["majority"], source)
         memo = dict(zip(facts["asked"].tolist(), facts["memo"], strict=True))
         return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
@@ -271,7 +270,7 @@ class PhaseTraining:
 
     def __init__(self, school: School, number: int, recipe: Recipe) -> None:
         self.number, self.n_rows = number, recipe.rows.n_rows
-        self._school, self._lesson = school, recipe
+        self._school, self._recipe = school, recipe
         self._ensemble: Ensemble | None = None
         self._thread: threading.Thread | None = None
 
@@ -282,7 +281,7 @@ class PhaseTraining:
 
     def _train(self) -> None:
         if self._ensemble is None:
-            self._ensemble = self._school.train(self.number, self._lesson)
+            self._ensemble = self._school.train(self._recipe)
 
     def finish(self, source: Source, more: int = 0) -> OpenPhase:
         """Return the phase, with so many more releases; whoever asks waits for it.
@@ -300,11 +299,11 @@ class PhaseTraining:
 
     def _kept(self) -> Recipe:
         """Return the recipe with copies of its rows alone, without the table they came from."""
-        return Recipe.from_facts(self._lesson.to_facts())
+        return Recipe.from_facts(self._recipe.to_facts())
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""
-        return {"number": self.number, "recipe": self._lesson.to_facts()}
+        return {"number": self.number, "recipe": self._recipe.to_facts()}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School) -> Self:

@@ -301,7 +301,7 @@ class EverlastingPredictor(Predictor):
     def _first_phase(
         self, training: Training, places: Integers, school: School, source: Source
     ) -> OpenPhase:
-        rows = SomeRows(training.rows, places)
+        rows = school.first_rows(SomeRows(training.rows, places))
         weights = weights_of_labels(training.labels, training.n_classes)[places]
         recipe = Recipe.draw(school.rules, rows, weights, 1, source)
         return PhaseTraining(school, 1, recipe).finish(source, school.rules.tried)

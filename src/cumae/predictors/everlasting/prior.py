@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from functools import partial
 from typing import Any
@@ -14,14 +13,13 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, SomeRows, clean_table, read_table
-from cumae.ensembles.blocks import blank_block, blocks, first_with
-from cumae.ensembles.isolation import one_thread
+from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.learners import Adapter, Learner, PrivateBooster
+from cumae.learners.scored import ScoredLearner, chances
 from cumae.mechanisms import ExponentialMechanism
 from cumae.predictors.base import Training
 from cumae.privacy import REPLACE_ONE, Guarantee
-from cumae.quiet import warnings_raise
 from cumae.randomness import Source
 
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
@@ -30,7 +28,7 @@ TRIAL_SHARE, TRIAL_MOST = 0.05, 5_000  # rows that choose among them
 UNIT = 1000  # a whole weight stands for so many parts of a vote
 
 
-@claim("PRIOR")
+@claim("PRIOR", "EVER")
 class Prior:
     """A learner that is trained on a block of rows of its own, and then combined with votes.
 
@@ -66,7 +64,7 @@ class Prior:
             tried.fit(table, np.arange(size) % len(tried.classes))
         except CumaeError as error:
             raise InvalidParameter(f"prior cannot be trained: {error}") from None
-        if _shares(tried, blank_block(self._stand_in())) is None:
+        if self._asked(tried).fails:
             raise InvalidParameter(
                 "prior raises or warns on a row with the lower bound of every column, so that it "
                 "could not be asked about any query; give another learner, or other bounds."
@@ -134,39 +132,32 @@ class Prior:
         mechanism = ExponentialMechanism(epsilon, random_state=source)
         return TRUSTS[int(mechanism.choose(np.array(scores)))]
 
-    @claim("PRIOR", "EVER")
-    def shares(self, queries: Any, numbers: Integers) -> Floats:
-        """Return what the prior thinks of each class, as shares that add up to 1.
+    @property
+    def shares(self) -> AskedInBlocks:
+        """What returns the prior's share of each class, from a table and running numbers.
 
-        Like votes, they are computed in blocks of one shape, in which the running number of a query
-        decides its place; and a query on which the prior fails gets equal shares.
+        Like votes, shares are computed in blocks of one shape, in which the running number of a
+        query decides its place; and a query on which the prior fails gets equal shares.
         """
-        table = queries if self._encoded else read_table(queries, self._columns)
-        n_classes = len(self.learner.classes_)
-        equal = np.full(n_classes, 1 / n_classes)
-        shares = np.zeros((len(table), n_classes))
-        with one_thread():
-            for block in blocks(table, numbers, self._stand_in()):
-                shares[block.rows] = block.answers(partial(_shares, self.learner), equal)
-        shares = shares[first_with(numbers)]
-        shares[~np.isfinite(shares).all(axis=1)] = equal
-        return shares
+        return self._asked(self.learner)
 
-    def _stand_in(self) -> Floats:
-        """Return a row within the bounds of all columns."""
-        return np.array([[0.0 if bound is None else bound[0] for bound in self._columns.bounds]])
+    def _asked(self, learner: Learner) -> AskedInBlocks:
+        stand_in = [[0.0 if bound is None else bound[0] for bound in self._columns.bounds]]
+        read = None if self._encoded else partial(read_table, columns=self._columns)
+        if getattr(type(learner), "predict_proba", None) is ScoredLearner.predict_proba:
+            # The same chances, without reading encoded rows a second time.
+            how = (learner.log_odds, np.array(stand_in), np.array(0.0))
+            return AskedInBlocks(*how, read, chances)
+        ask = getattr(learner, "predict_proba", partial(_lean, learner))
+        equal = np.full(len(learner.classes), 1 / len(learner.classes))
+        return AskedInBlocks(ask, np.array(stand_in), equal, read)
 
 
 @claim("PRIOR")
-def _shares(learner: Learner, table: Floats) -> Floats | None:
-    """Return shares for each row of a table; None if the learner raises or warns."""
-    with contextlib.suppress(Exception), warnings_raise():
-        if hasattr(learner, "predict_proba"):
-            return np.asarray(learner.predict_proba(table), dtype=np.float64)
-        labels = np.asarray(learner.predict(table))
-        known = labels[:, None] == learner.classes_
-        return np.where(known, 0.75, 0.25 / (len(learner.classes_) - 1))
-    return None
+def _lean(learner: Learner, table: Floats) -> Floats:
+    """Return shares of a learner that has no chances: most of it for the label."""
+    known = np.asarray(learner.predict(table))[:, None] == learner.classes_
+    return np.where(known, 0.75, 0.25 / (len(learner.classes_) - 1))
 
 
 def find_prior(

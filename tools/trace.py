@@ -1,0 +1,208 @@
+"""Show the way of one training row through ``fit``, and of one query through ``predict``.
+
+One row is marked by cells that no other row has. A hop is a call from one module of cumae into
+another one that gets or returns cells of the marked row, in an array, a data frame, a list or a
+tuple. The table that the user gave does not count as long as it is handed on unopened.
+
+    python tools/trace.py
+
+prints the hops of an ``EverlastingPredictor``. Each line is a module, indented below its caller. A
+module that is entered a second time, after it was left, is marked by an exclamation mark.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from cumae import EverlastingPredictor
+from cumae.concepts import Thresholds
+from cumae.randomness import SeededSource
+
+N = 4000
+MARK = 51  # the place of the marked row; the coins below put it among the rows that vote
+NAMES = ("a training row through fit", "a query through predict")
+DEEP = 4  # lists within lists that are looked into
+
+
+@dataclass
+class Visit:
+    """A stay in a module, with all calls that it makes from there."""
+
+    module: str
+    depth: int
+    seen: bool = False  # whether the marked cells came or left here
+
+
+@dataclass
+class Way:
+    """The modules that a marked row comes to, in the order in which it enters them."""
+
+    visits: list[Visit] = field(default_factory=list)
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules, each of them once."""
+        return list(dict.fromkeys(visit.module for visit in self.hops))
+
+    @property
+    def hops(self) -> list[Visit]:
+        """The visits that the row takes part in."""
+        return [visit for visit in self.visits if visit.seen]
+
+    @property
+    def again(self) -> list[str]:
+        """Modules that are entered a second time after they were left."""
+        entered = [visit.module for visit in self.hops]
+        return [module for place, module in enumerate(entered) if module in entered[:place]]
+
+    def __str__(self) -> str:
+        lines, known = [], set()
+        for visit in self.hops:
+            mark = "! " if visit.module in known else "  "
+            lines.append(f"{mark}{'  ' * visit.depth}{visit.module}")
+            known.add(visit.module)
+        return "\n".join(lines)
+
+
+class Tracer:
+    """Follows the marked cells through all calls that are made while it is active.
+
+    Parameters
+    ----------
+    cells : sequence of float
+        Values that only the marked row has.
+    given : array or DataFrame
+        The table of the user, which holds the row.
+    """
+
+    def __init__(self, cells: Sequence[float], given: Any) -> None:
+        self.cells, self.way = set(cells), Way()
+        self._given, self._own = given, list(_arrays(given, DEEP))
+        self._stack: list[tuple[Any, Visit | None]] = []
+        self._open: list[Visit] = []
+
+    def __enter__(self) -> Self:
+        sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _event(self, frame: Any, event: str, value: Any) -> None:
+        if event == "call":
+            self._called(frame)
+        elif event == "return":
+            self._returned(frame, value)
+
+    def _called(self, frame: Any) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith("cumae."):
+            return
+        code = frame.f_code
+        if not self._open or self._open[-1].module != module:
+            visit = Visit(module, len(self._open))
+            self._open.append(visit)
+            self.way.visits.append(visit)
+            self._stack.append((frame, visit))
+        count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)
+        names = code.co_varnames[:count]
+        if any(self.holds(frame.f_locals.get(name)) for name in names):
+            self._open[-1].seen = True
+
+    def _returned(self, frame: Any, value: Any) -> None:
+        if not frame.f_globals.get("__name__", "").startswith("cumae."):
+            return
+        if self.holds(value):
+            self._open[-1].seen = True
+        if self._stack and self._stack[-1][0] is frame:
+            self._stack.pop()
+            self._open.pop()
+
+    def holds(self, value: Any) -> bool:
+        """Tell whether a value holds marked cells, and is not the user's own table."""
+        if value is self._given:
+            return False
+        return any(
+            not any(np.may_share_memory(array, own) for own in self._own) and self._marked(array)
+            for array in _arrays(value, DEEP)
+        )
+
+    def _marked(self, array: Any) -> bool:
+        if array.dtype.kind == "O":
+            return any(type(cell) is float and cell in self.cells for cell in array.flat)
+        return array.dtype.kind == "f" and bool(np.isin(array, list(self.cells)).any())
+
+
+def _arrays(value: Any, deep: int) -> Iterator[Any]:
+    """Return the arrays that a container consists of."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, pd.Series):
+        yield value.to_numpy()
+    elif isinstance(value, pd.DataFrame):
+        for place in range(value.shape[1]):
+            yield value.iloc[:, place].to_numpy()
+    elif isinstance(value, list | tuple) and deep:
+        if value and all(type(cell) is float for cell in value):
+            yield np.array(value)
+        else:
+            for part in value:
+                yield from _arrays(part, deep - 1)
+    elif type(value) is float:
+        yield np.array([value])
+
+
+def table(kind: str) -> tuple[Any, np.ndarray[Any, Any]]:
+    """Return rows and labels; all numbers are exact in 32 bits, so that rounding keeps them."""
+    rng = np.random.default_rng(0)
+    numbers = rng.permutation(2**20)[: 2 * N].reshape(N, 2) / 2.0**20
+    labels = (numbers[:, 0] > 0.4).astype(int)
+    if kind == "one column":
+        return numbers[:, :1], labels
+    words = rng.choice(["farmer", "baker", "nurse"], N)
+    return pd.DataFrame({"size": numbers[:, 0], "age": numbers[:, 1], "job": words}), labels
+
+
+def predictor(kind: str) -> EverlastingPredictor:
+    """Return what is traced: thresholds of one column, or the default with columns and a prior."""
+    if kind == "one column":
+        return EverlastingPredictor(Thresholds(), 3.0, random_state=SeededSource(1))
+    declared = {"size": (0, 1), "age": (0, 1), "job": ["farmer", "baker", "nurse"]}
+    return EverlastingPredictor(None, 3.0, columns=declared, random_state=SeededSource(1))
+
+
+def marked_cells(row: Any) -> list[float]:
+    """Return the cells of a row that no other row has."""
+    return [cell for cell in np.ravel(row).tolist() if type(cell) is float]
+
+
+def ways(kind: str) -> tuple[Way, Way]:
+    """Return the way of a training row through ``fit``, and of a query through ``predict``."""
+    given, labels = table(kind)
+    last = N - 10
+    rows = given[:last].copy()
+    row, query = given[MARK : MARK + 1], given[last : last + 1].copy()
+    one = predictor(kind)
+    with Tracer(marked_cells(row), rows) as fitting:
+        one.fit(rows, labels[:last])
+    with Tracer(marked_cells(query), query) as asking:
+        one.predict(query)
+    return fitting.way, asking.way
+
+
+def report(kind: str, show: Callable[[str], Any] = print) -> None:
+    """Print both ways."""
+    for name, way in zip(NAMES, ways(kind), strict=True):
+        show(f"{kind}: {name}, {len(way.modules)} modules, {len(way.again)} entered again")
+        show(f"{way}\n")
+
+
+if __name__ == "__main__":
+    for each in ("one column", "columns and prior"):
+        report(each)
