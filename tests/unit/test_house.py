@@ -17,18 +17,10 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 MOST_MODULES = 12
-MOST_LINES = 450
-MOST_LINES_OF_A_FUNCTION = 60
+MOST_LINES = 400  # without docstrings
+MOST_LINES_OF_A_FUNCTION = 55  # without its docstring
 
-# Packages that break a rule and are being mended; a package that breaks none must not stand here.
-PENDING = {"data", "ensembles", "learners", "predictors"}
-
-EXCEPTIONS = {
-    "long_modules": {
-        # Nothing else may touch entropy, so its sources and all samplers stay in one file.
-        "cumae.randomness",
-    },
-}
+EXCEPTIONS: dict[str, set[str]] = {}
 
 # What has one meaning is written down once: these numbers, and what is assigned to these names.
 NUMBERS = (1.645,)
@@ -120,11 +112,17 @@ def crowded_packages(modules: Modules) -> Found:
             yield package, f"{len(beside)} modules"
 
 
+def _docstring_lines(node: ast.Module | ast.ClassDef | DEFINED) -> int:
+    if ast.get_docstring(node, clean=False) is None:
+        return 0
+    return (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+
+
 def long_modules(modules: Modules) -> Found:
-    for module in modules:
-        path = SOURCE.joinpath(*module.split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        lines = len(path.read_text(encoding="utf-8").splitlines())
+    for module, tree in modules.items():
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef | DEFINED)]
+        last = max((node.end_lineno or 0 for node in tree.body), default=0)
+        lines = last - sum(map(_docstring_lines, [tree, *nodes]))
         if lines > MOST_LINES:
             yield module, f"{module} has {lines} lines"
 
@@ -134,7 +132,8 @@ def long_functions(modules: Modules) -> Found:
         for child in ast.iter_child_nodes(node):
             inner = f"{name}.{child.name}" if isinstance(child, ast.ClassDef | DEFINED) else name
             if isinstance(child, DEFINED):
-                yield inner, (child.end_lineno or 0) - child.lineno + 1
+                lines = (child.end_lineno or 0) - child.lineno + 1
+                yield inner, lines - _docstring_lines(child)
             yield from below(inner, child)
 
     for module, tree in modules.items():
@@ -188,21 +187,12 @@ RULES: list[Callable[[Modules], Found]] = [
 ]
 
 
-def _package(module: str) -> str:
-    return [*module.split("."), ""][1]
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_the_rule_is_kept(rule: Callable[[Modules], Found]) -> None:
-    broken = [how for module, how in rule(MODULES) if _package(module) not in PENDING]
+    broken = [how for _, how in rule(MODULES)]
     excepted = EXCEPTIONS.get(rule.__name__, set())
     assert [how for how in broken if how.split()[0] not in excepted] == []
     assert {how.split()[0] for how in broken} >= excepted, "an exception is not needed any more"
-
-
-def test_pending_packages_break_a_rule() -> None:
-    broken = {_package(module) for rule in RULES for module, _ in rule(MODULES)}
-    assert broken >= PENDING, "a package that is mended must leave PENDING"
 
 
 DOCUMENTED = 'def f(a, b):\n "F.\\n\\nParameters\\n---\\na : int\\n    A.\\nb : int\\n    B."'
@@ -214,7 +204,7 @@ BAD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (private_names, {"cumae.a": "from cumae.b import make\nx = make()\nx._secret"}),
     (shared_class_names, {"cumae.a": "class Phase: ...", "cumae.b": "class Phase: ..."}),
     (crowded_packages, {f"cumae.a.m{i}": "" for i in range(13)}),
-    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 60}),
+    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 55}),
     (repeated_constants, {"cumae.a": "Floats = 1", "cumae.b": "Floats: int = 1"}),
     (repeated_constants, {"cumae.a": "x = 1.645 * 2", "cumae.b": "y = 1.645"}),
     (untyped_parameters, {"cumae.a": DOCUMENTED.replace("b : int", "b")}),
@@ -224,7 +214,7 @@ GOOD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (private_names, {"cumae.a": "class A:\n def f(self):\n  self._own\nA()._own"}),
     (shared_class_names, {"cumae.a": "class Phase: ...", "cumae.b": "class Step: ..."}),
     (crowded_packages, {f"cumae.a.m{i}": "" for i in range(12)}),
-    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 59}),
+    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 54}),
     (repeated_constants, {"cumae.a": "Floats = 1.645", "cumae.b": "Integers = 2"}),
     (untyped_parameters, {"cumae.a": DOCUMENTED}),
 ]

@@ -19,6 +19,7 @@ from cumae.predictors.state import objects
 from cumae.predictors.waiting import joined
 
 if TYPE_CHECKING:
+    from cumae.predictors.everlasting.rules import Rules
     from cumae.predictors.everlasting.state import EverlastingState
 
 
@@ -138,16 +139,15 @@ class QueryRows(RowsOfNextPhase):
                 "them, fit again, which costs again."
             )
         left = state.phase.left
-        everybody = users is None and clients is None
-        if everybody or state.following is not None or asked <= left:
+        if (users is None and clients is None) or asked <= left:
             return
-        # The batch ends this phase: would enough rows be there? Ids alone decide.
-        admitted = state.admission.copy().admit(state.phase.left, users, clients)
-        if admitted.sum() + state.n_kept < state.rules.least:
+        # The batch ends this phase, and perhaps others: would each have enough rows?
+        if not Forecast.of(state).has_rows_for(self, asked, users, clients):
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase "
-                f"{state.phase.number}; the next phase needs {needed}. Ask fewer, and let others "
-                "ask."  # no count: it would tell whose ids are known
+                f"{state.phase.number}; each phase that the batch goes on to needs {needed}. "
+                "Nothing was answered. Ask fewer, and let others ask."
+                # no count: it would tell whose ids are known
             )
 
     def _needed(self, state: EverlastingState) -> str:
@@ -158,7 +158,7 @@ class QueryRows(RowsOfNextPhase):
     def used_up(self, state: EverlastingState) -> bool:
         return state.phase.left == 0
 
-    def until_next(self, state: EverlastingState) -> int:
+    def until_next(self, state: EverlastingState | Forecast) -> int:
         left = state.phase.left
         if state.following is not None:
             return left
@@ -166,7 +166,7 @@ class QueryRows(RowsOfNextPhase):
         # Past the mark, the next phase starts to train as soon as it has enough rows.
         return before if before > 0 else min(left, max(1, state.rules.least - state.n_kept))
 
-    def complete(self, state: EverlastingState) -> bool:
+    def complete(self, state: EverlastingState | Forecast) -> bool:
         late = state.rules.late_releases(state.phase.n_rows)
         return state.phase.left <= late and state.n_kept >= state.rules.least
 
@@ -176,6 +176,63 @@ class QueryRows(RowsOfNextPhase):
         del label  # their answers gave them weights
         rows, weights = zip(*state.kept, strict=True)
         return joined(rows), np.concatenate(weights), 0
+
+
+@dataclass
+class Forecast:
+    """The counts of a state, to see what a batch would do to them. Ids and counts decide it.
+
+    Parameters
+    ----------
+    rules : Rules
+        All public numbers.
+    left, n_rows : int
+        Answers left in the phase, and how many rows it was trained on.
+    n_kept : int
+        How many queries wait for the next phase.
+    following : int, or None
+        How many rows the next phase has, once its training has begun.
+    admission : Admission
+        Who may still supply rows.
+    """
+
+    rules: Rules
+    left: int
+    n_rows: int
+    n_kept: int
+    following: int | None
+    admission: Admission
+
+    @classmethod
+    def of(cls, state: EverlastingState) -> Forecast:
+        """Return the counts of a state, which stays as it is."""
+        following = None if state.following is None else state.following.n_rows
+        counts = (state.phase.left, state.phase.n_rows, state.n_kept, following)
+        return cls(state.rules, *counts, state.admission.copy())
+
+    @property
+    def phase(self) -> Forecast:
+        """What has the attributes ``left`` and ``n_rows``, as the phase of a state has them."""
+        return self
+
+    def has_rows_for(self, rows_from: QueryRows, asked: int, users: Any, clients: Any) -> bool:
+        """Go through a batch as ``predict`` does, and tell whether each phase gets its rows."""
+        start = 0
+        while start < asked:
+            if self.left == 0:
+                if self.following is None:
+                    return False
+                self.n_rows, self.following = self.following, None
+                self.left = self.rules.releases(self.n_rows)
+            part = slice(start, min(asked, start + rows_from.until_next(self)))
+            count, start = part.stop - part.start, part.stop
+            admitted = self.admission.admit(count, users and users[part], clients and clients[part])
+            self.left -= count
+            self.n_kept += int(admitted.sum())
+            if self.following is None and rows_from.complete(self):
+                self.following, self.n_kept = self.n_kept, 0
+                self.admission.new_phase(self.rules.cap(self.n_rows))
+        return True
 
 
 @claim("FRESH")

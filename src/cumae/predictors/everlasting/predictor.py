@@ -525,7 +525,9 @@ class EverlastingPredictor(Predictor):
             return
         if state.following is None:
             raise BudgetExhausted(
-                f"phase {self.phase_} is used up, and the next one has too few rows; supply more."
+                f"phase {self.phase_} is used up, and the next one has too few rows; supply more. "
+                f"{self.answered_} queries since fit were answered and count; a broken batch is "
+                "not returned."
             )
         self._journal_.entered(state.following.finish(state.source))
 
