@@ -46,7 +46,7 @@ from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.stacking import stack
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
-from cumae.predictors.everlasting import margins, phases, rules
+from cumae.predictors.everlasting import margins, rules
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior

@@ -15,6 +15,7 @@ from cumae.errors import TooFewRows
 from cumae.learners import PrivateBooster
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.phases import row_keys
+from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.waiting import FreshRows
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
 
@@ -139,6 +140,46 @@ def test_a_labelling_that_was_broken_off_is_not_repeated(monkeypatch: pytest.Mon
         with pytest.raises(BudgetExhausted, match="broken off"):
             one.add_unlabelled(X)
         assert one.remaining_ == 0
+    with pytest.raises(BudgetExhausted):
+        one.predict(X[:1])
+
+
+@pytest.mark.claim("FRESH")
+def test_rows_are_not_used_twice_if_the_journal_is_broken_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = oracle(fresh=True, growth=2.0).fit(X, Y)
+    one.predict(X)
+
+    def stop(self: Any, count: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FreshRows, "take", stop)
+        with pytest.raises(KeyboardInterrupt):
+            one.add_unlabelled(X)
+    assert one._state_.following is None  # these rows still wait, so nothing is trained on them
+
+
+@pytest.mark.claim("EVER")
+def test_a_phase_is_not_entered_twice_if_the_journal_is_broken_off() -> None:
+    class Broken(EverlastingState):
+        """Breaks off when the new phase is set."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "phase" and "phase" in vars(self) and not broken:
+                broken.append(1)
+                raise KeyboardInterrupt
+            super().__setattr__(name, value)
+
+    broken: list[int] = []
+    one = oracle().fit(X, Y)
+    one.predict(X)
+    one._state_.__class__ = Broken
+    with pytest.raises(KeyboardInterrupt):
+        one.predict(X[:1])
+    assert one._state_.following is None
+    assert one.remaining_ == 0
     with pytest.raises(BudgetExhausted):
         one.predict(X[:1])
 

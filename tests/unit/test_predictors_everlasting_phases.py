@@ -10,12 +10,14 @@ import threading
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
 
 from cumae import InvalidData
 from cumae.data import SomeRows

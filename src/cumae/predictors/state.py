@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.concepts.base import cell, plain
 from cumae.data import frame_of, names_of
 from cumae.errors import CumaeError, InvalidParameter
@@ -137,6 +138,7 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     return _by_name(Predictor)[state.kind].from_state(state)
 
 
+@claim("EVER", "LATE", "FRESH", "USER")
 class Journal:
     """Makes all changes of a state, each of them indivisible. This one keeps them in memory.
 
@@ -195,13 +197,16 @@ class Journal:
             How many supplied rows it took.
         """
         state = self.state
-        state.following, state.kept = following, []
+        # Rows go first: if this is broken off, they are lost, but they are never used twice.
         state.waiting.take(taken)
+        state.kept = []
         state.admission.new_phase(state.cap)
+        state.following = following
 
     def entered(self, phase: Any) -> None:
         """Record that a phase has begun; what there was of the one before is gone."""
-        self.state.phase, self.state.following = phase, None
+        self.state.following = None  # first: nothing may be trained on its rows again
+        self.state.phase = phase
 
 
 # Facts as arrays

@@ -72,6 +72,7 @@ def numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
     return np.array([known[key] for key in keys], dtype=np.int64)
 
 
+@claim("EVER")
 @dataclass(frozen=True, repr=False)  # a message must not show rows
 class Recipe:
     """All that the models of a phase are made from; the same recipe gives the same models.
@@ -126,6 +127,7 @@ class Recipe:
         return cls(rows, weights, facts["unit"], Split(order, len(seeds)), seeds)
 
 
+@claim("EVER")
 @dataclass(frozen=True)
 class School:
     """What the training of all phases has in common.
