@@ -85,7 +85,7 @@ CASES: dict[str, tuple[EverlastingPredictor, Any, int]] = {
         150,
     ),
     "no bound": (made(Thresholds(), epsilon=math.inf), ONE, 20),
-    "users": (made(Thresholds(), user_ids=True, growth=1.6), ONE, 100),
+    "users": (made(Thresholds(), user_ids=True, growth=1.5), ONE, 100),
     "clients": (made(Thresholds(), client_cap=0.1), ONE, 100),
     "fresh": (made(Thresholds(), fresh=True, growth=2.0), ONE, 100),
     "fresh text": (made(TEXT, fresh=True, growth=2.0), WORDS, N + 100),
@@ -410,7 +410,7 @@ def test_broken_arrays_are_refused() -> None:
         (lambda facts: facts["state"]["phase"]["majority"].update(remaining=10**9), "remaining"),
         (lambda facts: facts["state"]["rules"].update(more=1), "no stored state"),
         (lambda facts: facts["state"]["phase"]["ensemble"].update(n_shards=3), "do not match"),
-        (lambda facts: facts["state"].update(guarantee=None), "no stored state"),
+        (lambda facts: facts["state"]["fitted"].update(guarantee=None), "no stored state"),
     ],
 )
 def test_facts_that_do_not_fit_are_refused(change: Callable[[Any], None], what: str) -> None:
@@ -421,6 +421,6 @@ def test_facts_that_do_not_fit_are_refused(change: Callable[[Any], None], what: 
 
 def test_what_cannot_be_stored_is_said() -> None:
     one = made(Thresholds(), columns=[(0, 1)]).fit(ONE[:N], labels_of(ONE[:N]))
-    one._state_.parameters["columns"] = object()
+    one._state_.fitted.parameters["columns"] = object()
     with pytest.raises(InvalidParameter, match="cannot be stored"):
         one.to_arrays()
