@@ -15,6 +15,7 @@ from cumae.data import ArrayRows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly
 from cumae.ensembles.trainer import Trainer
+from cumae.errors import InvalidParameter
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority
 from cumae.mechanisms.base import check_left
 from cumae.mechanisms.between_thresholds import Side
@@ -93,8 +94,15 @@ class Kept:
         self.rows[first:last] = table[self.places[first:last] - start]
 
     def to_facts(self) -> dict[str, Any]:
-        """Return it for storing."""
-        return {"places": self.places, "rows": self.rows}
+        """Return it for storing; rows are copied, because they change in place."""
+        return {"places": self.places, "rows": self.rows.copy()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Kept:
+        """Rebuild what ``to_facts`` returned."""
+        if len(facts["places"]) != len(facts["rows"]):
+            raise InvalidParameter("stored rows and their places do not match.")
+        return cls(facts["places"], facts["rows"].copy())
 
 
 @claim("BBL")
@@ -163,7 +171,7 @@ class RunningPhase:
             ensemble,
             votes,
             None if scored is None else (scored[0], scored[1]),
-            Kept(**facts["kept"]),
+            Kept.from_facts(facts["kept"]),
             recipe,
             check_left(facts["asked"], sizes.answers, "asked"),
         )
