@@ -212,8 +212,9 @@ class HalfRelease(QueryRelease):
 
     def fit(self, X: Any, y: Any) -> Any:
         super().fit(X, y)
-        assert isinstance(self._voting_.answers, NoisyMajority)
-        self._voting_.answers = halved(self._voting_.answers)
+        voting = self._state_.need_voting()
+        assert isinstance(voting.answers, NoisyMajority)
+        voting.answers = halved(voting.answers)
         return self
 
 

@@ -165,7 +165,9 @@ def test_one_cell_of_a_list_or_of_objects_leaves_the_others_alone(odd: Any) -> N
     for make in (list, objects, frame):
         assert look(row_source(make(changed))) == look(row_source(make(plain)))
     cells = row_source(changed).take(np.array([5]))[0]
-    assert cells[1] is odd if type(odd) in (str, int, bool, float) else isinstance(cells[1], float)
+    long = type(odd) is int and abs(odd) >= 2**63  # such a number becomes the nearest float
+    kept = type(odd) in (str, int, bool, float) and not long
+    assert cells[1] is odd if kept else isinstance(cells[1], float)
     if not isinstance(odd, list):  # which would be a row, not a cell, of a flat list
         flat = [row[1] for row in changed], [row[1] for row in plain]
         assert look(row_source(flat[0])) == look(row_source(flat[1]))

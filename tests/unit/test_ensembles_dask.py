@@ -47,7 +47,7 @@ def votes(model: Any, rows: Any, y: Any) -> Any:
     asked: Any = QUERIES
     if release._reader_.as_frames:
         asked = pd.DataFrame(QUERIES, columns=release.feature_names_in_)
-    return release._voting_.ensemble.votes(asked)
+    return release._state_.need_voting().ensemble.votes(asked)
 
 
 @pytest.mark.parametrize(

@@ -14,22 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cumae import (
-    AgnosticQueryRelease,
-    EverlastingPredictor,
-    GenericBBL,
-    InvalidParameter,
-    QueryRelease,
-    UniversalQueryRelease,
-)
-from cumae.checks import PREDICTOR_LAWS, Neighbours
+import cumae.predictors
+from cumae import EverlastingPredictor, GenericBBL, InvalidParameter, QueryRelease
+from cumae.checks import PREDICTOR_LAWS
 from cumae.checks.predictors import (
     answers_to,
     batches_do_not_matter,
@@ -50,6 +42,7 @@ from cumae.predictors.everlasting import margins, rules
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior
+from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, THREE, X, Y, oracle
 from tests.plants import halve_failing_batches
 
 pytestmark = [
@@ -57,65 +50,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::cumae.errors.AnswersDrift"),
 ]
 
-RNG = np.random.default_rng(11)
-X = RNG.random((240, 3))
-Y = (X[:, 0] > 0.4).astype(int)
-COLUMN = X[:, :1]
-FRAME = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 0] > 0.5, "u", "v")})
-LOGS = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression())
-WORDS = make_pipeline(
-    make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), ["word"]), remainder="passthrough"
-    ),
-    DecisionTreeClassifier(max_depth=2),
-)
-
-
-class NoWeights(KNeighborsClassifier):  # type: ignore[misc]  # untyped base
-    """Has the parameter for weights, and takes none, as some wrappers of classifiers do."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        if sample_weight is not None:
-            raise ValueError("no sample weights are taken")
-        return super().fit(X, y)
-
-
-NO_WEIGHTS = NoWeights(1)
-
-
-def pair_of(table: Any, row: Any, **more: Any) -> Neighbours:
-    return Neighbours.replacing(table, Y, 7, row, 1, queries=table[:12], **more)
-
-
-ONE, THREE = pair_of(COLUMN, [np.nan]), pair_of(X, [np.nan, 1.0, 1e300])
-OTHER_FRAME = FRAME.copy()
-OTHER_FRAME.loc[7, "a"] = np.nan
-NAMED = Neighbours(FRAME, Y, OTHER_FRAME, Y, FRAME[:12])
-
-
-def oracle(estimator: Any, **more: Any) -> EverlastingPredictor:
-    given: dict[str, Any] = {"epsilon": 2.0, "shard_size": 24, "prior": False, **more}
-    return EverlastingPredictor(estimator, **given)
-
-
 # All laws, for all predictors
-
-PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
-    "everlasting, thresholds": (oracle(Thresholds(), shard_size=8), ONE),
-    "everlasting, logarithms": (oracle(LOGS, columns=[(0, 1)] * 3), THREE),
-    "everlasting, words and memo": (oracle(WORDS, memoize=True, epsilon=0.3), NAMED),
-    "everlasting, no weights": (oracle(NO_WEIGHTS), THREE),
-    "everlasting, prior": (oracle(None, prior=None, columns=[(0, 1)] * 3, shard_size=8), THREE),
-    "everlasting, late": (oracle(Thresholds(), late=0.25, shard_size=8, growth=1.3), ONE),
-    "bbl": (GenericBBL(Thresholds(), 20.0, shard_size=12), ONE),
-    "bbl, agnostic": (GenericBBL(Thresholds(), 20.0, agnostic=True, shard_size=12), ONE),
-    "query": (QueryRelease(LOGS, 5.0, max_queries=100, columns=[(0, 1)] * 3), THREE),
-    "query, words": (QueryRelease(WORDS, 5.0, max_queries=100), NAMED),
-    "query, stability": (QueryRelease(Thresholds(), 9.0, 1e-3, 100, "stability"), ONE),
-    "query, laplace": (QueryRelease(Thresholds(), 9.0, 0.0, 100, "laplace"), ONE),
-    "agnostic": (AgnosticQueryRelease(Thresholds(), 20.0, max_queries=100), ONE),
-    "universal": (UniversalQueryRelease(Thresholds(), 9.0, n_first=6), ONE),
-}
 
 
 @pytest.mark.claim("EVER", "BBL", "QUERY", "AGPRIV", "UNV", "SHARDS")
@@ -123,6 +58,32 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_laws_of_predictors(name: str, law: Any) -> None:
     law(*PREDICTORS[name])
+
+
+# What changes no answer, or what the laws set themselves.
+NOT_TRIED = {"n_jobs", "progress", "budget", "random_state"}
+
+
+def test_no_predictor_is_forgotten() -> None:
+    tried = [predictor for predictor, _ in PREDICTORS.values()]
+    public = {
+        kind
+        for kind in vars(cumae.predictors).values()
+        if isinstance(kind, type) and issubclass(kind, base.Predictor)
+    }
+    assert {type(predictor) for predictor in tried} == public
+    default = EverlastingPredictor().get_params(deep=False)
+    changed = {
+        name
+        for predictor in tried
+        if isinstance(predictor, EverlastingPredictor)
+        for name, value in predictor.get_params(deep=False).items()
+        if value is not default[name] and value != default[name]
+    }
+    assert set(default) - changed == NOT_TRIED
+    mechanisms = {one.mechanism for one in tried if isinstance(one, QueryRelease)}
+    assert mechanisms >= {"auto", "offline", "stability", "between", "laplace"}
+    assert {one.votes for one in tried if isinstance(one, GenericBBL)} == {"stateless", "between"}
 
 
 @pytest.mark.claim("EVER")

@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from cumae.errors import (
     TooFewRows,
 )
 from cumae.mechanisms import NoisyMajority
-from cumae.predictors.bbl import phases as bbl_phases
+from cumae.predictors import recipes
 from cumae.predictors.bbl import predictor as generic_bbl
 from cumae.predictors.bbl.costs import AfterDraw, label_draw, scored_epsilon
 from cumae.predictors.bbl.given import Given, PublicCounts
@@ -69,7 +70,7 @@ class Watch:
         self.draws: list[tuple[float, Any, Any, Any, Any]] = []
         self.scales: list[tuple[float, int]] = []
         self.votes: list[Any] = []
-        self.phases: list[Labelled] = []
+        self.phases: list[Any] = []
         choose, votes, train = Thresholds.choose, Ensemble.votes, Labelled.train
         release = NoisyMajority.release
 
@@ -87,7 +88,10 @@ class Watch:
             return self.votes[-1]
 
         def trained(labelled: Labelled, *given: Any, **more: Any) -> RunningPhase:
-            self.phases.append(labelled)
+            recipe = labelled.recipe
+            table = recipe.rows.take(np.arange(recipe.rows.n_rows))
+            parts = {"table": table, "labels": recipe.weights, "split": recipe.split}
+            self.phases.append(SimpleNamespace(sizes=labelled.sizes, **parts))
             return train(labelled, *given, **more)
 
         monkeypatch.setattr(Thresholds, "choose", chosen)
@@ -418,7 +422,7 @@ def test_refused_calls_spend_nothing() -> None:
     with pytest.raises(InvalidParameter, match="fresh=True"):
         oracle.add_unlabelled(QUERIES)
     assert oracle.answered_ == 0
-    assert oracle._phase_.left == 600
+    assert oracle._state_.phase.left == 600
     assert oracle.predict(np.zeros((0, 1))).tolist() == []
     named = small().fit(pd.DataFrame(X, columns=["a"]), Y)
     with pytest.raises(InvalidData, match="columns"):
@@ -437,11 +441,11 @@ def test_a_change_of_phases_that_was_broken_off_is_not_drawn_twice(
 
     with monkeypatch.context() as patch:
         watch = Watch(patch)
-        patch.setattr(bbl_phases, "train_shards", broken)
+        patch.setattr(recipes, "train_shards", broken)
         with pytest.raises(KeyboardInterrupt):
             oracle.predict(QUERIES[600:610])
         assert oracle.remaining_ == 600
-        patch.setattr(bbl_phases, "train_shards", shards.train_shards)
+        patch.setattr(recipes, "train_shards", shards.train_shards)
         assert oracle.predict(QUERIES[600:610]).shape == (10,)
         assert len(watch.draws) == 1  # trained again, with the same labels
     oracle = small().fit(X, Y)
@@ -474,7 +478,7 @@ def split_rows() -> tuple[Any, Any]:
 @pytest.mark.parametrize("hidden", ["split", "unanimous"])
 def test_the_printed_votes_tell_what_another_one_asked(hidden: str) -> None:
     oracle = between().fit(*split_rows())
-    limit = oracle._phase_.sizes.between
+    limit = oracle._state_.phase.sizes.between
     oracle.predict([[0.5 if hidden == "split" else 0.9]])
     for _ in range(limit - (hidden == "split")):
         oracle.predict([[0.5]])
@@ -512,7 +516,7 @@ def test_the_printed_votes_go_through_phases() -> None:
     answers = oracle.predict(queries)
     assert np.mean(answers != (queries[:, 0] > 0.5)) < 0.05
     assert oracle.phase_ == 2
-    votes = oracle._phase_.votes
+    votes = oracle._state_.phase.votes
     pair = oracle.rules_.pair
     assert votes.cost.delta(pair.eps) <= pair.failure
     for cost in (oracle.rules_.training_cost(), oracle.rules_.query_cost()):
@@ -525,7 +529,7 @@ def test_a_batch_in_which_it_halts_is_refused() -> None:
     oracle = between().fit(*split_rows())
     with pytest.raises(BudgetExhausted, match=r"The last \d+ queries got no answer"):
         oracle.predict(np.full((500, 1), 0.5))
-    assert oracle.answered_ == oracle._phase_.sizes.between
+    assert oracle.answered_ == oracle._state_.phase.sizes.between
     assert oracle.remaining_ == 0
 
 
@@ -721,7 +725,7 @@ def test_thresholds_over_phases() -> None:
     x = rng.random((20_000, 1))
     oracle = GenericBBL(Thresholds(), 3.0, shard_size=12, growth=1.0).fit(x, x[:, 0] > 0.3)
     for number in (1, 2, 3):
-        queries = rng.random((oracle._phase_.left, 1))
+        queries = rng.random((oracle._state_.phase.left, 1))
         answers = oracle.predict(queries)
         assert oracle.phase_ == number
         assert np.mean(answers != (queries[:, 0] > 0.3)) < 0.05

@@ -31,7 +31,8 @@ def oracle(n: int = N, **options: Any) -> EverlastingPredictor:
 def test_a_batch_that_runs_short_two_phases_on_is_refused_whole(
     option: str, who: str, late: float
 ) -> None:
-    one = oracle(late=late, **{option: True if option == "user_ids" else 0.1})
+    options: dict[str, Any] = {option: True if option == "user_ids" else 0.1}
+    one = oracle(late=late, **options)
     asked = np.resize(X, (700, 1))
     ids = [*range(1000, 1000 + N), *["same"] * (700 - N)]
     with pytest.raises(BudgetExhausted, match=r"700 queries .* Nothing was answered"):
@@ -40,6 +41,11 @@ def test_a_batch_that_runs_short_two_phases_on_is_refused_whole(
     assert one._state_.phase.left == N
     assert len(one.predict(asked, **{who: range(1000, 1700)})) == 700
     assert one.answered_ == 700
+
+
+def one_by_one(one: EverlastingPredictor, asked: Any, who: str, ids: list[int]) -> list[Any]:
+    pairs = zip(asked, ids, strict=True)
+    return [one.predict([row], **{who: [name]})[0] for row, name in pairs]
 
 
 @pytest.mark.claim("USER")
@@ -62,13 +68,9 @@ def test_a_batch_is_refused_if_and_only_if_single_queries_would_run_short(
     except BudgetExhausted:
         assert whole.answered_ == 0
         with pytest.raises(BudgetExhausted):
-            for row, name in zip(asked, ids, strict=True):
-                single.predict([row], **{who: [name]})
+            one_by_one(single, asked, who, ids)
     else:
-        found = [
-            single.predict([row], **{who: [name]})[0] for row, name in zip(asked, ids, strict=True)
-        ]
-        assert found == answers
+        assert one_by_one(single, asked, who, ids) == answers
 
 
 def test_a_batch_that_stops_in_the_middle_tells_how_many_answers_count(

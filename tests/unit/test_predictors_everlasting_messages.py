@@ -320,7 +320,7 @@ def test_a_batch_in_which_it_halts_tells_what_became_of_it() -> None:
     x = np.repeat([0.1, 0.5, 0.9], [2000, 4000, 2000]).reshape(-1, 1)
     y = np.repeat([0, 1, 0, 1], 2000)  # both labels for 0.5
     one = between(random_state=0).fit(x, y)
-    limit = one._phase_.sizes.between
+    limit = one._state_.phase.sizes.between
     told = rf"The last {500 - limit} queries got no answer; the {limit} before them were answered"
     with pytest.raises(BudgetExhausted, match=told):
         one.predict(np.full((500, 1), 0.5))

@@ -112,7 +112,7 @@ def test_threads_do_not_carry_numbers_from_shard_to_shard() -> None:
 @pytest.mark.claim("QUERY")
 def test_a_refit_waits_for_the_answers_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     release = QueryRelease(Thresholds(), 0.01, max_queries=30, n_shards=40).fit(X[:, :1], Y)
-    first = release._voting_.ensemble
+    first = release._state_.need_voting().ensemble
     asked, go = threading.Event(), threading.Event()
     votes = type(first).votes
 

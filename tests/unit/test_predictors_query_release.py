@@ -32,7 +32,9 @@ ONLINE = ["stability", "between", "gaussian", "laplace"]
 
 
 def plain_majority(release: QueryRelease, queries: Any) -> Any:
-    return np.argmax(release._voting_.ensemble.votes(np.asarray(queries, dtype=float)), axis=1)
+    return np.argmax(
+        release._state_.need_voting().ensemble.votes(np.asarray(queries, dtype=float)), axis=1
+    )
 
 
 # Without privacy it is the plain majority
@@ -73,7 +75,7 @@ def test_the_votes_are_those_of_the_shards() -> None:
         tree = DecisionTreeClassifier(max_depth=4, random_state=int(seeds[shard]))
         places = split.places(shard)
         votes += tree.fit(X[places], Y[places]).predict(QUERIES)
-    assert release._voting_.ensemble.votes(QUERIES)[:, 1].tolist() == votes.tolist()
+    assert release._state_.need_voting().ensemble.votes(QUERIES)[:, 1].tolist() == votes.tolist()
 
 
 # The guarantee is that of what runs
@@ -82,7 +84,7 @@ def test_the_votes_are_those_of_the_shards() -> None:
 @pytest.mark.claim("QUERY")
 def test_the_gaussian_guarantee_matches_its_formula() -> None:
     release = QueryRelease(Thresholds(), 1.0, 1e-6, 200, n_shards=300).fit(X[:, :1], Y)
-    noise = release._voting_.answers.noise
+    noise = release._state_.need_voting().answers.noise
     assert isinstance(noise, GaussianNoise)
     closed = Gaussian(noise.scale, math.sqrt(200)).epsilon(1e-6)
     assert release.guarantee_.epsilon == pytest.approx(closed, abs=2e-3)
@@ -112,7 +114,7 @@ def test_the_other_guarantees_are_those_of_their_mechanisms() -> None:
 def test_several_classes_pay_for_two_counts() -> None:
     three = np.digitize(X[:, 1], [0.3, 0.6])
     release = QueryRelease(max_queries=10, classes=(0, 1, 2), mechanism="gaussian").fit(X, three)
-    noise = release._voting_.answers.noise
+    noise = release._state_.need_voting().answers.noise
     assert noise.moves == 2
     closed = Gaussian(noise.scale, math.sqrt(20)).epsilon(1e-6)
     assert release.guarantee_.epsilon == pytest.approx(closed, abs=2e-3)
@@ -122,7 +124,7 @@ def test_several_classes_pay_for_two_counts() -> None:
 def test_single_query_prediction_costs_one_release() -> None:
     release = QueryRelease(Thresholds(), epsilon=1.0, delta=0.0, max_queries=1).fit(X[:, :1], Y)
     assert release.mechanism_ == "laplace"
-    assert release._voting_.answers.noise.epsilon == pytest.approx(1.0, rel=1e-4)
+    assert release._state_.need_voting().answers.noise.epsilon == pytest.approx(1.0, rel=1e-4)
     assert (release.guarantee_.epsilon, release.guarantee_.delta) == (
         pytest.approx(1.0, rel=1e-4),
         0,
@@ -241,7 +243,7 @@ def test_paper_constants_refuse_with_the_rows_they_need(monkeypatch: pytest.Monk
     monkeypatch.setattr(query_release, "subsamp_sizes", lambda *_: small)
     release.fit(X[:, :1], Y)
     assert (release.n_shards_, release.mechanism_) == (300, "stability")
-    assert release._voting_.answers.max_unstable == few.max_unstable
+    assert release._state_.need_voting().answers.max_unstable == few.max_unstable
     assert release.guarantee_.within(1.0, 1e-6)
     for changes in (
         {"estimator": GaussianNB()},

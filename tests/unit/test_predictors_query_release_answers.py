@@ -141,7 +141,7 @@ def test_offline_draws_one_hypothesis_over_the_queries(monkeypatch: pytest.Monke
     assert np.array_equal(points, QUERIES[:, :1])
     assert (rows, epsilon) == (len(X), 1.0)
     assert release.remaining_ == 0
-    assert release._offline_.rows is None
+    assert release._state_.offline.rows is None
     with pytest.raises(BudgetExhausted, match="hypothesis_"):
         release.predict(QUERIES[:5, :1])
     assert np.array_equal(release.hypothesis_.predict(QUERIES[:, :1]), labels)

@@ -92,7 +92,7 @@ def test_a_broken_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         release.fit(X, Y)
     with pytest.raises(NotFittedError):
         release.predict(QUERIES)
-    assert not [name for name in vars(release) if name in ("_voting_", "guarantee_")]
+    assert not [name for name in vars(release) if name in ("_state_", "guarantee_")]
 
 
 # Tables of all kinds

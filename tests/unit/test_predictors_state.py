@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import gc
-import io
 import json
 import math
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ from cumae.learners import PrivateLogisticRegression
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain
 from cumae.predictors.everlasting.phases import OpenPhase
 from cumae.predictors.state import pack, restore, unpack
-from cumae.randomness import SeededSource, SystemSource
 from tests.forks import answer_in_a_fork
+from tests.states import rows_of, through_a_file, throw_coins
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
@@ -92,11 +92,6 @@ CASES: dict[str, tuple[EverlastingPredictor, Any, int]] = {
 }
 
 
-def rows(table: Any, start: int, stop: int) -> Any:
-    places = np.arange(start, stop) % len(table)
-    return table.iloc[places] if hasattr(table, "iloc") else table[places]
-
-
 def labels_of(table: Any) -> NDArray[Any]:
     first = table.iloc[:, 0] if hasattr(table, "iloc") else table[:, 0]
     return np.asarray(first > 0.4).astype(int)
@@ -104,7 +99,7 @@ def labels_of(table: Any) -> NDArray[Any]:
 
 def ask(one: EverlastingPredictor, table: Any, start: int, stop: int) -> list[Any]:
     """Ask some queries, and return the answers; with a memo, the same ones again and again."""
-    asked = rows(table[:90] if one.memoize else table, start, stop)
+    asked = rows_of(table[:90] if one.memoize else table, start, stop)
     who: dict[str, Any] = {}
     if one.user_ids:
         who["users"] = [f"u{i}" if i % 3 else i % 50 for i in range(start, stop)]
@@ -117,9 +112,9 @@ def begun(name: str) -> EverlastingPredictor:
     made_up, table, before = CASES[name]
     one = EverlastingPredictor(**made_up.get_params(deep=False))
     users = {"users": list(range(-N, 0))} if one.user_ids else {}
-    one.fit(rows(table, 0, N), labels_of(rows(table, 0, N)), **users)
+    one.fit(rows_of(table, 0, N), labels_of(rows_of(table, 0, N)), **users)
     if one.fresh:
-        one.add_unlabelled(rows(table, 0, 4 * N))
+        one.add_unlabelled(rows_of(table, 0, 4 * N))
     ask(one, table, 0, before)
     return one
 
@@ -143,20 +138,7 @@ def future(one: EverlastingPredictor, table: Any, before: int) -> list[Any]:
 @pytest.fixture
 def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Return what throws the coins of the operating system anew, from a seed."""
-
-    def throw(seed: int) -> None:
-        source = SeededSource(seed)
-        monkeypatch.setattr(SystemSource, "words", lambda _, count: source.words(count))
-
-    return throw
-
-
-def through_a_file(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **arrays)
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+    return partial(throw_coins, monkeypatch)
 
 
 @pytest.mark.claim("EVER", "USER", "FRESH", "MEMO", "LATE", "PRIOR")
@@ -419,7 +401,7 @@ def test_broken_arrays_are_refused() -> None:
         (lambda facts: facts["state"]["phase"]["majority"].update(remaining=10**9), "remaining"),
         (lambda facts: facts["state"]["rules"].update(more=1), "no stored state"),
         (lambda facts: facts["state"]["phase"]["ensemble"].update(n_shards=3), "do not match"),
-        (lambda facts: facts["state"].update(guarantee=None), "no stored state"),
+        (lambda facts: facts["state"]["fitted"].update(guarantee=None), "no stored state"),
     ],
 )
 def test_facts_that_do_not_fit_are_refused(change: Callable[[Any], None], what: str) -> None:
@@ -430,6 +412,6 @@ def test_facts_that_do_not_fit_are_refused(change: Callable[[Any], None], what: 
 
 def test_what_cannot_be_stored_is_said() -> None:
     one = made(Thresholds(), columns=[(0, 1)]).fit(ONE[:N], labels_of(ONE[:N]))
-    one._state_.parameters["columns"] = object()
+    one._state_.fitted.parameters["columns"] = object()
     with pytest.raises(InvalidParameter, match="cannot be stored"):
         one.to_arrays()

@@ -40,7 +40,7 @@ FAST: dict[str, Any] = {"mechanism": "gaussian", "n_shards": 15}
 
 def voting(one: UniversalQueryRelease) -> Voting:
     """Return what answers in the first stage."""
-    found = one._first_.voting
+    found = one._state_.first.voting
     assert found is not None
     return found
 
@@ -162,9 +162,9 @@ def test_private_things_are_gone_after_the_first_stage() -> None:
         _ = one.hypothesis_
     one.predict(QUERIES[:20])
     assert one.stage_ == 2
-    assert one._first_.voting is None
-    assert one._waiting_ is not None
-    assert one._waiting_.rows is None
+    assert one._state_.first.voting is None
+    assert one._state_.waiting is not None
+    assert one._state_.waiting.rows is None
     with pytest.raises(AttributeError, match="student"):
         _ = one.student_
     queries, shares = one.answered_
@@ -273,7 +273,7 @@ def test_a_pool_is_labelled_at_once() -> None:
     one.fit(x, y, X_public=pool)
     assert (one.stage_, one.n_first_) == (2, 300)
     assert isinstance(one.student_, LogisticRegression)
-    assert one._first_.voting is None
+    assert one._state_.first.voting is None
     queries = rng.random((2000, 2))
     assert np.mean(one.predict(queries) == (queries[:, 0] > 0.3)) > 0.9
     assert np.array_equal(one.answered_[0], pool)

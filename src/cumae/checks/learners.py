@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.arrays import Words
+from cumae.checks.ends import demand_end, end_of, in_a_fork
 from cumae.checks.shards import Neighbours, demand
 from cumae.errors import BudgetExhausted, CumaeError, LiveState
 from cumae.privacy import Budget
@@ -118,7 +119,7 @@ def facts_of(fitted: Any) -> tuple[Any, ...]:
 
 def before_fit_there_are_no_labels(learner: Any, pair: Neighbours) -> None:
     """What was not fitted labels nothing."""
-    _raises(NotFittedError, lambda: clone(learner).predict(pair.queries))
+    demand_end(NotFittedError, lambda: clone(learner).predict(pair.queries))
 
 
 def clones_carry_nothing(learner: Any, pair: Neighbours) -> None:
@@ -148,9 +149,9 @@ def refusals_spend_nothing(learner: Any, pair: Neighbours) -> None:
 def an_empty_budget_draws_nothing(learner: Any, pair: Neighbours) -> None:
     """Where the budget does not suffice, no coin is thrown and nothing is fitted."""
     started = Started(learner, pair, pair.X, Budget(0.0))
-    _raises(BudgetExhausted, lambda: started.fit(pair.X, pair.y))
+    demand_end(BudgetExhausted, lambda: started.fit(pair.X, pair.y))
     demand(started.source.drawn == 0, "a fit that was not paid for threw coins")
-    _raises(NotFittedError, lambda: started.learner.predict(pair.queries))
+    demand_end(NotFittedError, lambda: started.learner.predict(pair.queries))
 
 
 def refusals_ignore_the_coins(learner: Any, pair: Neighbours) -> None:
@@ -170,7 +171,13 @@ def warnings_ignore_the_rows(learner: Any, pair: Neighbours) -> None:
 
 
 def one_row_cannot_be_seen(learner: Any, pair: Neighbours) -> None:
-    """With the same coins, both tables get the same public facts, costs and warnings."""
+    """With the same coins, both tables get the same public facts, costs, warnings and refusals.
+
+    Nothing is said of the model. Under the same coins it may be any other one: what the proofs of
+    learners limit is how much likelier one row makes a model, over all coins. The exponential
+    mechanism, for example, may pass from one hypothesis to a far one as soon as a single score
+    changes by one. The audit tests chances (``cumae.audit``).
+    """
     for coins in _coins(pair):
         one = outcome_of(learner, coins, pair.X, pair.y)
         other = outcome_of(learner, coins, pair.X_other, pair.y_other)
@@ -193,14 +200,14 @@ def half_done_there_is_only_one(learner: Any, pair: Neighbours) -> None:
     started = Started(learner, pair, pair.X)
     if started.half_done:
         for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-            _raises(LiveState, partial(duplicate, started.learner))
+            demand_end(LiveState, partial(duplicate, started.learner))
 
 
 def half_done_it_stays_in_its_process(learner: Any, pair: Neighbours) -> None:
     """Between select and fit, a forked process cannot fit, and the first one still can."""
     started = Started(learner, pair, pair.X)
     if started.half_done and hasattr(os, "fork"):
-        end = _in_a_fork(lambda: started.fit(pair.X, pair.y))
+        end = in_a_fork(lambda: started.fit(pair.X, pair.y))
         demand(end == "LiveState", f"in a forked process a fit ended as {end}")
         started.fit(pair.X, pair.y)
 
@@ -216,7 +223,7 @@ def a_selection_is_used_once(learner: Any, pair: Neighbours) -> None:
 
     def fit() -> None:
         gate.wait()
-        ends.append(_end_of(lambda: started.fit(pair.X, pair.y)))
+        ends.append(end_of(lambda: started.fit(pair.X, pair.y)))
 
     threads = [threading.Thread(target=fit) for _ in range(THREADS)]
     for thread in threads:
@@ -277,35 +284,3 @@ def _spoilt(pair: Neighbours) -> Iterator[NDArray[np.float64]]:
         spoilt = X.copy()
         spoilt[np.argmax(differs), -1] = cell
         yield spoilt
-
-
-def _end_of(call: Callable[[], Any]) -> str:
-    """Return "done", or the name of what was raised."""
-    try:
-        call()
-    except Exception as error:  # noqa: BLE001 - told to the caller
-        return type(error).__name__
-    return "done"
-
-
-def _in_a_fork(call: Callable[[], Any]) -> str:
-    """Return how a call ends in a forked process."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # about forks of threaded processes
-        child = os.fork()
-    if child == 0:  # pragma: no cover
-        try:
-            os.write(writing, _end_of(call).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        end = answer.read()
-    os.waitpid(child, 0)
-    return end
-
-
-def _raises(kind: type[Exception], call: Callable[[], Any]) -> None:
-    end = _end_of(call)
-    demand(end == kind.__name__, f"{kind.__name__} was expected, but it ended as {end}")

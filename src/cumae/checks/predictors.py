@@ -7,7 +7,9 @@ import copy
 import datetime as dt
 import itertools
 import math
+import os
 import pickle
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -17,8 +19,9 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from cumae.checks.ends import demand_end, in_a_fork
 from cumae.checks.shards import Neighbours, demand
-from cumae.data import row_source
+from cumae.data import length_of, row_source
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.randomness import SeededSource
 
@@ -30,15 +33,26 @@ def fitted(predictor: Any, pair: Neighbours, **changed: Any) -> Any:
     return _fit(predictor.set_params(**changed) if changed else predictor, pair, pair.X, pair.y)
 
 
+def ask(one: Any, queries: Any) -> Any:
+    """Ask a fitted predictor; each query comes from a new user and client if it wants to know."""
+    wants_users = getattr(one, "user_ids", False)
+    wants_clients = getattr(one, "client_cap", None) is not None
+    if not (wants_users or wants_clients):
+        return one.predict(queries)
+    ids = [f"id {one.answered_ + place}" for place in range(length_of(queries))]
+    given = {"users": ids} if wants_users else {}
+    return one.predict(queries, **given, **({"clients": ids} if wants_clients else {}))
+
+
 def an_unfitted_one_refuses(predictor: Any, pair: Neighbours) -> None:
     """Before fit there are no answers."""
-    _raises(NotFittedError, lambda: clone(predictor).predict(pair.queries))
+    demand_end(NotFittedError, lambda: clone(predictor).predict(pair.queries))
 
 
 def clones_carry_no_budget(predictor: Any, pair: Neighbours) -> None:
     """A clone of a fitted predictor is unfitted: it has neither models nor answers."""
     copied = clone(fitted(predictor, pair))
-    _raises(NotFittedError, lambda: copied.predict(pair.queries))
+    demand_end(NotFittedError, lambda: copied.predict(pair.queries))
     demand(not any(name.endswith("_") for name in vars(copied)), "a clone kept fitted state")
 
 
@@ -46,7 +60,7 @@ def there_is_only_one(predictor: Any, pair: Neighbours) -> None:
     """A fitted predictor can be neither copied nor pickled."""
     one = fitted(predictor, pair)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        _raises(LiveState, partial(duplicate, one))
+        demand_end(LiveState, partial(duplicate, one))
 
 
 def refusals_spend_nothing(predictor: Any, pair: Neighbours) -> None:
@@ -54,13 +68,13 @@ def refusals_spend_nothing(predictor: Any, pair: Neighbours) -> None:
     one = fitted(predictor, pair)
     before, queries = _spent(one), np.asarray(pair.queries)
     with _coins_counted() as drawn:
-        _raises(InvalidData, lambda: one.predict(np.column_stack([queries, queries])))
-        _raises(InvalidData, lambda: one.predict(np.zeros((2, 2, 2))))
+        demand_end(InvalidData, lambda: ask(one, np.column_stack([queries, queries])))
+        demand_end(InvalidData, lambda: ask(one, np.zeros((2, 2, 2))))
         if np.isfinite(one.remaining_):
             many = np.resize(queries, (int(one.remaining_) + 1, queries.shape[1]))
             names = getattr(pair.queries, "columns", None)
             asked = many if names is None else pd.DataFrame(many, columns=names)
-            _raises(BudgetExhausted, lambda: one.predict(asked))
+            demand_end(BudgetExhausted, lambda: ask(one, asked))
     demand(_spent(one) == before, "a refused call was counted")
     demand(not drawn, "a refused call drew random numbers")
 
@@ -69,7 +83,7 @@ def answers_are_counted(predictor: Any, pair: Neighbours) -> None:
     """As many answers are gone as were given, and each is one of the declared classes or -1."""
     one = fitted(predictor, pair)
     before = one.remaining_
-    answers = one.predict(pair.queries)
+    answers = ask(one, pair.queries)
     demand(len(answers) == row_source(pair.queries).n_rows, "a query got no answer")
     known = [*pair.classes, -1]
     demand(all(answer in known for answer in answers.tolist()), "an answer is no declared class")
@@ -79,12 +93,22 @@ def answers_are_counted(predictor: Any, pair: Neighbours) -> None:
         demand(one.answered_ == len(answers), "answered_ is not the number of answers")
 
 
+def it_stays_in_its_process(predictor: Any, pair: Neighbours) -> None:
+    """A forked process gets no answer from a fitted predictor, and the first process still does."""
+    if not hasattr(os, "fork"):
+        return
+    one, queries = fitted(predictor, pair), _few(pair.queries)
+    end = in_a_fork(lambda: ask(one, queries))
+    demand(end == "LiveState", f"in a forked process a question ended as {end}")
+    ask(one, queries)
+
+
 def one_row_cannot_be_seen(predictor: Any, pair: Neighbours) -> None:
-    """Unusable rows raise nothing, and all public facts of the fit stay the same."""
-    one, other = fitted(predictor, pair), _fit(predictor, pair, pair.X_other, pair.y_other)
-    for name in ("guarantee_", "remaining_", "n_shards_", "mechanism_", "why_", "noise_per_vote_"):
-        here, there = getattr(one, name, None), getattr(other, name, None)
-        demand(here == there, f"{name} depends on a row")
+    """Unusable rows change no public fact, no warning and no refusal of a fit."""
+    here, there = (_seen(predictor, pair, *of) for of in _tables(pair))
+    for name, value in here.items():
+        demand(value == there[name], f"{name} depends on a row: {value} and {there[name]}")
+    demand(here["refusal"] is None, f"rows that are in order were refused: {here['refusal']}")
 
 
 def shards_learn(predictor: Any, pair: Neighbours) -> None:
@@ -93,16 +117,30 @@ def shards_learn(predictor: Any, pair: Neighbours) -> None:
     rows = row_source(pair.X)
     most = min(100, rows.n_rows, int(min(one.remaining_, 100)))
     asked = pair.X[:most] if hasattr(pair.X, "iloc") else np.asarray(pair.X)[:most]
-    demand(len(set(one.predict(asked).tolist())) > 1, "every training row got the same answer")
+    demand(len(set(ask(one, asked).tolist())) > 1, "every training row got the same answer")
 
 
 def batches_do_not_matter(predictor: Any, pair: Neighbours) -> None:
     """Under the same coins a query gets the same answer, whatever batches the queries come in."""
     queries = _few(pair.queries)
+    if _answers_one_batch(fitted(predictor, pair)):
+        return
     whole = answers_to(predictor, pair, [queries])
     for cuts in (list(range(1, len(queries))), [1, 3, len(queries) - 1]):
         found = answers_to(predictor, pair, in_batches(queries, cuts))
         demand(found == whole, "an answer depends on the batch that its query came in")
+
+
+def one_batch_is_the_last(predictor: Any, pair: Neighbours) -> None:
+    """Where all queries come in one batch, a second one is refused, and draws nothing."""
+    one, queries = fitted(predictor, pair), _few(pair.queries)
+    if not _answers_one_batch(one):
+        return
+    ask(one, queries[:-1])
+    demand(one.remaining_ == 0, "answers remain after the only batch")
+    with _coins_counted() as drawn:
+        demand_end(BudgetExhausted, lambda: ask(one, queries[-1:]))
+    demand(not drawn, "a refused call drew random numbers")
 
 
 def unusable_queries_are_refused(predictor: Any, pair: Neighbours) -> None:
@@ -112,7 +150,7 @@ def unusable_queries_are_refused(predictor: Any, pair: Neighbours) -> None:
     one = fitted(predictor, pair)
     before, missing = _spent(one), _with_missing_cell(_few(pair.queries))
     with _coins_counted() as drawn:
-        _raises(InvalidData, lambda: one.predict(missing))
+        demand_end(InvalidData, lambda: ask(one, missing))
     demand(_spent(one) == before and not drawn, "a refused call was counted, or drew coins")
 
 
@@ -121,7 +159,7 @@ def unusable_queries_count(predictor: Any, pair: Neighbours) -> None:
     if not predictor.counts_unusable:
         return
     one = fitted(predictor, pair)
-    answers = one.predict(_with_missing_cell(_few(pair.queries))).tolist()
+    answers = ask(one, _with_missing_cell(_few(pair.queries))).tolist()
     demand(answers[-1] == -1, "a query with a missing cell got an answer")
     demand(one.answered_ == len(answers), "an unusable query was not counted")
 
@@ -131,9 +169,10 @@ def queries_do_not_meet(predictor: Any, pair: Neighbours) -> None:
 
     Of a few queries some are replaced: by rows of another width, type or container, by cells that
     are missing, infinite, huge or of another type, and by rows that equal others but for the sign
-    of a zero. The others get the same answers under the same coins.
+    of a zero. The others get the same answers under the same coins. GenericBBL with
+    ``votes="between"`` protects no queries: a split vote is counted, and moves later answers.
     """
-    if not predictor.counts_unusable:
+    if not predictor.counts_unusable or getattr(predictor, "votes", None) == "between":
         return
     for batches, kept in _families(_few(pair.queries)):
         answers = [answers_to(predictor, pair, [batch]) for batch in batches]
@@ -148,11 +187,13 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     an_unfitted_one_refuses,
     clones_carry_no_budget,
     there_is_only_one,
+    it_stays_in_its_process,
     refusals_spend_nothing,
     answers_are_counted,
     one_row_cannot_be_seen,
     shards_learn,
     batches_do_not_matter,
+    one_batch_is_the_last,
     unusable_queries_are_refused,
     unusable_queries_count,
     queries_do_not_meet,
@@ -180,7 +221,7 @@ def check_predictor(predictor: Any, pair: Neighbours) -> None:
 def answers_to(predictor: Any, pair: Neighbours, batches: Sequence[Any]) -> list[Any]:
     """Fit with the coins of the pair, and return the answers to all batches, one after another."""
     one = fitted(predictor, pair)
-    return [answer for batch in batches for answer in one.predict(batch).tolist()]
+    return [answer for batch in batches for answer in ask(one, batch).tolist()]
 
 
 def in_batches(queries: Any, cuts: Sequence[int]) -> list[Any]:
@@ -255,6 +296,10 @@ def _last(table: Any) -> list[int]:
     return list(range(len(table), 2 * len(table)))
 
 
+def _answers_one_batch(one: Any) -> bool:
+    return getattr(one, "mechanism_", None) == "offline"
+
+
 def _few(queries: Any) -> Any:
     if hasattr(queries, "columns"):
         return queries[:FEW].reset_index(drop=True)
@@ -271,8 +316,32 @@ def _with_missing_cell(queries: Any) -> Any:
 
 
 def _fit(predictor: Any, pair: Neighbours, X: Any, y: Any) -> Any:
-    one = clone(predictor)
-    return one.set_params(random_state=SeededSource(pair.seed), budget=None).fit(X, y)
+    """Fit a clone; it gets an id for each row, or rows for the next phase, if it wants them."""
+    one = clone(predictor).set_params(random_state=SeededSource(pair.seed), budget=None)
+    users = {"users": range(row_source(X).n_rows)} if getattr(one, "user_ids", False) else {}
+    one.fit(X, y, **users)
+    return one.add_unlabelled(pair.X) if getattr(one, "fresh", False) else one
+
+
+PUBLIC = ("guarantee_", "remaining_", "n_shards_", "mechanism_", "why_", "noise_per_vote_")
+
+
+def _tables(pair: Neighbours) -> list[tuple[Any, Any]]:
+    return [(pair.X, pair.y), (pair.X_other, pair.y_other)]
+
+
+def _seen(predictor: Any, pair: Neighbours, X: Any, y: Any) -> dict[str, Any]:
+    """Return what can be seen of a fit: public facts, warnings, and whether it was refused."""
+    refusal, one = None, None
+    with warnings.catch_warnings(record=True) as heard, np.errstate(all="warn"):
+        warnings.simplefilter("always")
+        try:
+            one = _fit(predictor, pair, X, y)
+        except CumaeError as error:
+            refusal = f"{type(error).__name__}: {error}"
+    warned = [f"{warning.category.__name__}: {warning.message}" for warning in heard]
+    facts = {name: getattr(one, name, None) for name in PUBLIC}
+    return {"refusal": refusal, "warnings": warned, **facts}
 
 
 def _spent(one: Any) -> tuple[float, int]:
@@ -295,13 +364,3 @@ def _coins_counted() -> Iterator[list[int]]:
         yield drawn
     finally:
         SeededSource.words = draw  # type: ignore[method-assign]
-
-
-def _raises(kind: type[Exception], call: Callable[[], Any]) -> None:
-    try:
-        call()
-    except kind:
-        return
-    except CumaeError as error:
-        raise AssertionError(f"{type(error).__name__} instead of {kind.__name__}") from error
-    raise AssertionError(f"{kind.__name__} was expected, and nothing was raised")

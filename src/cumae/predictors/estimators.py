@@ -138,6 +138,21 @@ def estimator_from_plain(plain: dict[str, Any], given: Any = None) -> Any:
     return _read(json.loads(plain["written"]))
 
 
+def given_as(name: str, given: Any) -> Any:
+    """Return what was given to ``restore`` for one parameter.
+
+    Parameters
+    ----------
+    name : str
+        ``"estimator"`` for the model, ``"student"`` for a student.
+    given : classifier, Pipeline or ConceptClass, a dict of those by name, or None
+        The argument of ``restore``.
+    """
+    if isinstance(given, dict):
+        return given.get(name)
+    return given if name == "estimator" else None
+
+
 def fingerprint(model: Any) -> str:
     """Return a text that two estimators share if their class and all parameters are the same."""
     written = json.dumps(_canonical(model), sort_keys=True)

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts.base import cell, plain
 from cumae.data import frame_of, names_of
@@ -27,6 +26,7 @@ from cumae.storage import TAG, from_plain, to_plain
 
 FORMAT = 1  # of stored states
 FACTS = "facts"
+NOBODY = (None, None)  # ids where none are needed
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -41,7 +41,27 @@ class State(ABC):
 
     kind: ClassVar[str]  # the class of the predictor
 
+    fitted: Any  # what fit fixed: a Fitted
     answered: int  # answers given since fit
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters of the predictor."""
+        found: dict[str, Any] = self.fitted.given()
+        return found
+
+    # What a journal changes. Each kind of state has those changes that its predictor makes.
+
+    def keep(self, rows: Any, weights: Any, ids: tuple[Any, Any]) -> None:
+        """Keep what was asked, where something is kept of it."""
+        raise NotImplementedError
+
+    def prepare(self, following: Any, taken: int) -> None:
+        """Take the training of the next phase, and drop so many supplied rows."""
+        raise NotImplementedError
+
+    def enter(self, phase: Any) -> None:
+        """Let a phase answer from now on."""
+        raise NotImplementedError
 
     @abstractmethod
     def to_facts(self) -> dict[str, Any]:
@@ -108,9 +128,10 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     arrays : mapping from str to array
         What ``to_arrays`` of the state returned, also after a way through ``numpy.savez`` and
         ``numpy.load``.
-    estimator : classifier, Pipeline or ConceptClass, or None
+    estimator : classifier, Pipeline or ConceptClass, a dict of those, or None
         The estimator of the predictor. It must be given if it is none of those that can be written
-        out; any other one is refused.
+        out; any other one is refused. If a student cannot be written out, give a dict with
+        ``"student"`` and, where that is needed, ``"estimator"``.
 
     Returns
     -------
@@ -160,7 +181,9 @@ class Journal:
     def __init__(self, state: Any) -> None:
         self.state = state
 
-    def answered(self, count: int, rows: Any, weights: Integers, ids: tuple[Any, Any]) -> None:
+    def answered(
+        self, count: int, rows: Any = None, weights: Any = None, ids: tuple[Any, Any] = NOBODY
+    ) -> None:
         """Record answers, and keep those rows that the ids admit.
 
         Parameters
@@ -169,16 +192,14 @@ class Journal:
             How many queries were answered.
         rows : array or DataFrame, or None
             The queries; None if none of them may be kept.
-        weights : array of int, one row for each query
+        weights : array, one row for each query, or None
             What the answers are worth to the next phase.
         ids : tuple of two lists or None
             Of the users and of the clients who asked.
         """
-        state = self.state
         if rows is not None:
-            admitted = state.admission.admit(count, *ids)
-            state.kept.append((rows[admitted], weights[admitted]))  # copies
-        state.answered += count
+            self.state.keep(rows, weights, ids)
+        self.state.answered += count
 
     def supplied(self, rows: Any) -> None:
         """Record rows that were supplied for the next phases."""
@@ -196,17 +217,11 @@ class Journal:
         taken : int
             How many supplied rows it took.
         """
-        state = self.state
-        # Rows go first: if this is broken off, they are lost, but they are never used twice.
-        state.waiting.take(taken)
-        state.kept = []
-        state.admission.new_phase(state.cap)
-        state.following = following
+        self.state.prepare(following, taken)
 
     def entered(self, phase: Any) -> None:
         """Record that a phase has begun; what there was of the one before is gone."""
-        self.state.following = None  # first: nothing may be trained on its rows again
-        self.state.phase = phase
+        self.state.enter(phase)
 
 
 # Facts as arrays

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cumae.claims import claim
@@ -128,6 +128,17 @@ class Given:
             boost,
             _chosen(parameters.between_share, float),
         )
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing, without the concept class."""
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        del own["concept"]
+        return {**own, "counts": asdict(self.counts)}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> Given:
+        """Rebuild what ``to_facts`` returned."""
+        return cls(**{**facts, "counts": PublicCounts(**facts["counts"])}, concept=concept)
 
     @property
     def split_share(self) -> float:

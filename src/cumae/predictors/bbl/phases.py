@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,36 @@ from cumae.concepts import ConceptClass
 from cumae.data import ArrayRows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly
-from cumae.ensembles.split import Split, shard_seeds
-from cumae.ensembles.trainer import Trainer, train_shards
+from cumae.ensembles.trainer import Trainer
+from cumae.errors import InvalidParameter
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority
+from cumae.mechanisms.base import check_left
 from cumae.mechanisms.between_thresholds import Side
 from cumae.predictors.bbl.rules import PhaseSizes, Rules
+from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.randomness import Source, sample
 
 Votes = NoisyMajority | BetweenThresholds
+TrainBest = Callable[[Recipe], Ensemble]
+
+
+@claim("BBL")
+def train_best(recipe: Recipe, rules: Rules, n_jobs: int | None, progress: bool | None) -> Ensemble:
+    """Train the exact best hypothesis of each shard.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Rows and labels, their split, and seeds.
+    rules : Rules
+        They know the concept class.
+    n_jobs : int, or None
+        Number of processes, as in joblib.
+    progress : bool, or None
+        Whether to show a progress bar; None shows it on a terminal.
+    """
+    stand_in = np.zeros((1, recipe.rows.n_features))  # a hypothesis labels any finite row
+    return recipe.train(BestTrainer(rules.given.concept, 2), stand_in, n_jobs, progress)
 
 
 @claim("BBL")
@@ -70,6 +93,17 @@ class Kept:
         first, last = np.searchsorted(self.places, [start, start + len(table)])
         self.rows[first:last] = table[self.places[first:last] - start]
 
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing; rows are copied, because they change in place."""
+        return {"places": self.places, "rows": self.rows.copy()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Kept:
+        """Rebuild what ``to_facts`` returned."""
+        if len(facts["places"]) != len(facts["rows"]):
+            raise InvalidParameter("stored rows and their places do not match.")
+        return cls(facts["places"], facts["rows"].copy())
+
 
 @claim("BBL")
 @dataclass
@@ -81,6 +115,7 @@ class RunningPhase:
     votes: Votes
     scored: tuple[Floats, Integers] | None
     kept: Kept
+    recipe: Recipe | None = None  # what models were made from that have no array form
     asked: int = 0
 
     @property
@@ -111,6 +146,36 @@ class RunningPhase:
         self.asked = before + len(sides)
         return np.asarray(sides != Side.LOW, dtype=np.int64)
 
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing; noise that was drawn ahead is thrown away."""
+        return {
+            "sizes": asdict(self.sizes),
+            **models_to_facts(self.ensemble, self.recipe),
+            "votes": self.votes.to_facts(),
+            "scored": None if self.scored is None else list(self.scored),
+            "kept": self.kept.to_facts(),
+            "asked": self.asked,
+        }
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], train: TrainBest, source: Source) -> RunningPhase:
+        """Rebuild what ``to_facts`` returned; train again where models have no array form."""
+        sizes, scored = PhaseSizes(**facts["sizes"]), facts["scored"]
+        ensemble, recipe = models_from_facts(facts, train)
+        noisy = facts["votes"]["kind"] == NoisyMajority.__name__
+        votes: Votes = (NoisyMajority if noisy else BetweenThresholds).from_facts(
+            facts["votes"], source
+        )
+        return cls(
+            sizes,
+            ensemble,
+            votes,
+            None if scored is None else (scored[0], scored[1]),
+            Kept.from_facts(facts["kept"]),
+            recipe,
+            check_left(facts["asked"], sizes.answers, "asked"),
+        )
+
 
 @claim("BBL")
 @dataclass
@@ -121,38 +186,45 @@ class Labelled:
     """
 
     sizes: PhaseSizes
-    table: Floats
-    labels: Integers
-    split: Split
-    seeds: Integers
+    recipe: Recipe
     places: Integers  # of rows that will be scored
 
     @classmethod
     def draw(cls, sizes: PhaseSizes, table: Floats, labels: Integers, source: Source) -> Labelled:
         """Draw the split, the seeds and the rows to score, from counts alone."""
-        split = Split.draw(len(table), sizes.shards, source)
-        seeds = shard_seeds(sizes.shards, source)
-        return cls(sizes, table, labels, split, seeds, sample(len(table), sizes.labels, source))
+        recipe = Recipe.draw(ArrayRows(table), labels, sizes.shards, source)
+        return cls(sizes, recipe, sample(len(table), sizes.labels, source))
 
-    def train(
-        self, rules: Rules, source: Source, *, n_jobs: int | None, progress: bool | None
-    ) -> RunningPhase:
-        """Train the exact best hypothesis of each shard."""
-        models = train_shards(
-            ArrayRows(self.table),
-            self.labels,
-            self.split,
-            BestTrainer(rules.given.concept, 2),
-            self.seeds,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        kept = Kept.draw(self.sizes, self.table.shape[1], source)
+    def train(self, rules: Rules, train: TrainBest, source: Source) -> RunningPhase:
+        """Train the exact best hypothesis of each shard.
+
+        Parameters
+        ----------
+        rules : Rules
+            All public numbers.
+        train : callable
+            Makes an ensemble of a recipe.
+        source : Source
+            Where random bits come from.
+        """
+        ensemble = train(self.recipe)
+        rows = self.recipe.rows
+        kept = Kept.draw(self.sizes, rows.n_features, source)
         votes = start_votes(rules, self.sizes, source)
-        scored = (self.table[self.places], self.labels[self.places])
-        # A hypothesis labels any finite row.
-        ensemble = Ensemble(models, 2, np.zeros((1, self.table.shape[1])))
-        return RunningPhase(self.sizes, ensemble, votes, scored, kept)
+        scored = (np.asarray(rows.take(self.places)), self.recipe.weights[self.places])
+        recipe = self.recipe.kept_for(ensemble)
+        return RunningPhase(self.sizes, ensemble, votes, scored, kept, recipe)
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing: training will be repeated."""
+        recipe = self.recipe.to_facts()
+        return {"sizes": asdict(self.sizes), "recipe": recipe, "places": self.places}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Labelled:
+        """Rebuild what ``to_facts`` returned."""
+        recipe = Recipe.from_facts(facts["recipe"])
+        return cls(PhaseSizes(**facts["sizes"]), recipe, facts["places"])
 
 
 @claim("BBL")

@@ -20,13 +20,14 @@ from cumae.data import Declared
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import SHARED_PARAMETERS, Predictor, Training
+from cumae.predictors.base import SHARED_PARAMETERS, Training
 from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
 from cumae.predictors.bbl.given import PublicCounts
-from cumae.predictors.bbl.phases import Labelled, RunningPhase, boost_labels
+from cumae.predictors.bbl.phases import Labelled, boost_labels
 from cumae.predictors.bbl.rules import Rules
+from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.waiting import FreshRows
+from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget
 from cumae.randomness import Source, sample, source_for
 
@@ -35,7 +36,7 @@ AUTO_SHARE = Or("auto", Number(0.0, 1.0, above=True))
 
 
 @claim("BBL")
-class GenericBBL(Predictor):
+class GenericBBL(StatefulPredictor):
     """Answer queries for ever by relabelling some of them with a private hypothesis.
 
     Rows are split into disjoint shards, and each trains the best concept. Queries are answered by
@@ -133,6 +134,8 @@ class GenericBBL(Predictor):
 
     estimator = None
     counts_unusable = True
+
+    _state_: BBLState
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
         "concept_class": Object("ConceptClass"),
@@ -234,13 +237,11 @@ class GenericBBL(Predictor):
         source = source_for(self.random_state)
         warn_of_noise(rules, *check_phases(rules, source))
         guarantee = self._start(training, rules.given.plan(), source)
-        self.rules_, self._source_ = rules, source
         table, labels = self._first_rows(training, rules, source)
-        self._next_: Labelled | None = Labelled.draw(rules.sizes(), table, labels, source)
-        self._fresh_ = FreshRows()
-        self._enter()
-        self.answered_ = 0
-        self.guarantee_ = guarantee
+        fitted = self._fitted(training, guarantee, source)
+        first = Labelled.draw(rules.sizes(), table, labels, source)
+        phase = first.train(rules, trains(fitted, rules), source)
+        self._go_on(BBLState(fitted, rules, phase))
         return self
 
     @claim("BBL")
@@ -260,36 +261,49 @@ class GenericBBL(Predictor):
     # What is public
 
     @property
+    def rules_(self) -> Rules:
+        """All public numbers."""
+        check_is_fitted(self, "guarantee_")
+        return self._state_.rules
+
+    @property
+    def answered_(self) -> int:
+        """Answers given since fit."""
+        check_is_fitted(self, "guarantee_")
+        return self._state_.answered
+
+    @property
     def phase_(self) -> int:
         """Number of the phase, from 1."""
         check_is_fitted(self, "guarantee_")
-        return self._phase_.sizes.number
+        return self._state_.phase.sizes.number
 
     @property
     def n_shards_(self) -> int:
         """Models of this phase."""
         check_is_fitted(self, "guarantee_")
-        return self._phase_.ensemble.n_shards
+        return self._state_.phase.ensemble.n_shards
 
     @property
     def noise_per_vote_(self) -> float:
         """Scale of the noise as a share of the votes; with "between", half of the gap."""
         check_is_fitted(self, "guarantee_")
-        return self._phase_.noise
+        return self._state_.phase.noise
 
     @property
     def remaining_(self) -> float:
         """Answers left."""
         check_is_fitted(self, "guarantee_")
-        if self._phase_.halted:
+        if self._state_.phase.halted:
             return 0
         if not self.fresh:
             return math.inf
-        left, sizes = self._phase_.left, self._phase_.sizes
-        if self._next_ is not None:  # its training was broken off: its rows are taken already
-            sizes = self._next_.sizes
+        state = self._state_
+        left, sizes = state.phase.left, state.phase.sizes
+        if state.following is not None:  # its training was broken off: its rows are taken already
+            sizes = state.following.sizes
             left = sizes.answers
-        return left + self.rules_.answers_after(sizes, len(self._fresh_))
+        return left + state.rules.answers_after(sizes, len(state.waiting))
 
     # Answering
 
@@ -310,13 +324,13 @@ class GenericBBL(Predictor):
         labels = np.empty(len(table), dtype=np.int64)
         start = 0
         while start < len(table):
-            if self._phase_.left == 0:
+            if self._state_.phase.left == 0:
                 self._end_phase()
-            part = slice(start, min(len(table), start + self._phase_.left))
+            part = slice(start, min(len(table), start + self._state_.phase.left))
             found = self._answer(table[part])
             labels[start : start + len(found)] = found
             start += len(found)
-            if self._phase_.halted and start < len(table):
+            if self._state_.phase.halted and start < len(table):
                 raise self._failure(
                     f" The last {len(table) - start} queries got no answer; the {start} before "
                     "them were answered and counted, but a broken batch is not returned."
@@ -325,30 +339,29 @@ class GenericBBL(Predictor):
         return self._named(labels)
 
     def _check_left(self, asked: int) -> None:
-        if self._phase_.halted and asked:
+        if self._state_.phase.halted and asked:
             raise self._failure("")
         left = self.remaining_
         if asked > left:
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain; phase {self.phase_ + 1} "
-                f"needs {self._phase_.sizes.answers:,} rows by add_unlabelled, and "
-                f"{len(self._fresh_):,} wait. The batch was refused whole."
+                f"needs {self._state_.phase.sizes.answers:,} rows by add_unlabelled, and "
+                f"{len(self._state_.waiting):,} wait. The batch was refused whole."
             )
 
     def _failure(self, what: str) -> BudgetExhausted:
         return BudgetExhausted(
             f"BetweenThresholds has halted in phase {self.phase_} after "
-            f"{self._phase_.sizes.between} split votes, and it fails for ever, as the paper has "
-            f"it.{what} Fit again, with a larger between_share or votes='stateless'."
+            f"{self._state_.phase.sizes.between} split votes, and it fails for ever, as the paper "
+            f"has it.{what} Fit again, with a larger between_share or votes='stateless'."
         )
 
     @claim("BBL")
     def _answer(self, table: Floats) -> Integers:
-        phase = self._phase_
-        if not self.fresh:
-            phase.kept.keep(phase.asked, table)  # before: what is kept never depends on an answer
-        labels = phase.answer(table)
-        self.answered_ += len(labels)
+        """Answer within the phase, and keep those queries whose places were drawn beforehand."""
+        labels = self._state_.phase.answer(table)
+        kept = None if self.fresh else table[: len(labels)]
+        self._journal_.answered(len(labels), kept)
         return labels
 
     # Phases
@@ -356,31 +369,26 @@ class GenericBBL(Predictor):
     @claim("BBL")
     def _end_phase(self) -> None:
         """Label the kept rows by a private hypothesis, and train on them."""
-        phase = self._phase_
-        if self._next_ is None:
+        state, source = self._state_, self._state_.fitted.source
+        if state.following is None:
+            phase, rules = state.phase, state.rules
             if phase.scored is None:
                 raise BudgetExhausted(
                     "a change of phases was broken off while labels were drawn; fit again."
                 )
             # Dropped first: a draw that is broken off must not be repeated.
             scored, phase.scored = phase.scored, None
-            rows = phase.kept.rows
+            rows, taken = phase.kept.rows, 0
             if self.fresh:
-                rows = self._fresh_.take(phase.sizes.answers)[phase.kept.places]
-            concept = self.rules_.given.concept
-            labels = boost_labels(concept, scored, rows, self.rules_.boost, self._source_)
-            sizes = self.rules_.sizes(phase.sizes)
-            self._next_ = Labelled.draw(sizes, rows, labels, self._source_)
-        self._enter()
-
-    def _enter(self) -> None:
-        """Train the phase that was drawn; the rows before it are gone afterwards."""
-        if self._next_ is None:
+                taken = phase.sizes.answers
+                rows = state.waiting.first(taken)[phase.kept.places]
+            labels = boost_labels(rules.given.concept, scored, rows, rules.boost, source)
+            following = Labelled.draw(rules.sizes(phase.sizes), rows, labels, source)
+            self._journal_.prepared(following, taken)
+        if state.following is None:
             raise AssertionError("no phase was drawn")
-        self._phase_: RunningPhase = self._next_.train(
-            self.rules_, self._source_, n_jobs=self.n_jobs, progress=self.progress
-        )
-        self._next_ = None
+        # The rows before it are gone afterwards.
+        self._journal_.entered(state.following.train(state.rules, state.train, source))
 
     @claim("BBL")
     @one_at_a_time
@@ -394,5 +402,5 @@ class GenericBBL(Predictor):
         if not self.fresh:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
         table, _ = self._readable(X)
-        self._fresh_.append(table)
+        self._journal_.supplied(table)
         return self

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 from cumae.claims import claim
+from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
 from cumae.predictors.bbl.costs import (
     Draw,
@@ -119,6 +120,18 @@ class Rules:
                 f"epsilon={given.epsilon!r}, delta={given.delta!r}; leave some of them at 'auto'."
             )
         return rules
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return them for storing, without the concept class."""
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        pairs = {name: asdict(own[name]) for name in ("first_pair", "pair")}
+        return {**own, **pairs, "given": self.given.to_facts()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> Rules:
+        """Rebuild what ``to_facts`` returned."""
+        pairs = {name: Approximate(**facts[name]) for name in ("first_pair", "pair")}
+        return cls(**{**facts, **pairs, "given": Given.from_facts(facts["given"], concept)})
 
     @property
     def points(self) -> int:

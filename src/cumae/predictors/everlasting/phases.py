@@ -14,15 +14,13 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import Columns, EncodedRows, RowSource, row_source
+from cumae.data import Columns, EncodedRows, RowSource
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
-from cumae.ensembles.split import Split, shard_seeds
-from cumae.ensembles.trainer import train_shards
-from cumae.errors import InvalidParameter
 from cumae.mechanisms import GaussianNoise, NoisyMajority
 from cumae.predictors.base import Reader
 from cumae.predictors.everlasting.rules import Rules
+from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.predictors.state import objects
 from cumae.randomness import Source
 
@@ -72,62 +70,6 @@ def numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
     return np.array([known[key] for key in keys], dtype=np.int64)
 
 
-@claim("EVER")
-@dataclass(frozen=True, repr=False)  # a message must not show rows
-class Recipe:
-    """All that the models of a phase are made from; the same recipe gives the same models.
-
-    Parameters
-    ----------
-    rows : RowSource
-        The rows of the phase.
-    weights : array of int, one row for each of them
-        Whole weights of the classes.
-    unit : int
-        How many votes a weight can stand for at most.
-    split : Split
-        Which rows belong to which shard.
-    seeds : array of int
-        One for each shard.
-    """
-
-    rows: RowSource
-    weights: Integers
-    unit: int
-    split: Split
-    seeds: Integers
-
-    @classmethod
-    def draw(
-        cls, rules: Rules, rows: RowSource, weights: Integers, unit: int, source: Source
-    ) -> Self:
-        """Draw the split and the seeds, from counts alone."""
-        split = Split.draw(rows.n_rows, rules.shards(rows.n_rows), source)
-        return cls(rows, weights, unit, split, shard_seeds(split.n_shards, source))
-
-    def to_facts(self) -> dict[str, Any]:
-        """Return it for storing."""
-        return {
-            "rows": self.rows.take(np.arange(self.rows.n_rows)),
-            "weights": self.weights,
-            "unit": self.unit,
-            "order": self.split.order,
-            "seeds": self.seeds,
-        }
-
-    @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Self:
-        """Rebuild what ``to_facts`` returned."""
-        rows, order, seeds = row_source(facts["rows"]), facts["order"], facts["seeds"]
-        weights = facts["weights"]
-        if not rows.n_rows == len(order) == len(weights) or not len(seeds):
-            raise InvalidParameter(
-                "a stored recipe has rows, weights and places that do not match."
-            )
-        return cls(rows, weights, facts["unit"], Split(order, len(seeds)), seeds)
-
-
-@claim("EVER")
 @dataclass(frozen=True)
 class School:
     """What the training of all phases has in common.
@@ -161,16 +103,9 @@ class School:
 
     def train(self, recipe: Recipe) -> Ensemble:
         """Train the models of a phase."""
-        models = train_shards(
-            recipe.rows,
-            recipe.weights,
-            recipe.split,
-            self.rules.trainer(self.model, self.columns, recipe.unit),
-            recipe.seeds,
-            n_jobs=self.rules.n_jobs,
-            progress=self.rules.progress,
-        )
-        return Ensemble(models, self.rules.n_classes, self.reader.stand_in)
+        rules = self.rules
+        trainer = rules.trainer(self.model, self.columns, recipe.unit)
+        return recipe.train(trainer, self.reader.stand_in, rules.n_jobs, rules.progress)
 
 
 @claim("EVER", "MEMO")
@@ -235,8 +170,7 @@ class OpenPhase:
             "number": self.number,
             "n_rows": self.n_rows,
             "majority": self.majority.to_facts(),
-            "ensemble": self.ensemble.to_facts() if self.recipe is None else None,
-            "recipe": None if self.recipe is None else self.recipe.to_facts(),
+            **models_to_facts(self.ensemble, self.recipe),
             "asked": objects(self.memo),
             "memo": np.array(list(self.memo.values()), dtype=np.int64),
         }
@@ -244,11 +178,7 @@ class OpenPhase:
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School, source: Source) -> Self:
         """Rebuild what ``to_facts`` returned; train again where models have no array form."""
-        recipe = None if facts["recipe"] is None else Recipe.from_facts(facts["recipe"])
-        if recipe is None:
-            ensemble = Ensemble.from_facts(facts["ensemble"])
-        else:
-            ensemble = school.train(recipe)
+        ensemble, recipe = models_from_facts(facts, school.train)
         majority = NoisyMajority.from_facts(facts["majority"], source)
         memo = dict(zip(facts["asked"].tolist(), facts["memo"], strict=True))
         return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
@@ -296,12 +226,8 @@ class PhaseTraining:
         if self._ensemble is None:
             raise AssertionError("nothing was trained")
         majority = self._school.rules.majority(self.n_rows, source, more)
-        recipe = None if self._ensemble.stacked else self._kept()
+        recipe = self._recipe.kept_for(self._ensemble)
         return OpenPhase(self.number, self.n_rows, self._ensemble, majority, recipe)
-
-    def _kept(self) -> Recipe:
-        """Return the recipe with copies of its rows alone, without the table they came from."""
-        return Recipe.from_facts(self._recipe.to_facts())
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""

@@ -20,7 +20,7 @@ from cumae.errors import AnswersDrift, BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Predictor, Training
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import (
     choose_weighted,
@@ -30,7 +30,6 @@ from cumae.predictors.everlasting.margins import (
 from cumae.predictors.everlasting.phases import (
     OpenPhase,
     PhaseTraining,
-    Recipe,
     School,
     numbers_by_keys,
     row_keys,
@@ -38,13 +37,14 @@ from cumae.predictors.everlasting.phases import (
 from cumae.predictors.everlasting.prior import UNIT, Prior, combined, find_prior, trust_in
 from cumae.predictors.everlasting.rules import PublicSizes, Rules, check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
-from cumae.predictors.state import Arrays, Journal
+from cumae.predictors.recipes import Recipe
+from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget
 from cumae.randomness import Source, permutation, source_for
 
 
 @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-class EverlastingPredictor(Predictor):
+class EverlastingPredictor(StatefulPredictor):
     """Answer classification queries for ever, protecting the training rows and every query.
 
     Rows are split into disjoint shards, each trains a model, and every query is answered by the
@@ -144,6 +144,8 @@ class EverlastingPredictor(Predictor):
     >>> oracle.phase_, oracle.answered_, oracle.remaining_
     (1, 2, inf)
     """
+
+    _state_: EverlastingState
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
         "estimator": ESTIMATOR,
@@ -258,21 +260,10 @@ class EverlastingPredictor(Predictor):
             places = order[rules.block : trial_end]
             trust = self._choose_trust(training, places, prior, phase, source)
         admission.new_phase(rules.cap(phase.n_rows))
-        self._go_on(
-            EverlastingState(
-                self._stored_parameters(),
-                # Later phases may be of other sizes; each is within what was asked for.
-                replace(guarantee, epsilon=float(self.epsilon)),
-                self.classes_,
-                school,
-                self._model_from(),
-                prior,
-                trust,
-                source,
-                phase,
-                admission,
-            )
-        )
+        # Later phases may be of other sizes; each is within what was asked for.
+        guarantee = replace(guarantee, epsilon=float(self.epsilon))
+        fitted = self._fitted(training, guarantee, source)
+        self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission))
         return self
 
     def _tried_out(self, training: Training, rules: Rules) -> Rules:
@@ -303,7 +294,7 @@ class EverlastingPredictor(Predictor):
     ) -> OpenPhase:
         rows = school.first_rows(SomeRows(training.rows, places))
         weights = weights_of_labels(training.labels, training.n_classes)[places]
-        recipe = Recipe.draw(school.rules, rows, weights, 1, source)
+        recipe = Recipe.draw(rows, weights, school.rules.shards(rows.n_rows), source)
         return PhaseTraining(school, 1, recipe).finish(source, school.rules.tried)
 
     @claim("PRIOR")
@@ -321,62 +312,12 @@ class EverlastingPredictor(Predictor):
 
     # The state
 
-    def _model_from(self) -> str | None:
-        if self.estimator is not None:
-            return "estimator"
-        return None if self.concept_class is None else "concept_class"
-
     def _stored_parameters(self) -> dict[str, Any]:
         """Return the parameters that are stored as they are; a learner is stored as the prior."""
-        other = ("estimator", "concept_class", "budget", "random_state")
-        given = self.get_params(deep=False)
-        stored = {name: given[name] for name in given if name not in other}
+        stored = super()._stored_parameters()
         if isinstance(self.prior, Learner):
             del stored["prior"]
         return stored
-
-    def _go_on(self, state: EverlastingState) -> None:
-        """Take a state as one's own; the guarantee comes last, when everything else is there."""
-        self._state_ = state
-        self._journal_ = self._new_journal(state)
-        self.guarantee_ = state.guarantee
-
-    def _new_journal(self, state: EverlastingState) -> Journal:
-        """Return what records changes of the state; a durable oracle has one on disk."""
-        return Journal(state)
-
-    @one_at_a_time
-    def to_arrays(self) -> Arrays:
-        """Return everything that the predictor must remember, as plain arrays.
-
-        They hold private rows and models that no privacy protects: keep them as safe as the rows
-        of ``fit``. :func:`cumae.predictors.state.restore` makes a predictor of them that goes on
-        from here; this one must not be used any more then.
-
-        Returns
-        -------
-        dict from str to array
-            Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
-        """
-        check_is_fitted(self, "guarantee_")
-        return self._state_.to_arrays()
-
-    @classmethod
-    def from_state(cls, state: EverlastingState) -> Self:
-        """Return a fitted predictor that goes on from a state, which nobody else uses."""
-        given = dict(state.parameters)
-        if state.model_from is not None:
-            given[state.model_from] = state.school.model
-        if "prior" not in given and state.prior is not None:
-            given["prior"] = state.prior.unfitted()
-        found = cls(**given)
-        reader = state.school.reader
-        found.n_features_in_, found.classes_ = reader.n_features, state.classes
-        if reader.columns.given is not None:
-            found.feature_names_in_ = np.array(reader.columns.given, dtype=object)
-        found._reader_ = reader
-        found._go_on(state)
-        return found
 
     # What is public
 
@@ -511,7 +452,8 @@ class EverlastingPredictor(Predictor):
             return
         rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
         unit = state.phase.ensemble.n_shards if state.prior is None else UNIT
-        recipe = Recipe.draw(state.rules, row_source(rows), weights, unit, state.source)
+        n_shards, source = state.rules.shards(len(rows)), state.fitted.source
+        recipe = Recipe.draw(row_source(rows), weights, n_shards, source, unit)
         following = PhaseTraining(state.school, state.phase.number + 1, recipe)
         self._journal_.prepared(following, supplied)
         if state.rules.background:
@@ -529,7 +471,7 @@ class EverlastingPredictor(Predictor):
                 f"{self.answered_} queries since fit were answered and count; a broken batch is "
                 "not returned."
             )
-        self._journal_.entered(state.following.finish(state.source))
+        self._journal_.entered(state.following.finish(state.fitted.source))
 
     # Fresh rows
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
-
 from cumae.arrays import Integers
-from cumae.predictors.base import Reader
-from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain
 from cumae.predictors.everlasting.keeping import (
     Admission,
     QueryRows,
@@ -21,10 +16,8 @@ from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.everlasting.rules import Rules
 from cumae.predictors.state import State
+from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows, joined
-from cumae.privacy import Guarantee
-from cumae.randomness import SYSTEM, Source
-from cumae.storage import from_plain, to_plain
 
 
 @dataclass(repr=False)  # a message must not show what it holds
@@ -33,22 +26,14 @@ class EverlastingState(State):
 
     Parameters
     ----------
-    parameters : dict from str to object
-        Of the constructor, without the model, the prior, the budget and the seed.
-    guarantee : Guarantee
-        What was promised.
-    classes : array
-        The declared classes.
+    fitted : Fitted
+        What fit fixed.
     school : School
         The rules, the model, and how rows are read.
-    model_from : str, or None
-        The parameter that gave the model; None for the default one.
     prior : Prior, or None
         The published prior.
     trust : float, or None
         How much the votes of the first phase count against it.
-    source : Source
-        Where random bits come from; it is never stored.
     phase : OpenPhase
         The phase that answers.
     admission : Admission
@@ -65,14 +50,10 @@ class EverlastingState(State):
 
     kind = "EverlastingPredictor"
 
-    parameters: dict[str, Any]
-    guarantee: Guarantee
-    classes: NDArray[Any]
+    fitted: Fitted
     school: School
-    model_from: str | None
     prior: Prior | None
     trust: float | None
-    source: Source
     phase: OpenPhase
     admission: Admission
     following: PhaseTraining | None = None
@@ -100,24 +81,29 @@ class EverlastingState(State):
         """How many rows one client may supply during this phase."""
         return self.rules.cap(self.phase.n_rows)
 
+    def given(self) -> dict[str, Any]:
+        given = super().given()
+        if "prior" not in given and self.prior is not None:
+            given["prior"] = self.prior.unfitted()
+        return given
+
+    def keep(self, rows: Any, weights: Integers, ids: tuple[Any, Any]) -> None:
+        admitted = self.admission.admit(len(weights), *ids)
+        self.kept.append((rows[admitted], weights[admitted]))  # copies
+
+    def prepare(self, following: PhaseTraining, taken: int) -> None:
+        self.following, self.kept = following, []
+        self.waiting.take(taken)
+        self.admission.new_phase(self.cap)
+
+    def enter(self, phase: OpenPhase) -> None:
+        self.phase, self.following = phase, None
+
     def to_facts(self) -> dict[str, Any]:
-        reader = self.school.reader
         return {
-            "parameters": json.dumps(to_plain(self.parameters), allow_nan=False),
-            "guarantee": self.guarantee,
-            "classes": self.classes,
+            "fitted": self.fitted.to_facts(),
             "rules": asdict(self.rules),
-            "model": estimator_to_plain(self.school.model),
-            "model_from": self.model_from,
             "declared": self.school.declared,
-            "reader": {
-                "owner": reader.owner,
-                "columns": reader.columns,
-                "n_features": reader.n_features,
-                "numeric": reader.numeric,
-                "as_frames": reader.as_frames,
-                "stand_in": reader.stand_in,
-            },
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
             "phase": self.phase.to_facts(),
@@ -131,21 +117,15 @@ class EverlastingState(State):
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> EverlastingState:
-        if not isinstance(facts["guarantee"], Guarantee):
-            raise TypeError("no guarantee")  # from_arrays says that the state is broken
-        model = estimator_from_plain(facts["model"], estimator)
+        fitted = Fitted.from_facts(facts["fitted"], estimator)
         rules = Rules(**facts["rules"])
-        school = School(rules, model, Reader(**facts["reader"]), facts["declared"])
-        phase = OpenPhase.from_facts(facts["phase"], school, SYSTEM)
+        school = School(rules, fitted.model, fitted.reader, facts["declared"])
+        phase = OpenPhase.from_facts(facts["phase"], school, fitted.source)
         found = cls(
-            from_plain(json.loads(facts["parameters"])),
-            facts["guarantee"],
-            facts["classes"],
+            fitted,
             school,
-            facts["model_from"],
             None if facts["prior"] is None else Prior.from_facts(facts["prior"]),
             facts["trust"],
-            SYSTEM,
             phase,
             Admission.from_facts(facts["admission"]),
             answered=facts["answered"],

@@ -31,6 +31,7 @@ from cumae.predictors.relabelling import (
 )
 from cumae.predictors.release.answers import Demand, plan_answers
 from cumae.predictors.release.base import ASSUMPTIONS, VOTE_PARAMETERS, Prepared, Release
+from cumae.predictors.release.state import AgnosticState
 from cumae.privacy import Approximate, Budget
 from cumae.privacy.plans import Plan, pair_cost
 from cumae.randomness import Source, source_for
@@ -129,7 +130,11 @@ class AgnosticQueryRelease(Release):
     """
 
     estimator = None
+    state_class = AgnosticState
 
+    n_sampled_: int
+    epsilon_boost_: float
+    epsilon_answers_: float
     stages_: list[dict[str, Any]]
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
@@ -274,14 +279,11 @@ class AgnosticQueryRelease(Release):
         claims = ("AGPRIV", "LB", "SUB", *boot, "CHOOSE", "QUERY", "SHARDS", *claims, "COMP")
         return Plan(cost, claims, assumptions=ASSUMPTIONS[:1])
 
-    def _show(self, prepared: Prepared) -> None:
-        super()._show(prepared)
+    def _shown(self, prepared: Prepared) -> dict[str, Any]:
         steps = prepared.steps
         if steps is None:
             raise AssertionError("there is no sample")
-        self.n_sampled_, self.epsilon_boost_ = steps.n_sampled, steps.epsilon
-        self.epsilon_answers_ = prepared.demand.epsilon
-        self.stages_ = [
+        stages = [
             {
                 "name": name,
                 "epsilon": pair.eps,
@@ -290,3 +292,10 @@ class AgnosticQueryRelease(Release):
             }
             for name, pair in prepared.costs
         ]
+        return {
+            **super()._shown(prepared),
+            "n_sampled_": steps.n_sampled,
+            "epsilon_boost_": steps.epsilon,
+            "epsilon_answers_": prepared.demand.epsilon,
+            "stages_": stages,
+        }

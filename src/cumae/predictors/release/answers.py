@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from cumae.mechanisms import (
     between_thresholds,
     stability,
 )
+from cumae.mechanisms.base import check_left
 from cumae.mechanisms.stability import UNSTABLE
-from cumae.parameters import check_choice
+from cumae.parameters import check_choice, check_count
 from cumae.predictors.noise import SURE, SURE_DEVIATIONS
 from cumae.privacy import Cost
 from cumae.randomness import SYSTEM, Source
@@ -48,6 +49,9 @@ class Answers(Protocol):
 
     def ask(self, votes: Integers) -> Integers:
         """Answer in order; -1 where unstable; fewer than asked if the budget ends."""
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing, as mechanisms do; ``answers_from_facts`` takes it."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +231,28 @@ class BetweenAnswers:
         sides = self.sides.ask(votes[:, 1])
         self.asked += len(sides)
         return np.where(sides == Side.BETWEEN, UNSTABLE, sides)
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing; noise that was drawn ahead is thrown away."""
+        facts = {"max_queries": self.max_queries, "asked": self.asked}
+        return {"kind": "BetweenAnswers", "sides": self.sides.to_facts(), **facts}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any], source: Source) -> BetweenAnswers:
+        """Rebuild what ``to_facts`` returned."""
+        most = check_count(facts["max_queries"], "max_queries", least=1)
+        found = cls(BetweenThresholds.from_facts(facts["sides"], source), most)
+        found.asked = check_left(facts["asked"], most, "asked")
+        return found
+
+
+def answers_from_facts(facts: Mapping[str, Any], source: Source) -> Answers:
+    """Rebuild a mechanism at work from what its ``to_facts`` returned."""
+    kinds: tuple[Any, ...] = (NoisyMajority, StabilityTest, BetweenAnswers)
+    found: Answers = {kind.__name__: kind for kind in kinds}[facts["kind"]].from_facts(
+        facts, source
+    )
+    return found
 
 
 def _laplace_quantile(*rates: float) -> float:

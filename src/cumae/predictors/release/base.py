@@ -7,24 +7,24 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.ensembles.ensemble import Ensemble
-from cumae.ensembles.split import Split, shard_seeds
-from cumae.ensembles.trainer import train_shards
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
-from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Predictor, Training
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
+from cumae.predictors.recipes import Recipe
 from cumae.predictors.relabelling import Relabelling, relabel
 from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand, unstable_answers
+from cumae.predictors.release.state import ReleaseState
 from cumae.predictors.release.voting import Voting
+from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Approximate
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source
@@ -91,21 +91,14 @@ class Prepared:
         """Train the shards; call it once, after the plan was paid for."""
         if self.steps is not None:
             training = relabel(training, self.steps, source)
-        models = train_shards(
-            training.rows,
-            training.labels,
-            Split.draw(training.rows.n_rows, self.n_shards, source),
-            training.trainer,
-            shard_seeds(self.n_shards, source),
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        ensemble = Ensemble(models, training.n_classes, training.stand_in)
-        return Voting(ensemble, self.started, source)
+        recipe = Recipe.draw(training.rows, training.labels, self.n_shards, source)
+        ensemble = recipe.train(training.trainer, training.stand_in, n_jobs, progress)
+        kept = recipe.kept_for(ensemble)
+        return Voting(ensemble, self.started, source, kept, training.columns)
 
 
 @claim("QUERY", "AGPRIV")
-class Release(Predictor):
+class Release(StatefulPredictor):
     """Answers up to ``max_queries`` public queries by the votes of an ensemble."""
 
     max_queries: int
@@ -120,7 +113,8 @@ class Release(Predictor):
     n_shards_: int
     noise_per_vote_: float
 
-    _voting_: Voting
+    state_class: ClassVar[type[ReleaseState]] = ReleaseState
+    _state_: ReleaseState
 
     # Fitting
 
@@ -139,14 +133,18 @@ class Release(Predictor):
     def _fit_votes(self, training: Training, source: Source) -> None:
         prepared = self.prepare(training, source)
         guarantee = self._start(training, prepared.plan, source)
-        self._voting_ = prepared.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
-        self._show(prepared)
-        self.guarantee_ = guarantee
+        voting = prepared.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
+        fitted = self._fitted(training, guarantee, source, **self._shown(prepared))
+        self._go_on(self.state_class(fitted, voting))
 
-    def _show(self, prepared: Prepared) -> None:
-        """Set the public attributes."""
-        self.mechanism_, self.why_ = prepared.answers.mechanism, prepared.answers.why
-        self.n_shards_, self.noise_per_vote_ = prepared.n_shards, prepared.noise_per_vote
+    def _shown(self, prepared: Prepared) -> dict[str, Any]:
+        """Return the public attributes."""
+        return {
+            "mechanism_": prepared.answers.mechanism,
+            "why_": prepared.answers.why,
+            "n_shards_": prepared.n_shards,
+            "noise_per_vote_": prepared.noise_per_vote,
+        }
 
     def _demand(self, n_classes: int) -> Demand:
         if self.abstain and -1 in list(self.classes):
@@ -198,7 +196,7 @@ class Release(Predictor):
     def remaining_(self) -> int:
         """Answers left; 0 also when no unclear answer is left."""
         check_is_fitted(self, "guarantee_")
-        return self._voting_.remaining
+        return self._state_.remaining
 
     @one_at_a_time
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -226,9 +224,11 @@ class Release(Predictor):
         """
         table = self._queries(X)
         self._check_left(len(table))
-        labels = self._voting_.ask(table)
+        voting = self._state_.need_voting()
+        labels = voting.ask(table)
         if not self.abstain:
-            labels = self._voting_.guessed(labels)
+            labels = voting.guessed(labels)
+        self._journal_.answered(len(labels))
         return self._named(labels, unanswered=bool(self.abstain))
 
     @one_at_a_time
@@ -244,12 +244,15 @@ class Release(Predictor):
             Public queries.
         """
         table = self._queries(X)
-        if not (hasattr(self, "_voting_") and self._voting_.shows_counts):
+        voting = self._state_.voting
+        if voting is None or not voting.shows_counts:
             raise InvalidParameter(
                 f"mechanism {self.mechanism_!r} releases no counts; use 'gaussian' or 'laplace'."
             )
         self._check_left(len(table))
-        return self._voting_.counts(table)
+        counts = voting.counts(table)
+        self._journal_.answered(len(counts))
+        return counts
 
     def _check_left(self, asked: int) -> None:
         left = self.remaining_

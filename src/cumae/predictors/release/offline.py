@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
+import numpy as np
+
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.errors import BudgetExhausted
+from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.parameters import check_count
+from cumae.predictors.stateful import Fitted
 from cumae.randomness import Source
 
 
@@ -66,3 +72,25 @@ class Offline:
                 f"{len(points)} queries were asked, but {self.remaining} remain; ask fewer."
             )
         return self.draw(points).predict(points)
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        return {
+            "rows": None if self.rows is None else list(self.rows),
+            "epsilon": self.epsilon,
+            "max_queries": self.max_queries,
+            "hypothesis": self.hypothesis,
+        }
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], fitted: Fitted) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        table, labels = facts["rows"] or (np.zeros((0, 0)), np.zeros(0, dtype=np.int64))
+        most = check_count(facts["max_queries"], "max_queries", least=1)
+        found = cls(fitted.model, table, labels, facts["epsilon"], most, fitted.source)
+        found.hypothesis = facts["hypothesis"]
+        if facts["rows"] is None:
+            found.rows = None
+        elif len(table) != len(labels) or found.hypothesis is not None:
+            raise InvalidParameter("stored rows have other labels, or were used already.")
+        return found

@@ -23,6 +23,7 @@ from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.release.answers import ONLINE, plan_answers
 from cumae.predictors.release.base import ASSUMPTIONS, AUTO_COUNT, CONSTANTS, Prepared, Release
 from cumae.predictors.release.offline import Offline
+from cumae.predictors.release.state import ReleaseState
 from cumae.privacy import Budget
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, source_for
@@ -247,23 +248,19 @@ class QueryRelease(Release):
         )
         guarantee = self._start(training, plan, source)
         rows = training.numbers()
-        self._offline_ = Offline(concept, *rows, self.epsilon, int(self.max_queries), source)
-        self.mechanism_, self.why_ = "offline", "mechanism='offline' was asked for"
-        self.guarantee_ = guarantee
-
-    @property
-    def remaining_(self) -> int:
-        """Answers left; 0 also when no unclear answer is left."""
-        check_is_fitted(self, "guarantee_")
-        return self._offline_.remaining if self.mechanism_ == "offline" else super().remaining_
+        offline = Offline(concept, *rows, self.epsilon, int(self.max_queries), source)
+        why = "mechanism='offline' was asked for"
+        fitted = self._fitted(training, guarantee, source, mechanism_="offline", why_=why)
+        self._go_on(ReleaseState(fitted, offline=offline))
 
     @property
     def hypothesis_(self) -> Hypothesis:
         """What ``"offline"`` published with its answers; it may be used freely."""
         check_is_fitted(self, "guarantee_")
-        if self.mechanism_ != "offline" or self._offline_.hypothesis is None:
+        offline = self._state_.offline
+        if offline is None or offline.hypothesis is None:
             raise AttributeError("only mechanism='offline' publishes a hypothesis, when asked.")
-        return self._offline_.hypothesis
+        return offline.hypothesis
 
     @one_at_a_time
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -275,7 +272,9 @@ class QueryRelease(Release):
             Public queries; with ``"offline"`` all that there will ever be.
         """
         check_is_fitted(self, "guarantee_")
-        if self.mechanism_ != "offline":
+        offline = self._state_.offline
+        if offline is None:
             return super().predict(X)
-        table = self._queries(X)
-        return self._named(self._offline_.ask(table), unanswered=False)
+        labels = offline.ask(self._queries(X))
+        self._journal_.answered(len(labels))
+        return self._named(labels, unanswered=False)

@@ -1,4 +1,4 @@
-"""The two stages of UniversalQueryRelease: one budget for both, and how the first one runs."""
+"""The two stages of UniversalQueryRelease: one budget for both, and the plan of the first one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts.relabelling import most_points
 from cumae.predictors.base import Training
 from cumae.predictors.release.agnostic import AgnosticQueryRelease
 from cumae.predictors.release.query import QueryRelease
-from cumae.predictors.release.students import Lesson
-from cumae.predictors.release.voting import Voting
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.formulas import round_up
 from cumae.privacy.plans import Plan, pair_cost
@@ -100,54 +95,3 @@ def first_release(
         mechanism = "stability"
         shared |= {"n_shards": sizes.n_shards, "max_unstable": sizes.max_unstable}
     return QueryRelease(*asked, mechanism, **shared)
-
-
-@claim("UNV")
-class FirstStage:
-    """Answers the first queries by votes, and remembers both: queries and answers are public.
-
-    Parameters
-    ----------
-    voting : Voting
-        Shards and mechanism; they are dropped at the end of the stage.
-    count : int
-        Number of queries of this stage.
-    nothing : array or DataFrame
-        A table without rows, in the form in which queries come.
-    """
-
-    def __init__(self, voting: Voting, count: int, nothing: Any) -> None:
-        self.voting: Voting | None = voting
-        self.count, self.asked = count, 0
-        self.n_classes = voting.ensemble.n_classes
-        self._lessons: list[Lesson] = []
-        self._nothing = nothing
-
-    @property
-    def left(self) -> int:
-        """Queries that this stage still takes."""
-        return self.count - self.asked
-
-    @property
-    def lesson(self) -> Lesson:
-        """All queries so far and what was answered to them."""
-        if not self._lessons:
-            return Lesson(self._nothing, np.zeros((0, self.n_classes)))
-        return Lesson.joined(self._lessons)
-
-    def answer(self, table: Any, *, abstain: bool) -> Integers:
-        """Answer queries: places in the classes; unclear ones get -1 or a random class."""
-        if self.voting is None or len(table) > self.left:
-            raise AssertionError("the first stage takes no more queries")
-        self.asked += len(table)  # before anything is drawn
-        if self.voting.shows_counts:
-            counts = self.voting.counts(table)
-            self._lessons.append(Lesson.of_votes(table, counts))
-            return np.asarray(np.argmax(counts, axis=1), dtype=np.int64)
-        labels = self.voting.ask(table)
-        self._lessons.append(Lesson.of_labels(table, labels, self.n_classes))
-        return labels if abstain else self.voting.guessed(labels)
-
-    def close(self) -> None:
-        """Drop the private models."""
-        self.voting = None

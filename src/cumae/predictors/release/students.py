@@ -64,6 +64,27 @@ class Lesson:
         return cls(queries, shares)
 
 
+@dataclass(frozen=True)
+class Student:
+    """A trained student, and the seed with which the same lesson makes the same one.
+
+    Parameters
+    ----------
+    model : classifier or Pipeline
+        The trained student.
+    seed : int
+        What it was trained with.
+    """
+
+    model: Any
+    seed: int
+
+    @classmethod
+    def taught(cls, student: Any, lesson: Lesson, classes: NDArray[Any], seed: int) -> Student:
+        """Train a student, as ``train_student`` does."""
+        return cls(train_student(student, lesson, classes, seed), seed)
+
+
 def check_student(student: Any) -> Any:
     """Refuse what is no classifier of scikit-learn."""
     if isinstance(student, ConceptClass):

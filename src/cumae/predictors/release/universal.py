@@ -15,31 +15,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.arrays import Floats
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.data import ArrayRows, Declared
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
-from cumae.predictors.base import (
-    ESTIMATOR,
-    SHARED_PARAMETERS,
-    Predictor,
-    Training,
-    class_names,
-)
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, class_names
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, Prepared
+from cumae.predictors.release.first import FirstStage
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.stages import (
-    FirstStage,
     count_first,
     first_release,
     plan_both,
     split_epsilon,
     universal_cost,
 )
-from cumae.predictors.release.students import check_student, train_student, try_student
+from cumae.predictors.release.state import UniversalState
+from cumae.predictors.release.students import Student, check_student, try_student
+from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Approximate, Budget, Guarantee
 from cumae.privacy.plans import promise
 from cumae.randomness import Source, integers, source_for
@@ -48,7 +44,7 @@ FIRST = 1_000  # queries of the first stage when there is no VC dimension to go 
 
 
 @claim("UNV")
-class UniversalQueryRelease(Predictor):
+class UniversalQueryRelease(StatefulPredictor):
     """Answer any number of queries: some by private votes, then all others by what these taught.
 
     With a concept class, the first ``n_first`` queries are answered by a release; then these
@@ -159,9 +155,14 @@ class UniversalQueryRelease(Predictor):
         **SHARED_PARAMETERS,
     }
 
-    _first_: FirstStage
-    _waiting_: Offline | None
-    _student_: Any
+    n_first_: int
+    mechanism_: str
+    why_: str
+    n_shards_: int
+    noise_per_vote_: float
+    stages_: list[dict[str, Any]]
+
+    _state_: UniversalState
 
     def __init__(
         self,
@@ -248,16 +249,17 @@ class UniversalQueryRelease(Predictor):
         concept.check_draw(after, max(n_first, training.rows.n_rows))
         table, labels = training.numbers()
         clean = replace(training, rows=ArrayRows(table), labels=labels, columns=None)
-        first = first_release(self, clean, n_first, before, self.mechanism)
-        prepared = first.prepare(clean, source)
+        release = first_release(self, clean, n_first, before, self.mechanism)
+        prepared = release.prepare(clean, source)
         inner = promise(prepared.plan, before, self.delta, void=source.deterministic)
         plan = plan_both(inner, universal_cost(inner, after), "SSPP", "CHOOSE", "COMP")
         guarantee = self._start(training, plan, source)
-        self._first_ = self._trained(prepared, inner, clean, n_first, source)
-        self._waiting_ = Offline(concept, table, labels, after, n_first, source)
+        first = self._trained(prepared, clean, n_first, source)
+        waiting = Offline(concept, table, labels, after, n_first, source)
         second = {"name": "hypothesis", "epsilon": after, "delta": 0.0, "rows": len(table)}
-        self.stages_.append(second)
-        self.guarantee_ = guarantee
+        shown = self._shown(prepared, inner, n_first, len(table), second)
+        fitted = self._fitted(training, guarantee, source, **shown)
+        self._go_on(UniversalState(fitted, None, first, waiting))
 
     def _fit_student(self, training: Training, X_public: Any, source: Source) -> None:
         """Pay for votes; what they release trains a student, at no further cost."""
@@ -277,29 +279,45 @@ class UniversalQueryRelease(Predictor):
         mechanism = self.mechanism
         if mechanism == "auto":  # the others release no shares to learn from
             mechanism = "gaussian" if self.delta > 0 else "laplace"
-        first = first_release(self, training, n_first, self.epsilon, mechanism)
-        prepared = first.prepare(training, source)
+        release = first_release(self, training, n_first, self.epsilon, mechanism)
+        prepared = release.prepare(training, source)
         inner = promise(prepared.plan, self.epsilon, self.delta, void=source.deterministic)
         plan = plan_both(inner, Approximate(inner.epsilon, inner.delta))
         guarantee = self._start(training, plan, source)
-        self._first_ = self._trained(prepared, inner, training, n_first, source)
-        self.stages_.append({"name": "student", "epsilon": 0.0, "delta": 0.0, "rows": 0})
-        self.guarantee_ = guarantee
+        first = self._trained(prepared, training, n_first, source)
+        second = {"name": "student", "epsilon": 0.0, "delta": 0.0, "rows": 0}
+        shown = self._shown(prepared, inner, n_first, training.rows.n_rows, second)
+        fitted = self._fitted(training, guarantee, source, **shown)
+        self._go_on(UniversalState(fitted, self.student, first))
         if pool is not None:
-            self._first_.answer(pool, abstain=True)
+            self._answer_first(pool, abstain=True)
             self._switch()
 
     def _trained(
-        self, prepared: Prepared, inner: Guarantee, training: Training, count: int, source: Source
+        self, prepared: Prepared, training: Training, count: int, source: Source
     ) -> FirstStage:
-        """Train the shards of the first stage, and set what is known of it."""
-        self._source_, self._waiting_, self.n_first_ = source, None, count
-        self.mechanism_, self.why_ = prepared.answers.mechanism, prepared.answers.why
-        self.n_shards_, self.noise_per_vote_ = prepared.n_shards, prepared.noise_per_vote
-        spent = {"epsilon": inner.epsilon, "delta": inner.delta, "rows": training.rows.n_rows}
-        self.stages_: list[dict[str, Any]] = [{"name": "first queries", **spent}]
+        """Train the shards of the first stage."""
         voting = prepared.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
-        return FirstStage(voting, count, training.reader.nothing())
+        return FirstStage(voting, count, training.n_classes, training.reader.nothing())
+
+    def _shown(
+        self, prepared: Prepared, inner: Guarantee, count: int, n_rows: int, second: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the public attributes."""
+        spent = {"epsilon": inner.epsilon, "delta": inner.delta, "rows": n_rows}
+        return {
+            "n_first_": count,
+            "mechanism_": prepared.answers.mechanism,
+            "why_": prepared.answers.why,
+            "n_shards_": prepared.n_shards,
+            "noise_per_vote_": prepared.noise_per_vote,
+            "stages_": [{"name": "first queries", **spent}, second],
+        }
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        stored = super()._stored_parameters()
+        del stored["student"]  # stored as an estimator
+        return stored
 
     # What is public
 
@@ -313,14 +331,14 @@ class UniversalQueryRelease(Predictor):
     def stage_(self) -> int:
         """1 while votes answer, 2 when what was published does."""
         check_is_fitted(self, "guarantee_")
-        return 1 if self._first_.left else 2
+        return 1 if self._state_.first.left else 2
 
     @property
     def hypothesis_(self) -> Hypothesis:
         """What was published for the second stage; it may be used freely."""
         check_is_fitted(self, "guarantee_")
-        drawn = None if self._waiting_ is None else self._waiting_.hypothesis
-        if drawn is None:
+        drawn = self._state_.published
+        if not isinstance(drawn, Hypothesis):
             raise AttributeError(
                 "a hypothesis is published after the first stage, and for a concept class only."
             )
@@ -330,15 +348,16 @@ class UniversalQueryRelease(Predictor):
     def student_(self) -> Any:
         """What was trained for the second stage; it may be used freely."""
         check_is_fitted(self, "guarantee_")
-        if not hasattr(self, "_student_"):
+        student = self._state_.published
+        if not isinstance(student, Student):
             raise AttributeError("a student is trained after the first stage, if there is one.")
-        return self._student_
+        return student.model
 
     @property
     def answered_(self) -> tuple[Any, Floats]:
         """Queries of the first stage, and the share of each class in their answers."""
         check_is_fitted(self, "guarantee_")
-        lesson = self._first_.lesson
+        lesson = self._state_.first.lesson
         return lesson.queries, lesson.shares
 
     # Answering
@@ -359,10 +378,10 @@ class UniversalQueryRelease(Predictor):
             Declared classes; -1 for unclear queries of the first stage if ``abstain``.
         """
         table = self._queries(X)
-        votes = min(len(table), self._first_.left)
+        votes = min(len(table), self._state_.first.left)
         answers = []
         if votes:
-            labels = self._first_.answer(table[:votes], abstain=bool(self.abstain))
+            labels = self._answer_first(table[:votes], abstain=bool(self.abstain))
             answers.append(self._named(labels, unanswered=bool(self.abstain)))
         if self.stage_ == 2:
             self._switch()
@@ -372,20 +391,29 @@ class UniversalQueryRelease(Predictor):
         return np.concatenate(answers) if len(answers) > 1 else answers[0]
 
     @claim("UNV")
+    def _answer_first(self, table: Any, *, abstain: bool) -> Integers:
+        """Answer by votes, and remember what is public: the queries and their answers."""
+        labels, shares = self._state_.first.answer(table, abstain=abstain)
+        self._journal_.answered(len(labels), table, shares)
+        return labels
+
+    @claim("UNV")
     def _switch(self) -> None:
         """Publish what answers from now on, once; the private models and rows are dropped."""
-        self._first_.close()
-        if self._waiting_ is not None:
-            if self._waiting_.hypothesis is None:
-                self._waiting_.draw(self._first_.lesson.queries)
-        elif not hasattr(self, "_student_"):
-            student = self._model() if self.student is None else self.student
-            seed = integers(2**31 - 1, source=self._source_)
-            self._student_ = train_student(student, self._first_.lesson, self.classes_, seed)
+        state = self._state_
+        state.first.close()
+        if state.published is not None:
+            return
+        if state.waiting is not None:
+            self._journal_.entered(state.waiting.draw(state.first.lesson.queries))
+        else:
+            seed = integers(2**31 - 1, source=state.fitted.source)
+            self._journal_.entered(state.taught(seed))
 
     def _answer_later(self, table: Any) -> NDArray[Any]:
         if not len(table):
             return self.classes_[:0]
-        if self._waiting_ is not None:
+        self._journal_.answered(len(table))
+        if self._state_.waiting is not None:
             return self._named(self.hypothesis_.predict(table))
-        return np.asarray(self._student_.predict(table))
+        return np.asarray(self.student_.predict(table))

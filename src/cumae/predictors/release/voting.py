@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.data import Columns
 from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.trainer import Trainer
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.base import Ahead
 from cumae.mechanisms.stability import UNSTABLE
-from cumae.predictors.release.answers import Answers
+from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
+from cumae.predictors.release.answers import Answers, answers_from_facts
+from cumae.predictors.stateful import Fitted
 from cumae.randomness import Source, integers
 
 
@@ -29,10 +33,23 @@ class Voting:
         The mechanism, which was started and paid for.
     source : Source
         Where random bits come from.
+    recipe : Recipe, or None
+        What the models were made from, if they have no array form: a restored predictor makes them
+        again. None if they have one; the rows are gone then.
+    columns : Columns, or None
+        How the rows of the recipe are encoded; None if they are taken as they are.
     """
 
-    def __init__(self, ensemble: Ensemble, answers: Answers, source: Source) -> None:
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        answers: Answers,
+        source: Source,
+        recipe: Recipe | None = None,
+        columns: Columns | None = None,
+    ) -> None:
         self.ensemble, self.answers = ensemble, answers
+        self.recipe, self.columns = recipe, columns
         own = source.child()  # how many labels are guessed changes no other coin
         self._guesses = Ahead(lambda count: integers(ensemble.n_classes, count, own))
 
@@ -82,3 +99,19 @@ class Voting:
     def _votes(self, table: Any) -> Integers:
         """Count votes; the running number of a query decides where it stands in what models get."""
         return self.ensemble.votes(table, self.answers.asked + np.arange(len(table)))
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing; what was drawn ahead is thrown away."""
+        self._guesses.drop()
+        models = models_to_facts(self.ensemble, self.recipe)
+        return {**models, "columns": self.columns, "answers": self.answers.to_facts()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], fitted: Fitted) -> Self:
+        """Rebuild what ``to_facts`` returned; train again where models have no array form."""
+        columns, given = facts["columns"], fitted.parameters
+        trainer = Trainer(fitted.model, fitted.n_classes, columns)
+        asked = (trainer, fitted.reader.stand_in, given["n_jobs"], given["progress"])
+        ensemble, recipe = models_from_facts(facts, lambda recipe: recipe.train(*asked))
+        answers = answers_from_facts(facts["answers"], fitted.source)
+        return cls(ensemble, answers, fitted.source, recipe, columns)

@@ -1,0 +1,116 @@
+"""What the models of an ensemble are made from, and how ensembles are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from cumae.arrays import Integers
+from cumae.data import RowSource, row_source
+from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import Trainer, train_shards
+from cumae.errors import InvalidParameter
+from cumae.randomness import Source
+
+
+@dataclass(frozen=True, repr=False)  # a message must not show rows
+class Recipe:
+    """All that the models of an ensemble are made from; the same recipe gives the same models.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The rows.
+    weights : array of int, one entry or one row for each of them
+        Labels, or whole weights of the classes.
+    split : Split
+        Which rows belong to which shard.
+    seeds : array of int
+        One for each shard.
+    unit : int
+        How many votes a weight can stand for at most.
+    """
+
+    rows: RowSource
+    weights: Integers
+    split: Split
+    seeds: Integers
+    unit: int = 1
+
+    @classmethod
+    def draw(
+        cls, rows: RowSource, weights: Integers, n_shards: int, source: Source, unit: int = 1
+    ) -> Self:
+        """Draw the split and the seeds, from counts alone."""
+        split = Split.draw(rows.n_rows, n_shards, source)
+        return cls(rows, weights, split, shard_seeds(n_shards, source), unit)
+
+    def train(
+        self, trainer: Trainer, stand_in: Any, n_jobs: int | None, progress: bool | None
+    ) -> Ensemble:
+        """Train the models.
+
+        Parameters
+        ----------
+        trainer : Trainer
+            What trains one shard.
+        stand_in : array or DataFrame of one row
+            A made-up row in the form in which queries come.
+        n_jobs : int, or None
+            Number of processes, as in joblib.
+        progress : bool, or None
+            Whether to show a progress bar; None shows it on a terminal.
+        """
+        asked = (self.rows, self.weights, self.split, trainer, self.seeds)
+        models = train_shards(*asked, n_jobs=n_jobs, progress=progress)
+        return Ensemble(models, trainer.n_classes, stand_in)
+
+    def kept_for(self, ensemble: Ensemble) -> Self | None:
+        """Return what must be kept to store the ensemble that was trained: None if it is arrays.
+
+        Otherwise it is the recipe with copies of its rows alone, without the table they came from.
+        """
+        return None if ensemble.stacked else self.from_facts(self.to_facts())
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        return {
+            "rows": self.rows.take(np.arange(self.rows.n_rows)),
+            "weights": self.weights,
+            "unit": self.unit,
+            "order": self.split.order,
+            "seeds": self.seeds,
+        }
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        rows, order, seeds = row_source(facts["rows"]), facts["order"], facts["seeds"]
+        weights = facts["weights"]
+        if not rows.n_rows == len(order) == len(weights) or not len(seeds):
+            raise InvalidParameter(
+                "a stored recipe has rows, weights and places that do not match."
+            )
+        return cls(rows, weights, Split(order, len(seeds)), seeds, facts["unit"])
+
+
+def models_to_facts(ensemble: Ensemble, recipe: Recipe | None) -> dict[str, Any]:
+    """Return an ensemble for storing: its arrays, or the recipe if its models are no arrays."""
+    return {
+        "ensemble": ensemble.to_facts() if recipe is None else None,
+        "recipe": None if recipe is None else recipe.to_facts(),
+    }
+
+
+def models_from_facts(
+    facts: dict[str, Any], train: Callable[[Recipe], Ensemble]
+) -> tuple[Ensemble, Recipe | None]:
+    """Rebuild what ``models_to_facts`` was given; ``train`` makes an ensemble of a recipe."""
+    if facts["recipe"] is None:
+        return Ensemble.from_facts(facts["ensemble"]), None
+    recipe = Recipe.from_facts(facts["recipe"])
+    return train(recipe), recipe

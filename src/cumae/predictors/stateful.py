@@ -1,0 +1,163 @@
+"""Predictors whose whole memory is one state, and what every such state has in common."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.live import one_at_a_time
+from cumae.predictors.base import Predictor, Reader, Training
+from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
+from cumae.predictors.state import Arrays, Journal
+from cumae.privacy import Guarantee
+from cumae.randomness import SYSTEM, Source
+from cumae.storage import from_plain, to_plain
+
+
+@dataclass(frozen=True, repr=False)  # a message must not show what it holds
+class Fitted:
+    """What ``fit`` fixed for ever.
+
+    Parameters
+    ----------
+    parameters : dict from str to object
+        Of the constructor, without the model, the budget and the seed.
+    guarantee : Guarantee
+        What was promised.
+    classes : array
+        The declared classes.
+    model : classifier, Pipeline or ConceptClass
+        What each shard trains.
+    model_from : str, or None
+        The parameter that gave the model; None for the default one.
+    reader : Reader
+        How rows and queries are read.
+    source : Source
+        Where random bits come from; it is never stored.
+    shown : dict from str to object
+        Public attributes, by their names.
+    """
+
+    parameters: dict[str, Any]
+    guarantee: Guarantee
+    classes: NDArray[Any]
+    model: Any
+    model_from: str | None
+    reader: Reader
+    source: Source
+    shown: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of declared classes."""
+        return len(self.classes)
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters, with the model."""
+        model = {} if self.model_from is None else {self.model_from: self.model}
+        return {**self.parameters, **model}
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        return {
+            # As one text: names of columns and classes may be of any type.
+            "parameters": json.dumps(to_plain(self.parameters), allow_nan=False),
+            "guarantee": self.guarantee,
+            "classes": self.classes,
+            "model": estimator_to_plain(self.model),
+            "model_from": self.model_from,
+            "reader": {part.name: getattr(self.reader, part.name) for part in fields(Reader)},
+            "shown": self.shown,
+        }
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any], estimator: Any) -> Self:
+        """Rebuild what ``to_facts`` returned; ``estimator`` is that of ``restore``."""
+        names = list(facts["shown"])
+        if not isinstance(facts["guarantee"], Guarantee) or any(
+            name[:1] == "_" or name[-1:] != "_" for name in names
+        ):
+            raise TypeError("no guarantee, or no names")  # from_arrays says that it is broken
+        return cls(
+            from_plain(json.loads(facts["parameters"])),
+            facts["guarantee"],
+            facts["classes"],
+            estimator_from_plain(facts["model"], given_as("estimator", estimator)),
+            facts["model_from"],
+            Reader(**facts["reader"]),
+            SYSTEM,
+            facts["shown"],
+        )
+
+
+class StatefulPredictor(Predictor):
+    """A predictor that remembers one state, and can be stored and restored."""
+
+    _state_: Any
+    _journal_: Journal
+
+    def _model_from(self) -> str | None:
+        if self.estimator is not None:
+            return "estimator"
+        return None if self.concept_class is None else "concept_class"
+
+    def _stored_parameters(self) -> dict[str, Any]:
+        """Return the parameters that are stored as they are."""
+        other = ("estimator", "concept_class", "budget", "random_state")
+        given = self.get_params(deep=False)
+        return {name: given[name] for name in given if name not in other}
+
+    def _fitted(
+        self, training: Training, guarantee: Guarantee, source: Source, **shown: Any
+    ) -> Fitted:
+        """Return what is fixed by now, with public attributes; call it after ``_start``."""
+        model = (training.model, self._model_from(), training.reader)
+        return Fitted(
+            self._stored_parameters(), guarantee, self.classes_, *model, source, dict(shown)
+        )
+
+    def _go_on(self, state: Any) -> None:
+        """Take a state as one's own; the guarantee comes last, when everything else is there."""
+        self._state_ = state
+        self._journal_ = self._new_journal(state)
+        for name, value in state.fitted.shown.items():
+            setattr(self, name, value)
+        self.guarantee_ = state.fitted.guarantee
+
+    def _new_journal(self, state: Any) -> Journal:
+        """Return what records changes of the state; a durable oracle has one on disk."""
+        return Journal(state)
+
+    @one_at_a_time
+    def to_arrays(self) -> Arrays:
+        """Return everything that the predictor must remember, as plain arrays.
+
+        They hold private rows and models that no privacy protects: keep them as safe as the rows
+        of ``fit``. :func:`cumae.predictors.state.restore` makes a predictor of them that goes on
+        from here; this one must not be used any more then.
+
+        Returns
+        -------
+        dict from str to array
+            Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
+        """
+        check_is_fitted(self, "guarantee_")
+        found: Arrays = self._state_.to_arrays()
+        return found
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """Return a fitted predictor that goes on from a state, which nobody else uses."""
+        found = cls(**state.given())
+        reader = state.fitted.reader
+        found.n_features_in_, found.classes_ = reader.n_features, state.fitted.classes
+        if reader.columns.given is not None:
+            found.feature_names_in_ = np.array(reader.columns.given, dtype=object)
+        found._reader_ = reader
+        found._go_on(state)
+        return found
