@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Self
 from zlib import crc32
 
@@ -15,11 +14,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-<<<<<<< HEAD
-from cumae.data import Columns, EncodedRows, RowSource, row_source
-=======
-from cumae.data import Columns
->>>>>>> h-states
+from cumae.data import Columns, EncodedRows, RowSource
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, NoisyMajority
@@ -108,22 +103,9 @@ class School:
 
     def train(self, recipe: Recipe) -> Ensemble:
         """Train the models of a phase."""
-<<<<<<< HEAD
-        models = train_shards(
-            recipe.rows,
-            recipe.weights,
-            recipe.split,
-            self.rules.trainer(self.model, self.columns, recipe.unit),
-            recipe.seeds,
-            n_jobs=self.rules.n_jobs,
-            progress=self.rules.progress,
-        )
-        return Ensemble(models, self.rules.n_classes, self.reader.stand_in)
-=======
         rules = self.rules
-        trainer = rules.trainer(self.model, self.columns(phase), recipe.unit)
+        trainer = rules.trainer(self.model, self.columns, recipe.unit)
         return recipe.train(trainer, self.reader.stand_in, rules.n_jobs, rules.progress)
->>>>>>> h-states
 
 
 @claim("EVER", "MEMO")
@@ -196,15 +178,7 @@ class OpenPhase:
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School, source: Source) -> Self:
         """Rebuild what ``to_facts`` returned; train again where models have no array form."""
-<<<<<<< HEAD
-        recipe = None if facts["recipe"] is None else Recipe.from_facts(facts["recipe"])
-        if recipe is None:
-            ensemble = Ensemble.from_facts(facts["ensemble"])
-        else:
-            ensemble = school.train(recipe)
-=======
-        ensemble, recipe = models_from_facts(facts, partial(school.train, facts["number"]))
->>>>>>> h-states
+        ensemble, recipe = models_from_facts(facts, school.train)
         majority = NoisyMajority.from_facts(facts["majority"], source)
         memo = dict(zip(facts["asked"].tolist(), facts["memo"], strict=True))
         return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
@@ -252,16 +226,9 @@ class PhaseTraining:
         if self._ensemble is None:
             raise AssertionError("nothing was trained")
         majority = self._school.rules.majority(self.n_rows, source, more)
-        recipe = self._lesson.kept_for(self._ensemble)
+        recipe = self._recipe.kept_for(self._ensemble)
         return OpenPhase(self.number, self.n_rows, self._ensemble, majority, recipe)
 
-<<<<<<< HEAD
-    def _kept(self) -> Recipe:
-        """Return the recipe with copies of its rows alone, without the table they came from."""
-        return Recipe.from_facts(self._recipe.to_facts())
-
-=======
->>>>>>> h-states
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""
         return {"number": self.number, "recipe": self._recipe.to_facts()}
