@@ -23,9 +23,9 @@ from cumae.checks.shards import demand
 from cumae.data import lenient
 from cumae.ensembles import trial
 from cumae.ensembles.isolation import one_core
+from cumae.ensembles.trainer import train_shards
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
-from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import Prior
 from tests.laws import PREDICTORS, THREE, UNIT, Fragile, X, Y, oracle
@@ -98,11 +98,11 @@ def trial_rows_do_not_meet(predictor: EverlastingPredictor, odd: Any) -> None:
 
     def watched(self: Any, training: Any, places: Any, *others: Any) -> float:
         seen.append((places,))
-        return choose(self, training, places, *others)
+        return float(choose(self, training, places, *others))
 
     def computed(self: Any, noisy: Any, n_shards: int, shares: Any, *others: Any) -> float:
         seen[-1] = (*seen[-1], noisy, shares)
-        return release(self, noisy, n_shards, shares, *others)
+        return float(release(self, noisy, n_shards, shares, *others))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EverlastingPredictor, "_choose_trust", watched)
@@ -145,18 +145,17 @@ class Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped
 def threads_while_asked(monkeypatch: pytest.MonkeyPatch, *, training: bool) -> set[int]:
     """Return the threads that models see; others may train in the background meanwhile."""
     inside, leave = threading.Event(), threading.Event()
-    train = phases.train_shards
 
     def slowly(*args: Any, **options: Any) -> Any:
         with one_core():  # as any training does
             inside.set()
             leave.wait(60)
-        return train(*args, **options)
+        return train_shards(*args, **options)
 
     with threadpool_limits(2, user_api="blas"), monkeypatch.context() as patch:
         one = oracle(Counting(), late=0.5, background=True).fit(X, Y)
         if training:
-            patch.setattr(phases, "train_shards", slowly)
+            patch.setattr("cumae.predictors.everlasting.phases.train_shards", slowly)
             one.predict(X[: len(X) // 2])
             assert inside.wait(60)
         Counting.threads.clear()

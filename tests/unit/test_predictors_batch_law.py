@@ -68,7 +68,7 @@ NUMBERS: list[Any] = [0.5, MARK, math.nan, math.inf, -1.0, -2.0, 0.0, -0.0, 1e30
 def usual(pair: Any, count: int) -> list[Any]:
     """Return rows of the training table, as lists."""
     table = pair.X.to_numpy(dtype=object) if hasattr(pair.X, "iloc") else np.asarray(pair.X)
-    return np.resize(table, (count, table.shape[1])).tolist()
+    return list(np.resize(table, (count, table.shape[1])).tolist())
 
 
 def batch_of(pair: Any, rows: list[Any]) -> Any:
