@@ -9,14 +9,14 @@ import warnings
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows
 from cumae.mechanisms import BetweenThresholds
 from cumae.predictors.bbl.phases import start_votes
-from cumae.predictors.bbl.rules import PhaseSizes, Rules
+from cumae.predictors.bbl.rules import BBLRules, PhaseSizes
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
 from cumae.randomness import Source
 
 LEAST_ROWS = 4  # of a phase
 
 
-def check_phases(rules: Rules, source: Source) -> tuple[float, PhaseSizes]:
+def check_phases(rules: BBLRules, source: Source) -> tuple[float, PhaseSizes]:
     """Refuse sizes that some phase cannot have, from public numbers, before anything is paid.
 
     Return the noise per vote of the noisiest phase, and that phase.
@@ -32,7 +32,7 @@ def check_phases(rules: Rules, source: Source) -> tuple[float, PhaseSizes]:
     return max(found, key=lambda pair: pair[0])
 
 
-def _half_gap(rules: Rules, sizes: PhaseSizes, source: Source) -> float:
+def _half_gap(rules: BBLRules, sizes: PhaseSizes, source: Source) -> float:
     """Return how far from half of the votes a threshold lies; refuse too few votes for it."""
     try:
         votes = start_votes(rules, sizes, source)
@@ -59,7 +59,7 @@ def _check_sizes(sizes: PhaseSizes) -> None:
         )
 
 
-def warn_of_noise(rules: Rules, noise: float, worst: PhaseSizes) -> None:
+def warn_of_noise(rules: BBLRules, noise: float, worst: PhaseSizes) -> None:
     """Warn if the noisiest phase has so much noise per vote that answers are hardly any good."""
     if noise <= MUCH_NOISE:
         return

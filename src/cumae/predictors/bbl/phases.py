@@ -19,7 +19,7 @@ from cumae.errors import InvalidParameter
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority
 from cumae.mechanisms.base import check_left
 from cumae.mechanisms.between_thresholds import Side
-from cumae.predictors.bbl.rules import PhaseSizes, Rules
+from cumae.predictors.bbl.rules import BBLRules, PhaseSizes
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.randomness import Source, sample
 
@@ -28,14 +28,16 @@ TrainBest = Callable[[Recipe], Ensemble]
 
 
 @claim("BBL")
-def train_best(recipe: Recipe, rules: Rules, n_jobs: int | None, progress: bool | None) -> Ensemble:
+def train_best(
+    recipe: Recipe, rules: BBLRules, n_jobs: int | None, progress: bool | None
+) -> Ensemble:
     """Train the exact best hypothesis of each shard.
 
     Parameters
     ----------
     recipe : Recipe
         Rows and labels, their split, and seeds.
-    rules : Rules
+    rules : BBLRules
         They know the concept class.
     n_jobs : int, or None
         Number of processes, as in joblib.
@@ -47,7 +49,7 @@ def train_best(recipe: Recipe, rules: Rules, n_jobs: int | None, progress: bool 
 
 
 @claim("BBL")
-def start_votes(rules: Rules, sizes: PhaseSizes, source: Source) -> Votes:
+def start_votes(rules: BBLRules, sizes: PhaseSizes, source: Source) -> Votes:
     """Return what answers the queries of a phase, at the cost that the rules state."""
     if rules.given.votes == "between":
         pair = rules.first_pair if sizes.number == 1 else rules.pair
@@ -195,12 +197,12 @@ class Labelled:
         recipe = Recipe.draw(ArrayRows(table), labels, sizes.shards, source)
         return cls(sizes, recipe, sample(len(table), sizes.labels, source))
 
-    def train(self, rules: Rules, train: TrainBest, source: Source) -> RunningPhase:
+    def train(self, rules: BBLRules, train: TrainBest, source: Source) -> RunningPhase:
         """Train the exact best hypothesis of each shard.
 
         Parameters
         ----------
-        rules : Rules
+        rules : BBLRules
             All public numbers.
         train : callable
             Makes an ensemble of a recipe.

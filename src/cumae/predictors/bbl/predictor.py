@@ -24,7 +24,7 @@ from cumae.predictors.base import SHARED_PARAMETERS, Training
 from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
 from cumae.predictors.bbl.given import PublicCounts
 from cumae.predictors.bbl.phases import Labelled, boost_labels
-from cumae.predictors.bbl.rules import Rules
+from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
 from cumae.predictors.stateful import StatefulPredictor
@@ -116,7 +116,7 @@ class GenericBBL(StatefulPredictor):
         Models of this phase.
     noise_per_vote_ : float
         Noise of this phase as a share of the votes.
-    rules_ : Rules
+    rules_ : BBLRules
         All public numbers: shares, noise, and what training rows and queries pay.
 
     Examples
@@ -233,7 +233,7 @@ class GenericBBL(StatefulPredictor):
         if -1 in list(self.classes):
             raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
         training.need_numbers()
-        rules = Rules.of(self, PublicCounts.of(training))
+        rules = BBLRules.of(self, PublicCounts.of(training))
         source = source_for(self.random_state)
         warn_of_noise(rules, *check_phases(rules, source))
         guarantee = self._start(training, rules.given.plan(), source)
@@ -246,7 +246,7 @@ class GenericBBL(StatefulPredictor):
 
     @claim("BBL")
     def _first_rows(
-        self, training: Training, rules: Rules, source: Source
+        self, training: Training, rules: BBLRules, source: Source
     ) -> tuple[Floats, Integers]:
         """Return S_1: sampled in random order, and relabelled if no concept need be right."""
         n_rows = training.rows.n_rows
@@ -261,7 +261,7 @@ class GenericBBL(StatefulPredictor):
     # What is public
 
     @property
-    def rules_(self) -> Rules:
+    def rules_(self) -> BBLRules:
         """All public numbers."""
         check_is_fitted(self, "guarantee_")
         return self._state_.rules

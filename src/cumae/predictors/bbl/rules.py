@@ -51,7 +51,7 @@ class PhaseSizes:
 
 @claim("BBL")
 @dataclass(frozen=True)
-class Rules:
+class BBLRules:
     """The numbers that do not change from phase to phase, and what rows and queries pay by them.
 
     Parameters
@@ -83,7 +83,7 @@ class Rules:
 
     @classmethod
     @claim("BBL")
-    def of(cls, parameters: Any, counts: PublicCounts) -> Rules:
+    def of(cls, parameters: Any, counts: PublicCounts) -> BBLRules:
         """Choose all numbers from what is public, and check that they keep the promise for ever.
 
         Parameters
@@ -128,7 +128,7 @@ class Rules:
         return {**own, **pairs, "given": self.given.to_facts()}
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> Rules:
+    def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> BBLRules:
         """Rebuild what ``to_facts`` returned."""
         pairs = {name: Approximate(**facts[name]) for name in ("first_pair", "pair")}
         return cls(**{**facts, **pairs, "given": Given.from_facts(facts["given"], concept)})
@@ -219,12 +219,12 @@ class Rules:
         return max(1, rows // size)
 
 
-def _without_privacy(given: Given, boost: float) -> Rules:
+def _without_privacy(given: Given, boost: float) -> BBLRules:
     share = 1.0 if given.query_share is None else given.query_share
     labels = 1.0 if given.label_share is None else given.label_share
     first = _first_rows(given, 1.0 if given.train_share is None else given.train_share)
     nothing = Approximate(math.inf, 0.0)
-    return Rules(given, first, boost, labels, share, 0.0, 0.0, nothing, nothing)
+    return BBLRules(given, first, boost, labels, share, 0.0, 0.0, nothing, nothing)
 
 
 def _label_share(given: Given, boost: float) -> float:
@@ -240,7 +240,7 @@ def _label_share(given: Given, boost: float) -> float:
     return min(1.0, needed / rows, most)
 
 
-def _with_training(rules: Rules) -> Rules:
+def _with_training(rules: BBLRules) -> BBLRules:
     """Choose how many training rows are used, and the noise of the first phase.
 
     Without relabelling, all of them; else the number with the least noise for each of the rows.
@@ -260,14 +260,14 @@ def _with_training(rules: Rules) -> Rules:
     return _first_votes(chosen, coarse=False)[1]
 
 
-def _first_votes(rules: Rules, *, coarse: bool) -> tuple[float, Rules]:
+def _first_votes(rules: BBLRules, *, coarse: bool) -> tuple[float, BBLRules]:
     draw = rules.given.first_draw(rules.boost, rules.first)
     share = rules.first / rules.given.counts.n_rows
     value, noise, pair = _votes(rules, draw, share, coarse=coarse)
     return value, replace(rules, first_noise=noise, first_pair=pair)
 
 
-def _with_queries(rules: Rules) -> Rules:
+def _with_queries(rules: BBLRules) -> BBLRules:
     """Choose the share of queries that are kept, and the noise of all later phases.
 
     A smaller share allows less noise, but makes phases longer. The noise per vote of the first two
@@ -287,14 +287,14 @@ def _with_queries(rules: Rules) -> Rules:
     return _later_votes(chosen, coarse=False)[1]
 
 
-def _later_votes(rules: Rules, *, coarse: bool) -> tuple[float, Rules]:
+def _later_votes(rules: BBLRules, *, coarse: bool) -> tuple[float, BBLRules]:
     draw = label_draw(rules.given.concept, rules.boost, "T", rules.points)
     value, noise, pair = _votes(rules, draw, rules.query_share, coarse=coarse)
     return value, replace(rules, noise=noise, pair=pair)
 
 
 def _votes(
-    rules: Rules, draw: Draw, share: float, *, coarse: bool
+    rules: BBLRules, draw: Draw, share: float, *, coarse: bool
 ) -> tuple[float, float, Approximate]:
     """Return what votes may cost in a phase whose rows are such a share of those that might enter.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cumae.arrays import Floats
 from cumae.predictors.bbl.phases import Labelled, RunningPhase, TrainBest, train_best
-from cumae.predictors.bbl.rules import Rules
+from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows
@@ -22,7 +22,7 @@ class BBLState(State):
     ----------
     fitted : Fitted
         What fit fixed.
-    rules : Rules
+    rules : BBLRules
         All public numbers.
     phase : RunningPhase
         The phase that answers.
@@ -37,7 +37,7 @@ class BBLState(State):
     kind = "GenericBBL"
 
     fitted: Fitted
-    rules: Rules
+    rules: BBLRules
     phase: RunningPhase
     following: Labelled | None = None
     waiting: FreshRows = field(default_factory=FreshRows)
@@ -72,7 +72,7 @@ class BBLState(State):
     @classmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> BBLState:
         fitted = Fitted.from_facts(facts["fitted"], estimator)
-        rules = Rules.from_facts(facts["rules"], fitted.model)
+        rules = BBLRules.from_facts(facts["rules"], fitted.model)
         phase = RunningPhase.from_facts(facts["phase"], trains(fitted, rules), fitted.source)
         found = cls(fitted, rules, phase, answered=facts["answered"])
         if facts["following"] is not None:
@@ -82,7 +82,7 @@ class BBLState(State):
         return found
 
 
-def trains(fitted: Fitted, rules: Rules) -> TrainBest:
+def trains(fitted: Fitted, rules: BBLRules) -> TrainBest:
     """Return what makes an ensemble of a recipe."""
     given = fitted.parameters
     return partial(train_best, rules=rules, n_jobs=given["n_jobs"], progress=given["progress"])
