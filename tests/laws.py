@@ -60,6 +60,19 @@ class Marked(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped b
         return self.classes_[(X[:, 0] > self.cut_) * (len(self.classes_) - 1)]
 
 
+class Fragile(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """Its last bit depends on the shape of the table, as that of matrix products does."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Fragile:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        if np.any(np.abs(X) > 1e9):
+            raise ValueError("too large")
+        return ((X[:, 0] > 0.4) ^ (len(X) % 2 == 0)).astype(int)
+
+
 class Rule:
     """A rule that is asked by itself, because it is no hypothesis of cumae."""
 
@@ -80,7 +93,13 @@ class Ruled(FiniteClass):
         return Rule()
 
 
+def log_distance(table: Any) -> Any:
+    """Return logarithms, with a warning of numpy at the mark."""
+    return np.clip(np.log(np.abs(table - MARK)), -50, 50)
+
+
 NO_WEIGHTS = NoWeights(1)
+DISTANCES = make_pipeline(FunctionTransformer(log_distance), LogisticRegression())
 LOGS = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression())
 WORDS = make_pipeline(
     make_column_transformer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from cumae.ensembles.voters.loop import LoopVoters
-from cumae.predictors.base import Predictor
+from cumae.predictors.base import Reader
+from cumae.predictors.everlasting.prior import Prior
 
 if TYPE_CHECKING:
     import pytest
@@ -27,8 +29,38 @@ def let_errors_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def infer_types(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pandas take the type of a column of text from all cells of a batch."""
-    monkeypatch.setattr(Predictor, "_readable", _read_with_inferred_types)
+    monkeypatch.setattr(Reader, "private", _read_with_inferred_types)
     halve_failing_batches(monkeypatch)  # no other rows in the tables that models get
+
+
+def halve_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask all models about a whole batch; where one of them fails, ask all about halves of it."""
+    monkeypatch.setattr(LoopVoters, "count", _count_all_in_halves)
+
+
+def ask_the_prior_about_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the prior about all rows of a batch in one table of their number."""
+    monkeypatch.setattr(Prior, "shares", _shares_of_a_batch)
+
+
+def leave_threads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let models be asked with as many threads as the process has just then."""
+    monkeypatch.setattr("cumae.ensembles.voters.loop.one_thread", contextlib.nullcontext)
+
+
+def _shares_of_a_batch(self: Prior, queries: Any, *_: Any) -> Any:
+    return np.asarray(self.learner.predict_proba(queries))
+
+
+def _count_all_in_halves(self: LoopVoters, X: Any, *_: Any) -> Any:
+    labels = [_labels(model, X) for model in self.models]
+    if all(found is not None for found in labels):
+        return _count(labels, self.n_classes)
+    if len(X) == 1:
+        return _count([[0] if one is None else one for one in labels], self.n_classes)
+    middle = len(X) // 2
+    halves = (X[:middle], X[middle:])
+    return np.concatenate([_count_all_in_halves(self, half) for half in halves])
 
 
 def _count_in_halves(self: LoopVoters, X: Any, *_: Any) -> Any:
@@ -44,18 +76,26 @@ def _count(labels: Any, n_classes: int) -> Any:
 
 
 def _labels_in_halves(model: Any, rows: Any) -> Any:
+    found = _labels(model, rows)
+    if found is not None:
+        return found
+    if len(rows) == 1:
+        return np.zeros(1, dtype=np.int64)
+    middle = len(rows) // 2
+    halves = (rows[:middle], rows[middle:])
+    return np.concatenate([_labels_in_halves(model, half) for half in halves])
+
+
+def _labels(model: Any, rows: Any) -> Any:
+    """Return labels; None if the model raises or warns."""
     try:
         with warnings.catch_warnings(action="error"), np.errstate(all="warn", under="ignore"):
             return np.asarray(model.predict(rows), dtype=np.int64)
     except Exception:  # noqa: BLE001 (whatever a model raises)
-        if len(rows) == 1:
-            return np.zeros(1, dtype=np.int64)
-        middle = len(rows) // 2
-        halves = (rows[:middle], rows[middle:])
-        return np.concatenate([_labels_in_halves(model, half) for half in halves])
+        return None
 
 
-def _read_with_inferred_types(self: Predictor, X: Any) -> Any:
+def _read_with_inferred_types(self: Reader, X: Any) -> Any:
     """Read queries in a frame of text, with a stand-in for what is missing."""
     del self
     frame = pd.DataFrame({name: X[name].to_numpy(dtype=object) for name in X})

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -24,26 +24,18 @@ from cumae import EverlastingPredictor, GenericBBL, InvalidParameter, QueryRelea
 from cumae.checks import PREDICTOR_LAWS
 from cumae.checks.predictors import (
     answers_to,
-    batches_do_not_matter,
-    in_batches,
-    odd_queries,
-    queries_do_not_meet,
-    shards_learn,
 )
+from cumae.checks.queries import in_batches, odd_queries
 from cumae.concepts import Thresholds
-from cumae.data import lenient
-from cumae.ensembles import trial
 from cumae.ensembles.blocks import block_rows, blocks
 from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.stacking import stack
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
 from cumae.predictors.everlasting import margins, rules
-from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior
-from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, THREE, X, Y, oracle
-from tests.plants import halve_failing_batches
+from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, X, Y, oracle
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
@@ -192,11 +184,12 @@ def test_rows_that_share_a_place_go_to_different_blocks() -> None:
     assert block_rows(2**30) == 2
 
 
+def blas_threads() -> set[int]:
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
 @pytest.mark.claim("EVER")
 def test_libraries_use_one_thread_while_anybody_trains_or_votes() -> None:
-    def threads() -> set[int]:
-        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
-
     with threadpool_limits(2, user_api="blas"):
         inside, leave = threading.Event(), threading.Event()
 
@@ -209,11 +202,11 @@ def test_libraries_use_one_thread_while_anybody_trains_or_votes() -> None:
         other.start()
         inside.wait(10)
         with one_thread():
-            assert threads() == {1}
+            assert blas_threads() == {1}
             leave.set()
             other.join(10)
-            assert threads() == {1}  # though the other one is gone
-        assert threads() == {2}
+            assert blas_threads() == {1}  # though the other one is gone
+        assert blas_threads() == {2}
 
 
 class Watched(PrivateBooster):
@@ -348,88 +341,6 @@ def test_a_pipeline_that_stumbles_over_unknown_text_is_refused_before_the_paymen
     for predictor in (oracle(strict), QueryRelease(strict)):
         with pytest.raises(InvalidParameter, match=r"unknown categories.*handle_unknown='ignore'"):
             predictor.fit(FRAME, Y)
-
-
-# The laws have teeth: each fault, planted again, is caught by one of them
-
-
-def caught(law: Any, name: str, **changes: Any) -> bool:
-    predictor, pair = PREDICTORS[name]
-    try:
-        law(clone(predictor).set_params(**changes), pair)
-    except Exception:  # noqa: BLE001 - an error that reaches the caller is a fault, too
-        return True
-    return False
-
-
-class Fragile(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
-    """Its last bit depends on the shape of the table, as that of matrix products does."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Fragile:
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        if np.any(np.abs(X) > 1e9):
-            raise ValueError("too large")
-        return ((X[:, 0] > 0.4) ^ (len(X) % 2 == 0)).astype(int)
-
-
-def test_halving_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    predictor = oracle(Fragile(), epsilon=math.inf)
-    queries_do_not_meet(predictor, THREE)
-    batches_do_not_matter(predictor, THREE)
-    halve_failing_batches(monkeypatch)
-    monkeypatch.setattr(trial, "_answers_row_by_row", lambda *_: True)
-    with pytest.raises(AssertionError, match="what another query holds"):
-        queries_do_not_meet(predictor, THREE)
-    with pytest.raises(AssertionError, match="the batch that its query came in"):
-        batches_do_not_matter(predictor, THREE)
-
-
-def test_lists_that_are_read_as_a_whole_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def whole(X: Any, width: int) -> Any:
-        flat = width == 1 and not any(isinstance(row, list | tuple | np.ndarray) for row in X)
-        rows = [[row] for row in X] if flat else list(X)
-        fits = [isinstance(row, list | tuple) and len(row) == width for row in rows]
-        if not any(fits):
-            return X
-        nothing = [math.nan] * width
-        return np.array([row if fit else nothing for row, fit in zip(rows, fits, strict=True)])
-
-    monkeypatch.setattr(base, "read_one_by_one", whole)
-    assert caught(queries_do_not_meet, "everlasting, thresholds")
-
-
-def test_inferred_types_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def inferred(names: Any, columns: Any) -> Any:
-        return pd.DataFrame(dict(zip(names, map(list, columns), strict=True)))
-
-    monkeypatch.setattr(lenient, "frame_of", inferred)
-    monkeypatch.setattr("cumae.ensembles.blocks.frame_of", inferred)
-    halve_failing_batches(monkeypatch)
-    assert caught(
-        queries_do_not_meet, "everlasting, words and memo", memoize=False, epsilon=math.inf
-    )
-
-
-def test_keys_of_equal_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def equal(table: Any) -> list[bytes]:
-        rows = table.to_numpy(dtype=object)
-        return [repr([0 if cell == 0 else cell for cell in row]).encode() for row in rows]
-
-    monkeypatch.setattr(everlasting, "row_keys", equal)
-    assert caught(queries_do_not_meet, "everlasting, words and memo")
-
-
-def test_a_trial_of_another_trainer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(everlasting, "choose_weighted", lambda trainer, *_: trainer)
-    predictor, pair = PREDICTORS["everlasting, no weights"]
-    with pytest.raises(InvalidParameter, match="no sample weights"):
-        shards_learn(predictor, pair)  # the trial tries what will run
-    monkeypatch.setattr(base, "try_out", lambda *_: True)  # the fault: it tried something else
-    with pytest.raises(AssertionError, match="every training row got the same answer"):
-        shards_learn(predictor, pair)
 
 
 # Guarantees of later phases, and of fresh rows

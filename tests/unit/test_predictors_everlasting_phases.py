@@ -23,6 +23,7 @@ from cumae import InvalidData
 from cumae.data import SomeRows
 from cumae.ensembles import trainer as shards
 from cumae.errors import LiveState
+from cumae.predictors import recipes
 from cumae.predictors.everlasting import phases
 from tests.everlasting import N, X, Y, oracle
 from tests.forks import answer_in_a_fork
@@ -218,7 +219,7 @@ def test_the_switch_waits_for_training_and_never_comes_early(
             gate.wait(10)
         return train(*args, **others)
 
-    monkeypatch.setattr(phases, "train_shards", slow)
+    monkeypatch.setattr(recipes, "train_shards", slow)
     one = oracle(late=0.25, background=True).fit(X, Y)
     one.predict(RNG.random((N - 100, 1)))
     one.predict(RNG.random((99, 1)))  # answered while the next phase trains

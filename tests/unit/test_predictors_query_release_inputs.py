@@ -87,7 +87,7 @@ def test_a_broken_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cumae.predictors.release.base.train_shards", stop)
+    monkeypatch.setattr("cumae.predictors.recipes.train_shards", stop)
     with pytest.raises(KeyboardInterrupt):
         release.fit(X, Y)
     with pytest.raises(NotFittedError):

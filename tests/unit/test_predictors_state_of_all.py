@@ -55,10 +55,10 @@ SIDES = Projections(np.eye(3)[:2])
 
 
 def query(model: Any, mechanism: str = "gaussian", **more: Any) -> QueryRelease:
-    given = {"epsilon": 6.0, "max_queries": 150, "n_shards": 30, "max_unstable": 40}
+    given: dict[str, Any] = {"epsilon": 6.0, "max_queries": 150, "n_shards": 30, "max_unstable": 40}
     if mechanism in ("stability", "between"):
         given |= {"epsilon": 400.0, "n_shards": 60}
-    return QueryRelease(model, mechanism=mechanism, **{**given, **more})  # type: ignore[arg-type]
+    return QueryRelease(model, mechanism=mechanism, **{**given, **more})
 
 
 def agnostic(model: Any, **more: Any) -> AgnosticQueryRelease:
@@ -72,12 +72,17 @@ def universal(model: Any = None, **more: Any) -> UniversalQueryRelease:
 
 
 def bbl(model: Any = None, **more: Any) -> GenericBBL:
-    given = {"shard_size": 10, "phase_length": 120, "query_share": 0.5, "label_share": 0.1}
+    given: dict[str, Any] = {
+        "shard_size": 10,
+        "phase_length": 120,
+        "query_share": 0.5,
+        "label_share": 0.1,
+    }
     given |= {"epsilon": 8.0}
-    return GenericBBL(model or Thresholds(), **{**given, **more})  # type: ignore[arg-type]
+    return GenericBBL(model or Thresholds(), **{**given, **more})
 
 
-BETWEEN = {"votes": "between", "shard_size": 2, "between_share": 0.2, "epsilon": 140.0}
+BETWEEN = {"votes": "between", "shard_size": 2, "between_share": 0.2, "epsilon": 200.0}
 # Each: a predictor, its rows, how many queries come before it is stored.
 CASES: dict[str, tuple[Any, Any, int]] = {
     "gaussian": (query(Thresholds()), ONE, 40),
@@ -132,6 +137,12 @@ CASES: dict[str, tuple[Any, Any, int]] = {
 }
 
 
+PUBLIC = [
+    *("remaining_", "guarantee_", "phase_", "stage_", "n_shards_", "mechanism_", "why_"),
+    *("noise_per_vote_", "stages_", "n_first_", "n_sampled_", "epsilon_boost_"),
+]
+
+
 def labels_of(table: Any) -> Any:
     """Return labels that are wrong for every tenth row, so that votes are not all clear."""
     first = table.iloc[:, 0] if hasattr(table, "iloc") else table[:, 0]
@@ -154,9 +165,7 @@ def future(one: Any, table: Any, before: int) -> list[Any]:
     """Ask until nothing remains; return all that can be seen."""
     found: list[Any] = []
     for start in range(before, before + 280, 35):
-        public = ("remaining_", "guarantee_", "phase_", "stage_", "n_shards_", "mechanism_")
-        public += ("why_", "noise_per_vote_", "stages_", "n_first_", "n_sampled_", "epsilon_boost_")
-        found.append([getattr(one, attribute, None) for attribute in public])
+        found.append([getattr(one, attribute, None) for attribute in PUBLIC])
         try:
             found.append(one.predict(rows_of(table, start, start + 35)).tolist())
         except BudgetExhausted as error:

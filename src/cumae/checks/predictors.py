@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import datetime as dt
-import itertools
 import math
 import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.checks.ends import demand_end, in_a_fork
+from cumae.checks.queries import families, few, in_batches, with_missing_cell
 from cumae.checks.shards import Neighbours, demand
+from cumae.concepts import ConceptClass
 from cumae.data import length_of, row_source
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.randomness import SeededSource
-
-FEW = 12  # queries that laws about batches ask
 
 
 def fitted(predictor: Any, pair: Neighbours, **changed: Any) -> Any:
@@ -97,7 +95,7 @@ def it_stays_in_its_process(predictor: Any, pair: Neighbours) -> None:
     """A forked process gets no answer from a fitted predictor, and the first process still does."""
     if not hasattr(os, "fork"):
         return
-    one, queries = fitted(predictor, pair), _few(pair.queries)
+    one, queries = fitted(predictor, pair), few(pair.queries)
     end = in_a_fork(lambda: ask(one, queries))
     demand(end == "LiveState", f"in a forked process a question ended as {end}")
     ask(one, queries)
@@ -122,7 +120,7 @@ def shards_learn(predictor: Any, pair: Neighbours) -> None:
 
 def batches_do_not_matter(predictor: Any, pair: Neighbours) -> None:
     """Under the same coins a query gets the same answer, whatever batches the queries come in."""
-    queries = _few(pair.queries)
+    queries = few(pair.queries)
     if _answers_one_batch(fitted(predictor, pair)):
         return
     whole = answers_to(predictor, pair, [queries])
@@ -133,7 +131,7 @@ def batches_do_not_matter(predictor: Any, pair: Neighbours) -> None:
 
 def one_batch_is_the_last(predictor: Any, pair: Neighbours) -> None:
     """Where all queries come in one batch, a second one is refused, and draws nothing."""
-    one, queries = fitted(predictor, pair), _few(pair.queries)
+    one, queries = fitted(predictor, pair), few(pair.queries)
     if not _answers_one_batch(one):
         return
     ask(one, queries[:-1])
@@ -148,7 +146,7 @@ def unusable_queries_are_refused(predictor: Any, pair: Neighbours) -> None:
     if predictor.counts_unusable:
         return
     one = fitted(predictor, pair)
-    before, missing = _spent(one), _with_missing_cell(_few(pair.queries))
+    before, missing = _spent(one), with_missing_cell(few(pair.queries))
     with _coins_counted() as drawn:
         demand_end(InvalidData, lambda: ask(one, missing))
     demand(_spent(one) == before and not drawn, "a refused call was counted, or drew coins")
@@ -159,7 +157,7 @@ def unusable_queries_count(predictor: Any, pair: Neighbours) -> None:
     if not predictor.counts_unusable:
         return
     one = fitted(predictor, pair)
-    answers = ask(one, _with_missing_cell(_few(pair.queries))).tolist()
+    answers = ask(one, with_missing_cell(few(pair.queries))).tolist()
     demand(answers[-1] == -1, "a query with a missing cell got an answer")
     demand(one.answered_ == len(answers), "an unusable query was not counted")
 
@@ -174,13 +172,59 @@ def queries_do_not_meet(predictor: Any, pair: Neighbours) -> None:
     """
     if not predictor.counts_unusable or getattr(predictor, "votes", None) == "between":
         return
-    for batches, kept in _families(_few(pair.queries)):
+    for batches, kept in families(few(pair.queries)):
         answers = [answers_to(predictor, pair, [batch]) for batch in batches]
         visible = [[found[place] for place in kept] for found in answers]
         demand(
             all(found == visible[0] for found in visible),
             "an answer depends on what another query holds",
         )
+
+
+class Watched(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """An estimator that writes down the shapes and types of the tables that it is asked about."""
+
+    tables: ClassVar[list[tuple[Any, ...]]] = []
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Watched:
+        del sample_weight  # of no use here: shapes do not depend on what is learnt
+        self.model_ = clone(self.estimator).fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        types = X.dtypes.tolist() if hasattr(X, "columns") else [X.dtype]
+        Watched.tables.append((X.shape, *map(str, types)))
+        return self.model_.predict(X)
+
+
+def models_see_one_shape(predictor: Any, pair: Neighbours) -> None:
+    """Tables that scikit-learn estimators are asked about have one shape, and columns one type.
+
+    Batches of all sizes are asked, with queries that are missing, infinite, huge or of other types
+    where queries are protected. Concept classes and what a student says are left out: the former
+    are computed row by row, and the latter is public.
+    """
+    estimator = predictor.get_params(deep=False).get("estimator")
+    if estimator is None or isinstance(estimator, ConceptClass):
+        return
+    one = fitted(clone(predictor), pair, estimator=Watched(estimator))
+    queries = few(pair.queries)
+    batches = in_batches(queries, [1, 3])
+    if predictor.counts_unusable:
+        batches += [batch for family, _ in families(queries) for batch in family[-1:]]
+    elif hasattr(one, "n_first_"):
+        batches = batches[:-1]
+    Watched.tables.clear()
+    for batch in batches:
+        ask(one, batch)
+    demand(len(Watched.tables) > 0, "no model was asked")
+    demand(
+        len(set(Watched.tables)) == 1, "the shape of a table depends on the batch, or on a query"
+    )
 
 
 PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
@@ -197,6 +241,7 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     unusable_queries_are_refused,
     unusable_queries_count,
     queries_do_not_meet,
+    models_see_one_shape,
 )
 
 
@@ -224,95 +269,8 @@ def answers_to(predictor: Any, pair: Neighbours, batches: Sequence[Any]) -> list
     return [answer for batch in batches for answer in ask(one, batch).tolist()]
 
 
-def in_batches(queries: Any, cuts: Sequence[int]) -> list[Any]:
-    """Cut queries into batches before the given places."""
-    edges = [0, *cuts, len(queries)]
-    return [queries[start:stop] for start, stop in itertools.pairwise(edges)]
-
-
-def odd_queries(width: int) -> list[Any]:
-    """Return queries that are not usual rows of ``width`` numbers."""
-    usual = [0.5] * width
-    cells: list[Any] = [
-        math.nan, math.inf, -math.inf, 1e300, -1.7e308, 10**400, None, "text", b"bytes", True,
-        1 + 2j, dt.date(2020, 2, 29), np.datetime64("2020-02-29"), np.float32(0.5), [0.5], {},
-        object(),
-    ]  # fmt: skip
-    rows = [[cell, *usual[1:]] for cell in cells]
-    containers = [tuple(usual), np.array(usual), pd.Series(usual), np.array(0.5), 0.5, "text", None]
-    widths = [[], [*usual, 0.5], [usual], np.array([usual]), np.zeros((0,))]
-    return [*rows, *containers, *widths]
-
-
-# Batches that differ in some queries, and the places of the others, whose answers must not.
-Family = tuple[list[Any], list[int]]
-
-
-def _families(queries: Any) -> Iterator[Family]:
-    """Return families of batches in which every second query differs."""
-    if hasattr(queries, "columns"):
-        yield from _frame_families(queries)
-        return
-    table = np.asarray(queries, dtype=np.float64)
-    odd = odd_queries(table.shape[1])
-    shown = np.resize(table, (len(odd), table.shape[1])).tolist()
-    listed = [[*itertools.chain(*zip(shown, hidden, strict=True))] for hidden in (shown, odd)]
-    yield listed, list(range(0, 2 * len(odd), 2))
-    arrays = [table]
-    for cell in (math.nan, math.inf, -1.0, 1.7e308):
-        array = table.copy()
-        array[1::2] = cell
-        arrays.append(array)
-    yield arrays, list(range(0, len(table), 2))
-    first = np.arange(table.shape[1]) == 0
-    plus, minus = (np.where(first, zero, table) for zero in (0.0, -0.0))
-    yield [_joined(hidden, plus) for hidden in (minus, table + 1.0)], _last(plus)
-
-
-def _frame_families(frame: Any) -> Iterator[Family]:
-    """Return the same for data frames: dates and numbers in columns of text, signs of zeros."""
-    numeric = [name for name in frame.columns if frame[name].dtype.kind in "iuf"]
-    for name in [name for name in frame.columns if name not in numeric]:
-        dates = np.array([pd.Timestamp("2020-01-01")] * len(frame), dtype=object)
-        batches = []
-        for odd in (dates[0], frame[name].iloc[0], 7, None):
-            cells = dates.copy()
-            cells[0] = odd
-            batches.append(frame.assign(**{name: pd.Series(cells, dtype=object)}))
-        yield batches, list(range(1, len(frame)))
-    if numeric:
-        plus, minus = (frame.assign(**{numeric[0]: zero}) for zero in (0.0, -0.0))
-        far = frame.assign(**{numeric[0]: frame[numeric[0]] + 1.0})
-        yield [_joined(hidden, plus) for hidden in (minus, far)], _last(plus)
-
-
-def _joined(first: Any, second: Any) -> Any:
-    if hasattr(first, "columns"):
-        return pd.concat([first, second], ignore_index=True)
-    return np.concatenate([first, second])
-
-
-def _last(table: Any) -> list[int]:
-    return list(range(len(table), 2 * len(table)))
-
-
 def _answers_one_batch(one: Any) -> bool:
     return getattr(one, "mechanism_", None) == "offline"
-
-
-def _few(queries: Any) -> Any:
-    if hasattr(queries, "columns"):
-        return queries[:FEW].reset_index(drop=True)
-    return np.asarray(queries)[:FEW]
-
-
-def _with_missing_cell(queries: Any) -> Any:
-    missing = queries.astype(object) if hasattr(queries, "columns") else queries.astype(float)
-    if hasattr(missing, "columns"):
-        missing.iloc[-1, -1] = math.nan
-    else:
-        missing[-1, -1] = math.nan
-    return missing
 
 
 def _fit(predictor: Any, pair: Neighbours, X: Any, y: Any) -> Any:

@@ -40,6 +40,7 @@ from cumae.audit.game import Game, Seen
 from cumae.audit.runs import Attack
 from cumae.concepts import FiniteClass
 from cumae.concepts.finite import Predicts
+from cumae.concepts.stumps import Stump
 from cumae.predictors import (
     AgnosticQueryRelease,
     EverlastingPredictor,
@@ -99,6 +100,24 @@ class Rounded:
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         logs = np.log1p(np.asarray(X, dtype=np.float64))
         return np.asarray((logs @ np.ones((logs.shape[1], 1)))[:, 0] > 0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Shy:
+    """Labels all rows 0, and raises if the first cell of one of them is at the edge.
+
+    Examples
+    --------
+    >>> from cumae.audit.attacks.batches import Shy
+    >>> Shy().predict([[0.5], [0.0]]).tolist()
+    [0, 0]
+    """
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        column = np.asarray(X)[:, 0]
+        if (column == EDGE).any():
+            raise ValueError("a row at the edge")
+        return np.zeros(len(column), dtype=np.int64)
 
 
 class Typed(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -311,16 +330,49 @@ def row_in_batches(predictor: Any = QueryRelease, **options: Any) -> Attack:
     return attack_on_release(what, predictor, rows, play, options, **look)
 
 
+class WideSpotter(Spotter):
+    """A ``Spotter`` for rows of many columns, of which the first one decides."""
+
+    def __init__(self, usual: Predicts, spotted: Predicts) -> None:
+        super().__init__(usual, spotted)
+        self.hypotheses = [Stump(0, 0.5, above=True), Stump(0, None, above=False)]
+
+
+def row_in_rounded_batches(predictor: Any = QueryRelease, **options: Any) -> Attack:
+    """Attack a training row whose model fails on a query, where rounding labels those next to it.
+
+    Only this row's model fails, so the others must not notice: if the batch were taken apart for
+    all models, all of them would label the other queries differently.
+    """
+    rows, labels = release_rows(predictor, options)
+    wide = rows.repeat(WIDTH, axis=1)
+    batch = np.concatenate([np.full((1, WIDTH), EDGE), rounded_off()])
+    times = 30
+
+    def play(game: Game) -> list[float]:
+        game.train((wide, labels), (replaced(wide, MARKED), labels))
+        answers = [game.ask(batch).answers for _ in range(times)]
+        shown = [float(answer == 1) for one in answers for answer in one[1:]]
+        return [sum(shown), *everything(game, [])]
+
+    what, rule = "a training row, in batches that are rounded", WideSpotter(Rounded(), Shy())
+    look: dict[str, Any] = {"asked": times * len(batch), "estimator": rule}
+    look["distinguish"] = by_training
+    return attack_on_release(what, predictor, (wide, labels), play, options, **look)
+
+
 QUERIES: tuple[Callable[..., Attack], ...] = (
     query_in_company,
     rounded_query,
     *(partial(listed_query, odd=odd) for odd in LISTS),
     row_in_batches,
 )
+ROWS: tuple[Callable[..., Attack], ...] = (row_in_batches, row_in_rounded_batches)
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
-    "QueryRelease": (row_in_batches,),
-    "AgnosticQueryRelease": (partial(row_in_batches, AgnosticQueryRelease),),
-    "UniversalQueryRelease": (partial(row_in_batches, UniversalQueryRelease),),
+    **{
+        predictor.__name__: tuple(partial(attack, predictor) for attack in ROWS)
+        for predictor in (QueryRelease, AgnosticQueryRelease, UniversalQueryRelease)
+    },
     "GenericBBL": tuple(partial(attack, GenericBBL) for attack in QUERIES),
     "EverlastingPredictor": (
         *(partial(attack, EverlastingPredictor) for attack in QUERIES),

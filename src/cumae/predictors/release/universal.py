@@ -407,6 +407,7 @@ class UniversalQueryRelease(StatefulPredictor):
         if state.waiting is not None:
             self._journal_.entered(state.waiting.draw(state.first.lesson.queries))
         else:
+            state.student = self.student  # one that failed may have been replaced
             seed = integers(2**31 - 1, source=state.fitted.source)
             self._journal_.entered(state.taught(seed))
 
