@@ -123,7 +123,7 @@ class StatefulPredictor(Predictor):
 
     def _go_on(self, state: Any) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
-        self._state_ = state
+        self._reader_, self._state_ = state.fitted.reader, state
         self._journal_ = self._new_journal(state)
         for name, value in state.fitted.shown.items():
             setattr(self, name, value)
@@ -158,6 +158,5 @@ class StatefulPredictor(Predictor):
         found.n_features_in_, found.classes_ = reader.n_features, state.fitted.classes
         if reader.columns.given is not None:
             found.feature_names_in_ = np.array(reader.columns.given, dtype=object)
-        found._reader_ = reader
         found._go_on(state)
         return found
