@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.data import RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
@@ -17,6 +18,7 @@ from cumae.errors import InvalidParameter
 from cumae.randomness import Source
 
 
+@claim("EVER")
 @dataclass(frozen=True, repr=False)  # a message must not show rows
 class Recipe:
     """All that the models of an ensemble are made from; the same recipe gives the same models.

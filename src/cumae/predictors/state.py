@@ -43,6 +43,7 @@ class State(ABC):
 
     fitted: Any  # what fit fixed: a Fitted
     answered: int  # answers given since fit
+    kept: list[tuple[Any, Any]]  # rows that wait, with their weights, where queries are kept
 
     def given(self) -> dict[str, Any]:
         """Return the parameters of the predictor."""
@@ -52,7 +53,12 @@ class State(ABC):
     # What a journal changes. Each kind of state has those changes that its predictor makes.
 
     def keep(self, rows: Any, weights: Any, ids: tuple[Any, Any]) -> None:
-        """Keep what was asked, where something is kept of it."""
+        """Keep what was asked, where something is kept of it: those rows that the ids admit."""
+        admitted = self.admit(len(weights), ids)
+        self.kept.append((rows[admitted], weights[admitted]))  # copies
+
+    def admit(self, count: int, ids: tuple[Any, Any]) -> NDArray[np.bool_]:
+        """Tell for each of the next rows whether it is kept, and remember it."""
         raise NotImplementedError
 
     def prepare(self, following: Any, taken: int) -> None:

@@ -53,11 +53,12 @@ class BBLState(State):
         self.phase.kept.keep(self.phase.asked - len(rows), rows)
 
     def prepare(self, following: Labelled, taken: int) -> None:
+        self.waiting.take(taken)  # first: rows may be lost, but are never used twice
         self.following = following
-        self.waiting.take(taken)
 
     def enter(self, phase: RunningPhase) -> None:
-        self.phase, self.following = phase, None
+        self.following = None  # first: nothing may be trained on its rows again
+        self.phase = phase
 
     def to_facts(self) -> dict[str, Any]:
         return {

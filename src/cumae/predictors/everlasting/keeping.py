@@ -19,7 +19,7 @@ from cumae.predictors.state import objects
 from cumae.predictors.waiting import joined
 
 if TYPE_CHECKING:
-    from cumae.predictors.everlasting.rules import Rules
+    from cumae.predictors.everlasting.rules import EverlastingRules
     from cumae.predictors.everlasting.state import EverlastingState
 
 
@@ -184,7 +184,7 @@ class Forecast:
 
     Parameters
     ----------
-    rules : Rules
+    rules : EverlastingRules
         All public numbers.
     left, n_rows : int
         Answers left in the phase, and how many rows it was trained on.
@@ -196,7 +196,7 @@ class Forecast:
         Who may still supply rows.
     """
 
-    rules: Rules
+    rules: EverlastingRules
     left: int
     n_rows: int
     n_kept: int

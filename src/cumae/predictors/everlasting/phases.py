@@ -19,7 +19,7 @@ from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, NoisyMajority
 from cumae.predictors.base import Reader
-from cumae.predictors.everlasting.rules import Rules
+from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.predictors.state import objects
 from cumae.randomness import Source
@@ -70,13 +70,14 @@ def numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
     return np.array([known[key] for key in keys], dtype=np.int64)
 
 
+@claim("EVER")
 @dataclass(frozen=True)
 class School:
     """What the training of all phases has in common.
 
     Parameters
     ----------
-    rules : Rules
+    rules : EverlastingRules
         All public numbers.
     model : classifier, Pipeline or ConceptClass
         What each shard trains.
@@ -86,7 +87,7 @@ class School:
         Whether columns were declared.
     """
 
-    rules: Rules
+    rules: EverlastingRules
     model: Any
     reader: Reader
     declared: bool

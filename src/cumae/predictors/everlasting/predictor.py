@@ -35,7 +35,7 @@ from cumae.predictors.everlasting.phases import (
     row_keys,
 )
 from cumae.predictors.everlasting.prior import UNIT, Prior, combined, find_prior, trust_in
-from cumae.predictors.everlasting.rules import PublicSizes, Rules, check_together, rho_of
+from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.stateful import StatefulPredictor
@@ -241,7 +241,7 @@ class EverlastingPredictor(StatefulPredictor):
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
         prior = find_prior(self.prior, training, self.epsilon, self.delta, self.columns)
         sizes = PublicSizes(len(kept), training.n_classes, prior is not None)
-        rules = self._tried_out(training, Rules.of(self, sizes))
+        rules = self._tried_out(training, EverlastingRules.of(self, sizes))
         self._warn_of_drift(training, prior)
         rules.warn_of_noise(self.prior_share)
         source = source_for(self.random_state)
@@ -266,7 +266,7 @@ class EverlastingPredictor(StatefulPredictor):
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission))
         return self
 
-    def _tried_out(self, training: Training, rules: Rules) -> Rules:
+    def _tried_out(self, training: Training, rules: EverlastingRules) -> EverlastingRules:
         """Return rules under which the model can learn, by what made-up rows show."""
         trainer = rules.trainer(training.model, training.columns)
         trainer = choose_weighted(trainer, training.rows, rules.size)

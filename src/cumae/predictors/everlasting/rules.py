@@ -49,7 +49,7 @@ class PublicSizes(NamedTuple):
 
 @claim("EVER")
 @dataclass(frozen=True)
-class Rules:
+class EverlastingRules:
     """All public numbers and options of an everlasting predictor, fixed when it is fitted.
 
     Parameters
@@ -103,7 +103,7 @@ class Rules:
     rho: float | None = None
 
     @classmethod
-    def of(cls, parameters: Any, sizes: PublicSizes) -> Rules:
+    def of(cls, parameters: Any, sizes: PublicSizes) -> EverlastingRules:
         """Return the rules that follow from the parameters of a predictor and public sizes.
 
         Raises

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.predictors.everlasting.keeping import (
     Admission,
     QueryRows,
@@ -14,12 +18,13 @@ from cumae.predictors.everlasting.keeping import (
 )
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
 from cumae.predictors.everlasting.prior import Prior
-from cumae.predictors.everlasting.rules import Rules
+from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows, joined
 
 
+@claim("EVER", "LATE", "FRESH", "USER")
 @dataclass(repr=False)  # a message must not show what it holds
 class EverlastingState(State):
     """Everything that an ``EverlastingPredictor`` must remember.
@@ -62,7 +67,7 @@ class EverlastingState(State):
     answered: int = 0
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> EverlastingRules:
         """All public numbers and options."""
         return self.school.rules
 
@@ -87,17 +92,19 @@ class EverlastingState(State):
             given["prior"] = self.prior.unfitted()
         return given
 
-    def keep(self, rows: Any, weights: Integers, ids: tuple[Any, Any]) -> None:
-        admitted = self.admission.admit(len(weights), *ids)
-        self.kept.append((rows[admitted], weights[admitted]))  # copies
+    def admit(self, count: int, ids: tuple[Any, Any]) -> NDArray[np.bool_]:
+        return self.admission.admit(count, *ids)
 
     def prepare(self, following: PhaseTraining, taken: int) -> None:
-        self.following, self.kept = following, []
+        # Rows go first: if this is broken off, they are lost, but they are never used twice.
         self.waiting.take(taken)
+        self.kept = []
         self.admission.new_phase(self.cap)
+        self.following = following
 
     def enter(self, phase: OpenPhase) -> None:
-        self.phase, self.following = phase, None
+        self.following = None  # first: nothing may be trained on its rows again
+        self.phase = phase
 
     def to_facts(self) -> dict[str, Any]:
         return {
@@ -118,7 +125,7 @@ class EverlastingState(State):
     @classmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> EverlastingState:
         fitted = Fitted.from_facts(facts["fitted"], estimator)
-        rules = Rules(**facts["rules"])
+        rules = EverlastingRules(**facts["rules"])
         school = School(rules, fitted.model, fitted.reader, facts["declared"])
         phase = OpenPhase.from_facts(facts["phase"], school, fitted.source)
         found = cls(
