@@ -85,7 +85,7 @@ CASES: dict[str, tuple[EverlastingPredictor, Any, int]] = {
         150,
     ),
     "no bound": (made(Thresholds(), epsilon=math.inf), ONE, 20),
-    "users": (made(Thresholds(), user_ids=True, growth=1.5), ONE, 100),
+    "users": (made(Thresholds(), user_ids=True, growth=1.3), ONE, 100),
     "clients": (made(Thresholds(), client_cap=0.1), ONE, 100),
     "fresh": (made(Thresholds(), fresh=True, growth=2.0), ONE, 100),
     "fresh text": (made(TEXT, fresh=True, growth=2.0), WORDS, N + 100),
@@ -104,7 +104,7 @@ def ask(one: EverlastingPredictor, table: Any, start: int, stop: int) -> list[An
     if one.user_ids:
         who["users"] = [f"u{i}" if i % 3 else i % 50 for i in range(start, stop)]
     if one.client_cap is not None:
-        who["clients"] = [place % 20 for place in range(start, stop)]
+        who["clients"] = [place % 8 for place in range(start, stop)]
     return one.predict(asked, **who).tolist() if len(asked) else []
 
 
