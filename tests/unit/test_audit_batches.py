@@ -26,7 +26,6 @@ from cumae.audit.attacks.batches import (
     row_in_rounded_batches,
 )
 from cumae.predictors import (
-    AgnosticQueryRelease,
     EverlastingPredictor,
     GenericBBL,
     QueryRelease,
@@ -99,6 +98,8 @@ def test_a_batch_that_is_halved_is_found_in_the_papers_predictor(
 
 # Queries of these predictors are public, so that a batch may be halved for one model: it moves no
 # more than its own votes. Halving it for all models shows whose row made one of them fail.
+# AgnosticQueryRelease is left out: it draws one row in eight here, so that the fault shows in one
+# run of eight, and a hundred runs do not tell that from its delta.
 
 
 @ROUNDS
@@ -106,7 +107,6 @@ def test_a_batch_that_is_halved_is_found_in_the_papers_predictor(
     "predictor",
     [
         QueryRelease,
-        pytest.param(AgnosticQueryRelease, marks=pytest.mark.audit),
         pytest.param(UniversalQueryRelease, marks=pytest.mark.audit),
     ],
 )
