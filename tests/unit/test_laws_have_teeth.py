@@ -155,7 +155,7 @@ def threads_while_asked(monkeypatch: pytest.MonkeyPatch, *, training: bool) -> s
     with threadpool_limits(2, user_api="blas"), monkeypatch.context() as patch:
         one = oracle(Counting(), late=0.5, background=True).fit(X, Y)
         if training:
-            patch.setattr("cumae.predictors.everlasting.phases.train_shards", slowly)
+            patch.setattr("cumae.predictors.recipes.train_shards", slowly)
             one.predict(X[: len(X) // 2])
             assert inside.wait(60)
         Counting.threads.clear()

@@ -156,9 +156,7 @@ def test_votes_ignore_the_company(name: str, data: st.DataObject) -> None:
 
 def test_a_phase_is_longer_than_these_batches() -> None:
     for name, (predictor, pair) in KINDS.items():
-        one = fitted(predictor, pair)
-        phase = one._state_.phase if name in EVERLASTING else one._phase_
-        assert phase.left > LONG, name
+        assert fitted(predictor, pair)._state_.phase.left > LONG, name
 
 
 def test_halving_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

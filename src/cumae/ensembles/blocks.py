@@ -157,7 +157,8 @@ class AskedInBlocks:
             for block in blocks(table, numbers, self.stand_in):
                 found[block.rows] = block.answers(self._asked, self.otherwise)
         found = found[first_with(numbers)]
-        found[~np.isfinite(found).reshape(len(found), -1).all(axis=1)] = self.otherwise
+        finite = np.isfinite(found).all(axis=tuple(range(1, found.ndim)))
+        found[~finite] = self.otherwise
         return found if self.finish is None else self.finish(found)
 
     @property
