@@ -17,15 +17,21 @@ from cumae.privacy import Budget, Guarantee
 
 __version__ = "0.1.0.dev0"
 
+_DATA = ("Columns", "ParquetRows", "bad_rows")
+
 _LEARNERS = (
+    "AccuracyBoost",
     "ActiveLearner",
+    "Adapter",
     "GenericLearner",
+    "HypothesisLearner",
     "IterLabelBoost",
     "LabelBoost",
     "OneVsRest",
     "PrivateBooster",
     "PrivateLearner",
     "PrivateLogisticRegression",
+    "PublicDataReduction",
     "SemiPrivateLearner",
 )
 
@@ -40,6 +46,8 @@ _PREDICTORS = (
 
 def __getattr__(name: str) -> Any:
     # These are imported when asked for: scikit-learn and numba take seconds to load.
+    if name in _DATA:
+        return getattr(importlib.import_module("cumae.data"), name)
     if name in _LEARNERS:
         return getattr(importlib.import_module("cumae.learners"), name)
     if name in _PREDICTORS:
@@ -52,29 +60,36 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "AccuracyBoost",
     "ActiveLearner",
+    "Adapter",
     "AgnosticQueryRelease",
     "AnswersDrift",
     "Budget",
     "BudgetExhausted",
+    "Columns",
     "CumaeError",
     "EverlastingPredictor",
     "GenericBBL",
     "GenericLearner",
     "Guarantee",
+    "HypothesisLearner",
     "InvalidData",
     "InvalidParameter",
     "IterLabelBoost",
     "LabelBoost",
     "LiveState",
     "OneVsRest",
+    "ParquetRows",
     "PrivateBooster",
     "PrivateLearner",
     "PrivateLogisticRegression",
+    "PublicDataReduction",
     "QueryRelease",
     "SemiPrivateLearner",
     "TooFewRows",
     "UniversalQueryRelease",
     "UnknownCost",
     "__version__",
+    "bad_rows",
 ]
