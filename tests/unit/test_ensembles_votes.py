@@ -621,7 +621,7 @@ def test_another_backend_of_joblib_gets_all_models(monkeypatch: pytest.MonkeyPat
     voters = stack(models, 2, X[:1])
     expected = count_votes(voters, X, 2)
     joblib.register_parallel_backend("elsewhere", Elsewhere)
-    monkeypatch.setattr("cumae.ensembles.voters.stacking.ROWS", 64)
+    monkeypatch.setattr("cumae.ensembles.ensemble.ROWS", 64)
     counted = []
     plain = StackedVoters.count_here
 

@@ -99,6 +99,7 @@ def voters_from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> Voters:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from cumae.concepts import Threshold
     >>> from cumae.ensembles.voters.stacking import stack, voters_from_arrays
     >>> (voters,) = stack([Threshold(1.0), Threshold(2.0)], n_classes=2)
