@@ -129,10 +129,14 @@ def counting(mu: float) -> Attack:
 @pytest.mark.claim("AUDIT")
 def test_gaussian_claims_are_measured() -> None:
     """400 releases of scale 20 are mu = 1."""
-    right = audited(counting(1.0), runs=2_000)
-    assert not right.broken
-    assert right.mu > 0.3  # about 0.6 at this confidence
-    assert audit(counting(0.5), runs=2_000, progress=False).broken
+    assert not audited(counting(1.0), runs=2_000).broken
+
+
+@pytest.mark.claim("AUDIT")
+def test_gaussian_claims_that_are_too_small_are_found() -> None:
+    found = audit(counting(0.5), runs=2_000, progress=False)
+    assert found.broken
+    assert 0.5 < found.mu < 1.0  # 0.7 to 0.8 with most coins
 
 
 @pytest.mark.claim("AUDIT")

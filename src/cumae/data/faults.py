@@ -29,7 +29,7 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
     X, y, classes : table, labels and sequence
         As they are given to ``fit``.
     columns : dict, list or None
-        What is declared about the columns, as for ``cumae.learners.Columns``. Undeclared, a cell is
+        What is declared about the columns, as for ``cumae.Columns``. Undeclared, a cell is
         bad if it is missing or infinite, or no number where most of its column are numbers.
 
     Returns
