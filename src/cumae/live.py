@@ -16,6 +16,17 @@ Result = TypeVar("Result")
 NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
 
 
+@claim("ACTIVE", "EVER", "QUERY")
+def belongs_here(owned: Any) -> int:
+    """Let an object belong to this process, unless it belongs to one; return which one it is.
+
+    What is made without a call of a marked method, such as a restored predictor, must be given to
+    its process at once: a fork before the first call would have two owners.
+    """
+    process: int = owned.__dict__.setdefault("_process", os.getpid())
+    return process
+
+
 @claim("ACTIVE")
 def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     """Let one thread at a time run the marked methods of an object, in one process only."""
@@ -23,7 +34,7 @@ def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     @functools.wraps(method)
     def locked(self: Any, *args: Any, **kwargs: Any) -> Result:
         # Before the lock is taken: in a forked process it may be held for ever.
-        if os.getpid() != self.__dict__.setdefault("_process", os.getpid()):
+        if os.getpid() != belongs_here(self):
             raise LiveState(
                 f"{type(self).__name__} was used in another process; go on there, or take "
                 "sklearn.base.clone of it here, because what was paid once must not be had twice."

@@ -26,8 +26,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from cumae import BudgetExhausted, EverlastingPredictor, InvalidParameter
+from cumae import BudgetExhausted, EverlastingPredictor, InvalidParameter, QueryRelease
 from cumae.concepts import FiniteClass, Stumps, Threshold, Thresholds
+from cumae.ensembles.blocks import AskedInBlocks, block_rows
 from cumae.errors import LiveState
 from cumae.learners import PrivateLogisticRegression
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain
@@ -262,6 +263,44 @@ def test_cells_keep_their_types(column: list[Any]) -> None:
 
 
 # Who may go on
+
+
+@pytest.mark.claim("EVER", "QUERY")
+def test_a_restored_predictor_belongs_to_its_process_before_the_first_question() -> None:
+    x = RNG.random((300, 1))
+    offline = QueryRelease(Thresholds(), epsilon=EPSILON, mechanism="offline", max_queries=5)
+    used_up = made(Thresholds()).fit(x, labels_of(x))
+    used_up.predict(rows_of(x, 0, 300))  # the next question begins a phase
+    assert used_up._state_.phase.left == 0
+    for one in (offline.fit(x, labels_of(x)), used_up):
+        again = restore(one.to_arrays())
+        assert answer_in_a_fork(again, [[0.5]]) == "refused"
+        assert len(again.predict([[0.5]])) == 1
+
+
+@pytest.mark.claim("MEMO")
+@pytest.mark.full_blocks
+def test_with_a_memo_the_place_for_a_wide_prior_follows_from_its_own_width(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prior = PrivateLogisticRegression(columns=[(0, 1), list(range(600))])
+    table = np.column_stack([RNG.random(N), RNG.integers(0, 600, N)])
+    one = made(Stumps(), prior=prior, shard_size=6, memoize=True).fit(table, labels_of(table))
+    asked: list[Any] = []
+    call = AskedInBlocks.__call__
+
+    def heard(self: AskedInBlocks, X: Any, numbers: Any) -> Any:
+        asked.append(numbers)
+        return call(self, X, numbers)
+
+    monkeypatch.setattr(AskedInBlocks, "__call__", heard)
+    # All in one place, so that a number depends on who else asks.
+    monkeypatch.setattr("cumae.predictors.everlasting.phases.crc32", lambda _: 7)
+    one.predict(rows_of(table, 0, 3))
+    one.predict(rows_of(table, 2, 3))
+    size = block_rows(one._state_.prior.width) - 1
+    assert size < block_rows(2) - 1
+    assert asked[0][2] % size == asked[1][0] % size
 
 
 def test_a_restored_predictor_cannot_be_copied() -> None:

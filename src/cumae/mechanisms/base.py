@@ -50,8 +50,8 @@ class Mechanism(ABC):
     ) -> Guarantee:
         """Return the guarantee of ``releases`` uses together, read at ``delta``.
 
-        Only an ``Interactive`` mechanism counts its uses: say how many there are, or pay each from a ``Budget``.
-        The guarantee is void if the source was seeded.
+        Only an ``Interactive`` mechanism counts its uses: say how many there are, or pay each from
+        a ``Budget``. The guarantee is void if the source was seeded.
         """
         claims = (*self.claims, "RAND") if releases == 1 else (*self.claims, "COMP", "RAND")
         return Guarantee.of(

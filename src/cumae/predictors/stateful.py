@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.live import one_at_a_time
+from cumae.live import belongs_here, one_at_a_time
 from cumae.predictors.base import Predictor, Reader, Training
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
 from cumae.predictors.state import Arrays, Journal
@@ -123,6 +123,7 @@ class StatefulPredictor(Predictor):
 
     def _go_on(self, state: Any) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
+        belongs_here(self)  # also if it is restored, and forked before the first question
         self._state_, self._reader_ = state, state.fitted.reader
         self._journal_ = self._new_journal(state)
         for name, value in state.fitted.shown.items():

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -429,15 +430,12 @@ class EverlastingPredictor(StatefulPredictor):
         """Return labels and whole weights from fresh noise; both are functions of it."""
         state, phase = self._state_, self._state_.phase
         keys = row_keys(table) if state.rules.memoize else None
-        if keys is None:
-            numbers = phase.numbers(len(table))
-        else:
-            numbers = numbers_by_keys(keys, table.shape[1])
-        noisy = phase.release(phase.ensemble.votes(table, numbers), keys)
+        numbers = partial(_numbers, phase, keys, len(table))
+        noisy = phase.release(phase.ensemble.votes(table, numbers(table.shape[1])), keys)
         if state.prior is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
-        shares = state.prior.shares(table, numbers)
+        shares = state.prior.shares(table, numbers(state.prior.width))
         trust = trust_in(phase.number, state.trust or 0.0)
         weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
         return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
@@ -499,3 +497,12 @@ class EverlastingPredictor(StatefulPredictor):
         self._journal_.supplied(table)
         self._prepare()
         return self
+
+
+@claim("EVER", "MEMO")
+def _numbers(phase: OpenPhase, keys: list[bytes] | None, count: int, width: int) -> Integers:
+    """Return what decides the places of queries in tables of so many columns.
+
+    That is their running number or, with a memo, their own cells.
+    """
+    return phase.numbers(count) if keys is None else numbers_by_keys(keys, width)

@@ -44,6 +44,7 @@ class Prior:
 
     def __init__(self, learner: Learner, columns: Columns, encoded: bool) -> None:
         self.learner, self._columns, self._encoded = learner, columns, encoded
+        self.width = len(columns)  # of the tables that it is asked about
 
     def promise(self, n_rows: int) -> Guarantee:
         """Return what the learner will promise, from a fit to made-up rows.

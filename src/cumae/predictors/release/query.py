@@ -230,7 +230,9 @@ class QueryRelease(Release):
             if getattr(self, name) != "auto":
                 raise InvalidParameter(f"constants='paper' sets {name}; leave it at 'auto'.")
         if self.mechanism not in ("auto", "stability"):
-            raise InvalidParameter(f"mechanism={self.mechanism!r}: the paper has 'stability'; leave it at 'auto'.")
+            raise InvalidParameter(
+                f"mechanism={self.mechanism!r}: the paper has 'stability'; leave it at 'auto'."
+            )
         vc = training.vc_dimension
         return subsamp_sizes(self.max_queries, self.alpha, self.beta, self.epsilon, self.delta, vc)
 
@@ -259,7 +261,9 @@ class QueryRelease(Release):
         check_is_fitted(self, "guarantee_")
         offline = self._state_.offline
         if offline is None or offline.hypothesis is None:
-            raise AttributeError("only mechanism='offline' publishes a hypothesis, with its answers; call predict.")
+            raise AttributeError(
+                "only mechanism='offline' publishes a hypothesis, with its answers; call predict."
+            )
         return offline.hypothesis
 
     @one_at_a_time
