@@ -161,3 +161,31 @@ class StatefulPredictor(Predictor):
             found.feature_names_in_ = np.array(reader.columns.given, dtype=object)
         found._go_on(state)
         return found
+
+
+class PhasedPredictor(StatefulPredictor):
+    """A predictor that answers in phases; all public numbers are those of its state."""
+
+    @property
+    def phase_(self) -> int:
+        """Number of the phase, from 1."""
+        check_is_fitted(self, "guarantee_")
+        return int(self._state_.phase.number)
+
+    @property
+    def answered_(self) -> int:
+        """Answers given since fit."""
+        check_is_fitted(self, "guarantee_")
+        return int(self._state_.answered)
+
+    @property
+    def n_shards_(self) -> int:
+        """Models of this phase."""
+        check_is_fitted(self, "guarantee_")
+        return int(self._state_.phase.ensemble.n_shards)
+
+    @property
+    def noise_per_vote_(self) -> float:
+        """Scale of the noise as a share of the votes; with "between", half of the gap."""
+        check_is_fitted(self, "guarantee_")
+        return float(self._state_.phase.noise)

@@ -121,6 +121,11 @@ class RunningPhase:
     asked: int = 0
 
     @property
+    def number(self) -> int:
+        """Number of the phase, from 1."""
+        return self.sizes.number
+
+    @property
     def left(self) -> int:
         """Answers left in the phase."""
         return self.sizes.answers - self.asked

@@ -27,7 +27,7 @@ from cumae.predictors.bbl.phases import Labelled, boost_labels
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.stateful import StatefulPredictor
+from cumae.predictors.stateful import PhasedPredictor
 from cumae.privacy import Budget
 from cumae.randomness import Source, sample, source_for
 
@@ -36,7 +36,7 @@ AUTO_SHARE = Or("auto", Number(0.0, 1.0, above=True))
 
 
 @claim("BBL")
-class GenericBBL(StatefulPredictor):
+class GenericBBL(PhasedPredictor):
     """Answer queries for ever by relabelling some of them with a private hypothesis.
 
     Rows are split into disjoint shards, and each trains the best concept. Queries are answered by
@@ -265,30 +265,6 @@ class GenericBBL(StatefulPredictor):
         """All public numbers."""
         check_is_fitted(self, "guarantee_")
         return self._state_.rules
-
-    @property
-    def answered_(self) -> int:
-        """Answers given since fit."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.answered
-
-    @property
-    def phase_(self) -> int:
-        """Number of the phase, from 1."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.phase.sizes.number
-
-    @property
-    def n_shards_(self) -> int:
-        """Models of this phase."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.phase.ensemble.n_shards
-
-    @property
-    def noise_per_vote_(self) -> float:
-        """Scale of the noise as a share of the votes; with "between", half of the gap."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.phase.noise
 
     @property
     def remaining_(self) -> float:

@@ -39,13 +39,13 @@ from cumae.predictors.everlasting.prior import UNIT, Prior, combined, find_prior
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
-from cumae.predictors.stateful import StatefulPredictor
+from cumae.predictors.stateful import PhasedPredictor
 from cumae.privacy import Budget
 from cumae.randomness import Source, permutation, source_for
 
 
 @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-class EverlastingPredictor(StatefulPredictor):
+class EverlastingPredictor(PhasedPredictor):
     """Answer classification queries for ever, protecting the training rows and every query.
 
     Rows are split into disjoint shards, each trains a model, and every query is answered by the
@@ -321,30 +321,6 @@ class EverlastingPredictor(StatefulPredictor):
         return stored
 
     # What is public
-
-    @property
-    def phase_(self) -> int:
-        """Number of the phase, from 1."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.phase.number
-
-    @property
-    def answered_(self) -> int:
-        """Answers given since fit."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.answered
-
-    @property
-    def n_shards_(self) -> int:
-        """Models of this phase."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.phase.ensemble.n_shards
-
-    @property
-    def noise_per_vote_(self) -> float:
-        """Standard deviation of the noise as a share of the votes."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.phase.noise
 
     @property
     def remaining_(self) -> float:
