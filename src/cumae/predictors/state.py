@@ -59,15 +59,15 @@ class State(ABC):
 
     def admit(self, count: int, ids: tuple[Any, Any]) -> NDArray[np.bool_]:
         """Tell for each of the next rows whether it is kept, and remember it."""
-        raise AssertionError(f"a state of {self.kind} has no change of this kind")
+        raise NotImplementedError
 
     def prepare(self, following: Any, taken: int) -> None:
         """Take the training of the next phase, and drop so many supplied rows."""
-        raise AssertionError(f"a state of {self.kind} has no change of this kind")
+        raise NotImplementedError
 
     def enter(self, phase: Any) -> None:
         """Let a phase answer from now on."""
-        raise AssertionError(f"a state of {self.kind} has no change of this kind")
+        raise NotImplementedError
 
     @abstractmethod
     def to_facts(self) -> dict[str, Any]:
