@@ -5,6 +5,7 @@ Learners and the states of predictors are stored with these functions.
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import math
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import numpy as np
 
 from cumae import concepts, sanitizers
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data import Columns
+from cumae.data import Column, Columns
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.privacy import Guarantee
 from cumae.sanitizers import Sanitizer
@@ -23,10 +24,16 @@ NO_LEARNERS: Mapping[str, Any] = {}
 FORMAT = 1  # of stored learners
 TAG = "$"  # marks a dict that stands for something that JSON does not have
 # Classes with to_dict and from_dict; a module above adds those of its own.
-KINDS: dict[str, Any] = {"guarantee": Guarantee, "hypothesis": Hypothesis, "columns": Columns}
+KINDS: dict[str, Any] = {
+    "guarantee": Guarantee,
+    "hypothesis": Hypothesis,
+    "columns": Columns,
+    "column": Column,
+}
+TYPES = {"bool": bool, "int": int, "float": float}  # that declare a column
 
 
-def to_plain(value: Any) -> Any:  # noqa: PLR0911, C901 - one line a kind of value
+def to_plain(value: Any) -> Any:  # noqa: PLR0911, PLR0912, C901 - one line a kind of value
     """Return plain values that JSON can hold for a value of a known kind, or for many of them."""
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -50,6 +57,10 @@ def to_plain(value: Any) -> Any:  # noqa: PLR0911, C901 - one line a kind of val
         fields = {name: to_plain(getattr(value, name)) for name in _parameters(type(value))}
         name = "concept" if isinstance(value, ConceptClass) else "sanitizer"
         return {TAG: name, "kind": type(value).__name__, "fields": fields}
+    if isinstance(value, dt.date):
+        return {TAG: "day", "value": dt.datetime(*value.timetuple()[:6]).isoformat()}  # noqa: DTZ001
+    if value in TYPES.values():
+        return {TAG: "type", "value": value.__name__}
     if hasattr(value, "to_dict") and hasattr(value, "classes_"):
         return {TAG: "learner", "value": value.to_dict()}
     raise InvalidParameter(f"a {type(value).__name__} cannot be stored; keep it yourself.")
@@ -71,6 +82,10 @@ def from_plain(plain: Any, learners: Mapping[str, Any] = NO_LEARNERS) -> Any:  #
         return np.array(items, dtype=plain["type"]).reshape(plain["shape"])
     if tag == "dict":
         return {from_plain(k, learners): from_plain(v, learners) for k, v in plain["items"]}
+    if tag == "day":
+        return dt.datetime.fromisoformat(plain["value"])
+    if tag == "type":
+        return TYPES[plain["value"]]
     if tag in KINDS:
         return KINDS[tag].from_dict(plain["value"])
     if tag in ("concept", "sanitizer"):

@@ -85,7 +85,7 @@ def test_flat_rows_are_one_column(flat: Any) -> None:
     ("X", "advice"),
     [
         (csr_array(np.eye(3)), "toarray"),
-        (pd.Series([1, 2]), "DataFrame"),
+        (pd.Series([1, 2]), "data frame"),
         (None, "numpy array"),
         ("table.parquet", "ParquetRows"),
         (np.zeros((2, 2, 2)), "3 dimensions"),

@@ -20,8 +20,9 @@ categories (both in ``cells``). What one cell holds never changes how another on
 """
 
 from cumae.data.cells import numbers, plain_cells
-from cumae.data.columns import FLAT, Bounds, Column, Columns, Declared
+from cumae.data.columns import FLAT, Columns, Declared
 from cumae.data.containers import (
+    RowSource,
     cells_of_columns,
     frame_of,
     length_of,
@@ -29,9 +30,16 @@ from cumae.data.containers import (
     stacked,
     width_of,
 )
+from cumae.data.declared import INDICATOR, Bounds, Column
 from cumae.data.faults import bad_rows
-from cumae.data.ids import check_ids
-from cumae.data.labels import UNLABELLED, check_labels, check_rows, class_places, label_codes
+from cumae.data.labels import (
+    UNLABELLED,
+    check_ids,
+    check_labels,
+    check_rows,
+    class_places,
+    label_codes,
+)
 from cumae.data.lenient import (
     as_numbers,
     clean_table,
@@ -46,16 +54,27 @@ from cumae.data.rows import (
     ArrayRows,
     EncodedRows,
     FrameRows,
-    RowSource,
     SomeRows,
+    labelled_table,
     row_source,
+    table_of,
 )
-from cumae.data.strict import check_column, check_table, check_tables, exact_weights, family
-from cumae.data.values import EXACT, check_cell, check_number, check_tuple
+from cumae.data.strict import (
+    EXACT,
+    check_cell,
+    check_column,
+    check_number,
+    check_table,
+    check_tables,
+    check_tuple,
+    exact_weights,
+    family,
+)
 
 __all__ = [
     "EXACT",
     "FLAT",
+    "INDICATOR",
     "UNLABELLED",
     "ArrayRows",
     "Bounds",
@@ -85,6 +104,7 @@ __all__ = [
     "family",
     "frame_of",
     "label_codes",
+    "labelled_table",
     "length_of",
     "names_of",
     "numbers",
@@ -93,6 +113,7 @@ __all__ = [
     "read_table",
     "row_source",
     "stacked",
+    "table_of",
     "typed_frame",
     "usable_frame",
     "usable_rows",

@@ -15,6 +15,11 @@ def is_arrow_text(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
+def is_arrow_boolean(kind: Any) -> bool:
+    """Tell whether a type of Arrow holds true and false."""
+    return bool(pa.types.is_boolean(kind))
+
+
 def plain_type(field: Any) -> Any:
     """Return the type of what ``plain`` makes of a column."""
     return plain(pa.chunked_array([], type=field.type), field).dtype
@@ -47,9 +52,18 @@ def plain(column: Any, field: Any) -> NDArray[Any]:
 
 
 def arrow_kind(kind: Any) -> str:
-    """Return what a type of Arrow can hold; nothing where it is neither text nor numbers."""
+    """Return what a type of Arrow can hold; nothing where it does not say."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if is_arrow_text(kind):
         return "text"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "dates"
+    if pa.types.is_duration(kind):
+        return "durations"
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     return "numbers" if numeric or pa.types.is_boolean(kind) else ""
+
+
+def arrow_column_kind(kind: Any) -> str:
+    """As ``arrow_kind``, but true and false are no numbers."""
+    return "booleans" if is_arrow_boolean(kind) else arrow_kind(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import math
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -50,41 +51,24 @@ def columns_at(columns: Iterable[Any], places: Any) -> list[NDArray[Any]]:
     return [cells_at(column, places) for column in columns]
 
 
-def read_columns(
-    columns: Iterable[Any],
-    known: Iterable[dict[Any, int] | None],
-    places: Any = slice(None),
-    *,
-    plain: bool = False,
-) -> list[NDArray[Any]]:
-    """Return some cells of bare columns as numbers, each cell read by itself.
-
-    Parameters
-    ----------
-    columns : iterable of arrays
-        The columns.
-    known : iterable of dicts from values to int, or None
-        For each column of categories, their places; None for a column of numbers.
-    places : array of int or slice
-        Which rows to read.
-    plain : bool
-        Whether objects of unusual types are unreadable, as they are for private rows.
-
-    Returns
-    -------
-    list of arrays
-        For numbers floats, with NaN for what is no number; for categories their places, or -1.
-    """
-    found: list[NDArray[Any]] = []
-    for column, values in zip(columns, known, strict=True):
-        cells = cells_at(column, places) if plain else unpacked(column, places)
-        found.append(numbers(cells) if values is None else codes_of(cells, values))
-    return found
-
-
 def is_missing(cell: Any) -> bool:
     """Tell whether a cell is None, NaN, NaT or what pandas has for a missing one."""
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
+
+
+def missing_cells(cells: NDArray[Any], *, text: bool = False) -> NDArray[np.bool_]:
+    """Tell which cells are missing, each by itself; with ``text`` an empty text is missing, too."""
+    if cells.dtype.kind in "fc":
+        return np.asarray(np.isnan(cells))
+    if cells.dtype.kind in "Mm":
+        return np.asarray(np.isnat(cells))
+    if cells.dtype.kind not in "OU":
+        return np.zeros(cells.shape, dtype=bool)
+    gone = np.asarray(pd.isna(cells.astype(object)))
+    if text:
+        empty = (type(cell) is str and not cell.strip() for cell in cells.astype(object).flat)
+        gone |= np.fromiter(empty, dtype=bool, count=cells.size).reshape(cells.shape)
+    return gone
 
 
 def plain_cells(cells: NDArray[Any]) -> NDArray[Any]:
@@ -241,3 +225,124 @@ def number_of(cell: Any) -> float:
         with contextlib.suppress(Exception):  # a cell may be anything, and raise anything
             return float(cell)
     return math.nan
+
+
+# What is read where it was declared: text that says a number, truth, dates
+
+WRITTEN = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+LONGEST_TEXT = 400  # characters of a number, or of a date
+TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "0": 0.0}
+
+
+def numbers_in_text(cells: NDArray[Any]) -> Floats:
+    """As ``numbers``, for a column that was declared: text that says a number is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.data.cells import numbers_in_text
+    >>> numbers_in_text(np.array([" 2.5", "1e3", "nan", "1_000", True], dtype=object)).tolist()
+    [2.5, 1000.0, nan, nan, 1.0]
+    """
+    if cells.dtype.kind not in "OU":
+        return numbers(cells)
+    objects = cells.astype(object)
+    texts = np.fromiter((type(cell) is str for cell in objects), dtype=bool, count=len(objects))
+    found = np.full(len(objects), np.nan)
+    found[~texts] = numbers(objects[~texts])
+    found[texts] = [_written_number(cell) for cell in objects[texts]]
+    return found
+
+
+def _written_number(text: str) -> float:
+    return float(text) if len(text) <= LONGEST_TEXT and WRITTEN.fullmatch(text) else math.nan
+
+
+def booleans(cells: NDArray[Any]) -> Floats:
+    """Return 1 for what is true and 0 for what is false; NaN for all else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.data.cells import booleans
+    >>> booleans(np.array([True, 0, "Yes", "false", 2, None], dtype=object)).tolist()
+    [1.0, 0.0, 1.0, 0.0, nan, nan]
+    """
+    if cells.dtype.kind in "OU":
+        objects = cells.astype(object)
+        found = np.fromiter(map(_truth, objects), dtype=np.float64, count=len(objects))
+    else:
+        found = numbers(cells)
+    return np.where((found == 0) | (found == 1), found, np.nan)
+
+
+def _truth(cell: Any) -> float:
+    if type(cell) is str:
+        return TRUTH.get(cell[:LONGEST_TEXT].strip().lower(), math.nan)
+    return number_of(cell)
+
+
+def days_since(cells: NDArray[Any], since: dt.datetime) -> Floats:
+    """Return dates and times as days since a day, in UTC where they have a zone; NaN for all else.
+
+    Text is read if it is written as 2020-02-29 or 2020-02-29T12:30.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import numpy as np
+    >>> from cumae.data.cells import days_since
+    >>> first = dt.datetime(2020, 2, 28)
+    >>> cells = np.array([dt.date(2020, 2, 29), "2020-03-01T12:00", "soon", None], dtype=object)
+    >>> days_since(cells, first).tolist()
+    [1.0, 2.5, nan, nan]
+    """
+    if cells.dtype.kind == "M":
+        return _days_of_type(cells) - _days_of_type(np.array([since], dtype="M8[us]"))
+    if cells.dtype.kind not in "OU":
+        return np.full(len(cells), np.nan)
+    found = (_days(cell, since) for cell in cells.astype(object))
+    return np.fromiter(found, dtype=np.float64, count=len(cells))
+
+
+# How many of a unit of numpy make a day.
+IN_A_DAY = {"W": 1 / 7, "D": 1.0, "h": 24.0, "m": 1440.0, "s": 86_400.0, "ms": 864e5, "us": 864e8}
+
+
+def _days_of_type(cells: NDArray[Any]) -> Floats:
+    """Return an array of dates as days since 1970, without a unit in which one could overflow."""
+    unit, count = np.datetime_data(cells.dtype)
+    if unit in ("Y", "M"):  # without even length
+        return _days_of_type(cells.astype("M8[D]"))
+    days = cells.view(np.int64) / (IN_A_DAY.get(unit, 864e11) / count)
+    return np.where(np.isnat(cells), np.nan, days)
+
+
+def _days(cell: Any, since: dt.datetime) -> float:
+    with contextlib.suppress(Exception):  # a cell may be anything, and raise anything
+        if isinstance(cell, np.datetime64):
+            return float(days_since(np.array([cell]), since)[0])
+        if type(cell) is str and len(cell) <= LONGEST_TEXT:
+            cell = dt.datetime.fromisoformat(cell.strip())
+        if isinstance(cell, dt.datetime):
+            moment = cell if cell.tzinfo is None else cell.astimezone(dt.UTC).replace(tzinfo=None)
+            return (moment - since) / dt.timedelta(days=1)
+        if isinstance(cell, dt.date):
+            return (dt.datetime(cell.year, cell.month, cell.day) - since) / dt.timedelta(days=1)  # noqa: DTZ001
+    return math.nan
+
+
+def canonical(value: Any) -> Any:
+    """Return what a number looks like as text; anything else as it is.
+
+    Examples
+    --------
+    >>> from cumae.data.cells import canonical
+    >>> canonical(3), canonical(3.0), canonical(0.5), canonical("3")
+    ('3', '3', '0.5', '3')
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    with contextlib.suppress(ValueError, OverflowError):  # infinite, or too long to be written
+        return str(int(value)) if value == int(value) else repr(value)
+    return value

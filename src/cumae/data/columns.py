@@ -3,124 +3,146 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
-from cumae.data.cells import numbers, places_of_values, read_columns
-from cumae.data.containers import bare_columns, cells_of_columns, names_of, width_of
+from cumae.data.cells import cells_at, missing_cells, unpacked
+from cumae.data.containers import bare_columns, cells_of_columns, names_of, select, width_of
+from cumae.data.declared import Bounds, Column
+from cumae.data.kinds import NOUNS, Problems, key_of, kinds_of, missing_line
+from cumae.data.rows import table_of
 from cumae.errors import InvalidData, InvalidParameter
 
-Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
 Declared: TypeAlias = Mapping[Any, Any] | Sequence[Any] | None
 
 FLAT = "Reshape your data: a flat list is a single column; for a single row give X.reshape(1, -1)."
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column: its name, and its bounds or its categories where they are declared."""
-
-    name: str
-    bounds: Bounds | None = None
-    categories: tuple[Any, ...] | None = None
-
-    @property
-    def encoded(self) -> list[tuple[str, Bounds | None]]:
-        """Names and bounds of the numbers that stand for it."""
-        if self.categories is None:
-            return [(self.name, self.bounds)]
-        return [(f"{self.name}={category}", (0.0, 1.0, 1.0)) for category in self._marked]
-
-    @property
-    def _marked(self) -> tuple[Any, ...]:
-        """The categories that have an indicator of their own."""
-        categories = self.categories or ()
-        return categories[1:] if len(categories) == 2 else categories
-
-    @property
-    def known(self) -> dict[Any, int] | None:
-        """The places of the categories; None for a column of numbers."""
-        return None if self.categories is None else places_of_values(self.categories)
-
-    def spread(self, read: NDArray[Any]) -> Floats:
-        """Return numbers as they are, and an indicator for each category in the place of codes."""
-        if self.categories is None:
-            return read.reshape(-1, 1)
-        first = len(self.categories) - len(self._marked)
-        return np.asarray(read[:, None] == np.arange(first, len(self.categories)), dtype=float)
-
-
 class Columns:
-    """Turns rows of a real table into numbers, by declarations alone.
+    """Turns rows of a real table into numbers, by declarations and types alone.
 
-    A numeric column is used as it is. A column of text becomes one column of 0 and 1 for each
-    declared category (for two categories, for the second only); what was not declared, and a
-    missing text, counts as none of them. Nothing is ever learnt from the rows.
+    A number is used as it is, and true and false as 1 and 0. A date becomes the number of days
+    since a declared day. A column of categories becomes one column of 0 and 1 for each declared
+    category (for two categories, for the second only); what was not declared counts as none of
+    them. A column that may have missing cells has one more column of 0 and 1, which marks them;
+    among numbers, the middle of the range stands in for a missing one. Nothing is ever learnt from
+    the rows.
 
     Parameters
     ----------
     declared : dict, list or None
-        For each column, by name or position: ``(low, high)``, or ``(low, high, step)`` where
-        only low, low + step, ... occur; or a list of categories; or None. A list of these goes by
-        position. Columns that are not named are numeric without bounds.
+        For each column, by name or position, one of these; a list of these goes by position:
+
+        - ``(low, high)`` for numbers, or ``(low, high, step)`` where only low, low + step, ...
+          occur;
+        - a list of categories, with None among them if cells may be missing;
+        - ``bool`` for true and false;
+        - a ``datetime.date`` for dates and times, counted in days from that day, or
+          ``(first day, last day)``;
+        - any of these tuples with ``"missing"`` as the last entry, if cells may be missing;
+        - a dict such as ``{"low": 0, "high": 9, "missing": True}``, ``{"categories": [...]}``,
+          ``{"since": "2000-01-01"}`` or ``{"missing": True}``;
+        - ``float`` or None for a number whose range is not known.
     names : list of str or None
         Names of the columns, or None where they have none.
     n_features : int
         Number of columns.
+    kinds : list of str or None
+        What each column can hold by its type: "numbers", "booleans", "text", "dates", "objects" or
+        "" where the type does not say. A declaration that does not fit, or a column of text or
+        dates without one, is refused.
 
     Examples
     --------
+    >>> import datetime as dt
     >>> from cumae.learners import Columns
-    >>> columns = Columns({"age": (18, 99), "job": ["farmer", "baker", "nurse"]}, ["age", "job"], 2)
-    >>> columns.encode([[40, "baker"], [50, "poet"]]).tolist()
-    [[40.0, 0.0, 1.0, 0.0], [50.0, 0.0, 0.0, 0.0]]
+    >>> declared = {
+    ...     "age": (18, 98, "missing"),
+    ...     "job": ["farmer", "baker", "nurse"],
+    ...     "seen": dt.date(2020, 1, 1),
+    ... }
+    >>> columns = Columns(declared, ["age", "job", "seen"], 3)
+    >>> columns.encode([[40, "baker", "2020-01-03"], [None, "poet", dt.date(2020, 1, 1)]]).tolist()
+    [[40.0, 0.0, 0.0, 1.0, 0.0, 2.0], [58.0, 1.0, 0.0, 0.0, 0.0, 0.0]]
     >>> columns.names
-    ['age', 'job=farmer', 'job=baker', 'job=nurse']
+    ['age', 'age missing', 'job=farmer', 'job=baker', 'job=nurse', 'seen']
     """
 
-    def __init__(self, declared: Declared, names: Sequence[str] | None, n_features: int) -> None:
+    def __init__(
+        self,
+        declared: Declared,
+        names: Sequence[str] | None,
+        n_features: int,
+        kinds: Sequence[str] | None = None,
+    ) -> None:
         self.given = None if names is None else [str(name) for name in names]
         wanted = _by_position(declared, self.given, n_features)
         titles = self.given or [str(place) for place in range(n_features)]
-        self.columns = [_column(title, wanted.get(i)) for i, title in enumerate(titles)]
-        encoded = [pair for column in self.columns for pair in column.encoded]
+        problems = Problems(self.given is None)
+        found = [problems.read(title, wanted.get(place)) for place, title in enumerate(titles)]
+        if kinds is not None:
+            found = [
+                problems.compare(column, kind) for column, kind in zip(found, kinds, strict=True)
+            ]
+        problems.refuse()
+        self._set(found)
+
+    def _set(self, columns: list[Column]) -> None:
+        self.columns = columns
+        encoded = [pair for column in columns for pair in column.encoded]
         self.names = [name for name, _ in encoded]
         self.bounds = [bounds for _, bounds in encoded]
-        # What part of the rows an indicator marks if all categories are alike.
-        self.shares = [
-            None if column.categories is None else 1 / len(column.categories)
-            for column in self.columns
-            for _ in column.encoded
-        ]
+        # What part of the rows an indicator marks, as long as nothing is known.
+        self.shares = [share for column in columns for share in column.shares]
 
     @classmethod
     def of(cls, X: ArrayLike, declared: Declared = None) -> Columns:
-        """Take the names and the number of columns from a table, and nothing else."""
-        return cls(declared, names_of(X), width_of(X))
+        """Take the names, types and number of columns from a table, and nothing else."""
+        X = table_of(X)
+        return cls(declared, names_of(X), width_of(X), kinds_of(X))
 
     def __len__(self) -> int:
         """Return the number of columns after encoding."""
         return len(self.names)
 
-    def encode(self, X: ArrayLike) -> Floats:
-        """Return the rows as numbers; an error names a row and a column, never a value."""
+    def arrange(self, X: Any, owner: str = "Learner") -> Any:
+        """Return a table with its columns in the order of fit; refuse one that has others.
+
+        Parameters
+        ----------
+        X : table
+            Rows. Where they and the rows of fit have names, the order does not matter.
+        owner : str
+            The class that needs them, for messages.
+        """
+        X = table_of(X)
         names, width = names_of(X), width_of(X)
-        if names is not None and self.given is not None and names != self.given:
-            raise InvalidData(
-                "X has other columns, or another order of columns, than the rows of fit; select "
-                f"{self.given!r}."
-            )
+        known = self.given
+        if names is not None and known is not None and names != known:
+            lacking = [name for name in known if name not in names]
+            strange = [name for name in names if name not in known]
+            if lacking or strange or len(names) != len(known):
+                raise InvalidData(
+                    "X has other columns than the rows of fit:"
+                    + (f" {lacking!r} are not there." if lacking else "")
+                    + (f" {strange!r} were not there." if strange else "")
+                    + f" Select {known!r}."
+                )
+            return select(X, known)
         if width != len(self.columns):
             flat = width == 1 and names is None
             raise InvalidData(
-                f"X has {width} features, but Learner is expecting "
+                f"X has {width} features, but {owner} is expecting "
                 f"{len(self.columns)} features as input." + (f" {FLAT}" if flat else "")
             )
+        return X
+
+    def encode(self, X: ArrayLike) -> Floats:
+        """Return the rows as numbers; an error names a row and a column, never a value."""
+        X = self.arrange(X)
         table = self.read(X)
         if np.isnan(table).any():
             for column, cells in zip(self.columns, cells_of_columns(X), strict=True):
@@ -143,40 +165,42 @@ class Columns:
         self, columns: Sequence[Any], places: Any = slice(None), *, plain: bool = False
     ) -> Floats:
         """As ``read``, for some rows of bare columns."""
-        found = read_columns(
-            columns, [column.known for column in self.columns], places, plain=plain
-        )
-        parts = [column.spread(read) for column, read in zip(self.columns, found, strict=True)]
+        parts = []
+        for column, bare in zip(self.columns, columns, strict=True):
+            cells = cells_at(bare, places) if plain else unpacked(bare, places)
+            parts.append(column.read(cells))
         return np.hstack(parts) if parts else np.zeros((0, 0))
 
     @property
     def numbers_only(self) -> bool:
-        """Whether there are no categories, so that rows of floats are encoded already."""
-        return all(column.categories is None for column in self.columns)
+        """Whether rows of floats are encoded already as they are."""
+        return all(column.plain for column in self.columns)
 
     def _refuse(self, column: Column, cells: NDArray[Any]) -> None:
         """Say what is wrong with a numeric column, if anything is."""
-        if column.categories is not None:
+        unread = np.isnan(column.read(cells)[:, 0])
+        if not unread.any():
             return
         if cells.dtype.kind == "c":
             raise InvalidData(
                 f"Complex data not supported: column {column.name}; give real numbers."
             )
-        unread, missing = np.isnan(numbers(cells)), np.asarray(pd.isna(cells))
+        missing = missing_cells(cells, text=column.declared)
+        key = key_of(column.name, self.given is None)
         if np.any(unread & ~missing):
-            raise InvalidData(
-                f"column {column.name} holds something that is no number. If it is text, declare "
-                f'what can occur: columns={{{self._key(column)}: ["one", "another"]}}.'
+            hint = (
+                "mend those cells; bad_rows finds them."
+                if column.declared
+                else "if it is text, declare what can occur: "
+                f'columns={{{key}: ["one", "another"]}}.'
             )
-        if unread.any():
             raise InvalidData(
-                f"X has a missing value (NaN) in row {int(np.argmax(unread))}, column "
-                f"{column.name}; fill or drop it."
+                f"column {column.name} holds something that is no {NOUNS[column.kind]}; {hint}"
             )
-
-    def _key(self, column: Column) -> str:
-        """Return how a declaration names a column."""
-        return column.name if self.given is None else repr(column.name)
+        raise InvalidData(
+            f"X has a missing value (NaN) in row {int(np.argmax(unread))}, column {column.name}; "
+            f"fill or drop it, or declare that cells may be missing: {missing_line(column, key)}."
+        )
 
     @property
     def titles(self) -> list[str]:
@@ -204,7 +228,7 @@ class Columns:
             if column.categories is None and column.bounds is None:
                 raise InvalidParameter(
                     f"column {column.name} has no declared bounds. Write "
-                    f"columns={{{self._key(column)}: "
+                    f"columns={{{key_of(column.name, self.given is None)}: "
                     "(low, high)}, from what is known without the rows, or give public rows "
                     "as X_public."
                 )
@@ -214,27 +238,46 @@ class Columns:
         """Return plain values that JSON can hold."""
         return {
             "names": self.given,
-            "columns": [
-                {
-                    "bounds": None if column.bounds is None else list(column.bounds),
-                    "categories": None if column.categories is None else list(column.categories),
-                }
-                for column in self.columns
-            ],
+            "columns": [column.to_dict() for column in self.columns],
         }
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Columns:
         """Rebuild what ``to_dict`` returned."""
-        declared = [
-            tuple(column["bounds"]) if column["bounds"] is not None else column["categories"]
-            for column in plain["columns"]
-        ]
-        return cls(
-            [list(d) if isinstance(d, list) else d for d in declared],
-            plain["names"],
-            len(declared),
+        found = object.__new__(cls)
+        found.given = plain["names"]
+        found._set([Column.from_dict(column) for column in plain["columns"]])
+        return found
+
+    @property
+    def open(self) -> list[int]:
+        """Places of the encoded columns whose range is not known."""
+        return [place for place, bounds in enumerate(self.bounds) if bounds is None]
+
+    def key(self, name: str) -> str:
+        """Return how a declaration names a column."""
+        return key_of(name, self.given is None)
+
+    def fill(self, table: Floats) -> None:
+        """Put the stand-in of today's range in the place of missing numbers of encoded rows."""
+        place = 0
+        for column in self.columns:
+            if column.categories is None and column.missing:
+                table[table[:, place + 1] == 1, place] = column.stand_in
+            place += len(column.encoded)
+
+    def within(self, ranges: Sequence[Bounds]) -> Columns:
+        """Return the same columns with a range for each that has none, in this order."""
+        left = iter(ranges)
+        found = object.__new__(Columns)
+        found.given = self.given
+        found._set(
+            [
+                column.within(next(left)) if column.encoded[0][1] is None else column
+                for column in self.columns
+            ]
         )
+        return found
 
 
 def _by_position(
@@ -265,29 +308,3 @@ def _by_position(
             raise InvalidParameter(f"columns declares {key!r}, which is no column of X{unnamed}.")
         wanted[place] = value
     return wanted
-
-
-def _column(name: str, declaration: Any) -> Column:
-    if declaration is None:
-        return Column(name)
-    if isinstance(declaration, list):
-        if len(declaration) < 2 or len(set(declaration)) < len(declaration):
-            raise InvalidParameter(
-                f"columns[{name!r}] lists fewer than two categories, or one of them twice."
-            )
-        plain = [c.item() if isinstance(c, np.generic) else c for c in declaration]
-        if any(np.ndim(category) or isinstance(category, dict | set) for category in plain):
-            raise InvalidParameter(f"columns[{name!r}] has a category that is no single value.")
-        return Column(name, categories=tuple(plain))
-    try:
-        bounds = tuple(float(value) for value in declaration)
-    except (TypeError, ValueError):
-        bounds = ()
-    # The width must be a float, too.
-    usual = len(bounds) in (2, 3) and bool(np.all(np.isfinite((*bounds, bounds[1] - bounds[0]))))
-    if not usual or not bounds[0] < bounds[1] or (len(bounds) == 3 and not bounds[2] > 0):
-        raise InvalidParameter(
-            f"columns[{name!r}] is no declaration; give (low, high), (low, high, step), or a list "
-            "of categories."
-        )
-    return Column(name, bounds=bounds)

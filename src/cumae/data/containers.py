@@ -1,34 +1,93 @@
 """Tables of any kind: their names, their width, their length, and their cells column by column.
 
-A table is a list of rows, a numpy array or a pandas DataFrame. A flat list or array is one column.
-Nothing here chooses a type by looking at several cells: of a list, each cell stays as it is.
+A table is a list of rows, a numpy array, a pandas DataFrame or a ``RowSource``. A flat list or
+array is one column. Nothing here chooses a type by looking at several cells: of a
+list, each cell stays as it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from cumae.arrays import Floats, Integers
 from cumae.data.cells import bare, unpacked
 from cumae.errors import InvalidData
 
+if TYPE_CHECKING:
+    from cumae.data.columns import Columns
 
-def names_of(X: ArrayLike) -> list[str] | None:
+
+class RowSource(ABC):
+    """Rows that stay where they are; whoever asks gets only the rows asked for.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Number of rows and columns.
+    names : list of str or None
+        Names of the columns, or None where they have none.
+    kinds : list of str
+        What each column can hold by its type, as in ``cumae.data.kinds``.
+    is_frame : bool
+        Whether ``take`` returns a pandas DataFrame.
+    """
+
+    n_rows: int
+    n_features: int
+    names: list[str] | None
+    kinds: list[str]
+    is_frame: bool
+
+    @abstractmethod
+    def take(self, places: Integers) -> Any:
+        """Return a copy of the rows at these places, in that order."""
+
+    @abstractmethod
+    def select(self, names: list[str]) -> RowSource:
+        """Return the same rows with these columns, in that order."""
+
+    def all_columns(self) -> list[Any]:
+        """Return all columns, each as an array with a type of its own."""
+        rows = self.take(np.arange(self.n_rows))
+        return bare_columns(rows)
+
+    def is_text(self, place: int) -> bool:
+        """Tell whether a column holds text, by its type alone.
+
+        Before pandas 3, objects are how it stores text.
+        """
+        return self.kinds[place] in ("text", "objects")
+
+    def read(self, places: Integers, columns: Columns) -> Floats:
+        """Return the rows at these places as numbers, by what is declared about the columns.
+
+        NaN stands for what is missing or is no number.
+        """
+        return columns.read(self.take(places))
+
+
+def names_of(X: Any) -> list[str] | None:
     """Return the names of a data frame's columns; None for what has no names."""
+    if isinstance(X, RowSource):
+        return X.names
     columns = getattr(X, "columns", None)
     return None if columns is None else [str(name) for name in columns]
 
 
-def width_of(X: ArrayLike) -> int:
+def width_of(X: Any) -> int:
     """Return the number of columns; a flat list is one column."""
     _refuse_sparse(X, "X")
+    if isinstance(X, RowSource):
+        return X.n_features
     shape = getattr(X, "shape", None)
     if shape is None:
         shape = array_of(X).shape
@@ -50,6 +109,8 @@ def need_columns(width: int, rows: int) -> None:
 def length_of(X: Any, name: str = "X") -> int:
     """Return the number of rows, before anything else is checked."""
     _refuse_sparse(X, name)
+    if isinstance(X, RowSource):
+        return X.n_rows
     rows = np.asarray(X) if hasattr(X, "__array__") and not hasattr(X, "__len__") else X
     with contextlib.suppress(TypeError):
         return len(rows)
@@ -108,8 +169,10 @@ def _cells_of_list(X: Sequence[Any], name: str) -> NDArray[Any]:
     return cells
 
 
-def bare_columns(X: ArrayLike) -> list[Any]:
+def bare_columns(X: Any) -> list[Any]:
     """Return the columns one by one and uncopied, so that each keeps a type of its own."""
+    if isinstance(X, RowSource):
+        return X.all_columns()
     if getattr(X, "columns", None) is not None:
         frame: Any = X
         return [bare(frame.iloc[:, place]) for place in range(frame.shape[1])]
@@ -117,15 +180,23 @@ def bare_columns(X: ArrayLike) -> list[Any]:
     return list(table.reshape(len(table), width_of(table)).T)
 
 
-def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
+def cells_of_columns(X: Any) -> list[NDArray[Any]]:
     """Return the columns one by one as numpy arrays, with NaN for what is missing in a frame."""
-    if getattr(X, "columns", None) is None:
+    if getattr(X, "columns", None) is None and not isinstance(X, RowSource):
         return bare_columns(X)
     columns = [unpacked(column) for column in bare_columns(X)]
     return [
         np.where(pd.isna(cells), np.nan, cells) if cells.dtype.kind == "O" else cells
         for cells in columns
     ]
+
+
+def select(X: Any, names: list[str]) -> Any:
+    """Return a data frame, or rows that have names, with these columns in that order."""
+    if isinstance(X, RowSource):
+        return X.select(names)
+    known = names_of(X) or []
+    return X.iloc[:, [known.index(name) for name in names]]
 
 
 def stacked(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

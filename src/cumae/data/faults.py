@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from cumae.data.cells import codes_of, numbers, places_of_values
-from cumae.data.columns import Column, Columns, Declared
+from cumae.data.cells import codes_of, missing_cells
+from cumae.data.columns import Columns, Declared
+from cumae.data.declared import Column
+from cumae.data.kinds import NOUNS
 from cumae.data.labels import label_codes
 from cumae.data.parquet import ParquetRows
 from cumae.data.rows import row_source
@@ -67,16 +68,17 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
 
 def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
     """Return the places of the first bad cells of a column, and what is wrong with them."""
-    missing = np.asarray(pd.isna(cells))
-    marks = {"missing value": missing}
+    missing = missing_cells(cells, text=column.declared)
+    marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:
-        known = places_of_values(column.categories)
-        marks["none of the declared categories"] = ~missing & (codes_of(cells, known) < 0)
-    elif cells.dtype.kind not in "Mm":
-        found = numbers(cells)
+        unknown = ~missing & (column.read(cells).sum(axis=1) == 0)
+        first = codes_of(cells, {column.categories[0]: 0}) == 0  # of two, it has no indicator
+        marks["none of the declared categories"] = unknown & ~first
+    else:
+        found = column.read(cells)[:, 0]
         good = ~np.isnan(found)
-        if column.bounds is not None or 2 * good.sum() > (~missing).sum():
-            marks["no number"] = ~missing & ~good
+        if column.declared or 2 * good.sum() > (~missing).sum():
+            marks[f"no {NOUNS[column.kind]}"] = ~missing & ~good
         marks["infinite value"] = np.isinf(found)
         if column.bounds is not None:
             outside = (found < column.bounds[0]) | (found > column.bounds[1])

@@ -1,4 +1,4 @@
-"""Labels, each read by itself as its place among the declared classes.
+"""Labels, each read by itself as its place among the declared classes; and ids.
 
 All three entries read cells in the same way (``codes_of``). They differ in what they do about a
 label that is none of the classes: ``label_codes``, for predictors, marks it with -1, because an
@@ -19,8 +19,8 @@ from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.data.cells import bare, cells_at, codes_of, is_missing, kind_of, places_of
+from cumae.data.containers import RowSource
 from cumae.data.parquet import ParquetRows
-from cumae.data.rows import RowSource
 from cumae.errors import InvalidData
 
 UNLABELLED = -1  # marks a row without a label, for learners that can use such rows
@@ -164,3 +164,37 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
 def _only(cell: Any) -> Any:
     """Return the label that stands alone in a list; a row of several is none."""
     return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
+
+
+# Ids of users and clients
+
+# For each kind of ids: the value of the parameter that turns them off, and one that turns them on.
+SWITCHES = {
+    "users": ("user_ids was False", "user_ids=True"),
+    "clients": ("client_cap was None", "client_cap=0.01, say"),
+}
+
+
+def check_ids(ids: Any, wanted: bool, count: int, name: str) -> list[Any] | None:
+    """Return ids of users or clients, one for each row."""
+    if not wanted:
+        if ids is not None:
+            raise InvalidData(
+                f"{name} were given, but {SWITCHES[name][0]} at fit; leave them out, or fit anew "
+                f"with {SWITCHES[name][1]}."
+            )
+        return None
+    # A text would be read letter by letter, and a set has no order.
+    flat = hasattr(ids, "__len__") and getattr(ids, "ndim", 1) == 1
+    if ids is not None and (not flat or isinstance(ids, str | bytes | set | frozenset | dict)):
+        raise InvalidData(
+            f"{name} is a {type(ids).__name__}; give a list with one id for each row, such as "
+            f'{name}=["anna"] for one.'
+        )
+    if ids is None or len(ids) != count:
+        given = "none" if ids is None else len(ids)
+        raise InvalidData(f"{name}: {given} for {count} rows; give one id for each row.")
+    found = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    if not all(isinstance(one, str | bytes | int | float) and one == one for one in found):  # noqa: PLR0124
+        raise InvalidData(f"{name} hold something that is no id; give numbers or strings.")
+    return found

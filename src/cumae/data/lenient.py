@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.data.cells import numbers, plain_cells
 from cumae.data.columns import Columns
-from cumae.data.containers import frame_of, names_of
-from cumae.data.rows import RowSource
+from cumae.data.containers import RowSource, frame_of, names_of, width_of
 from cumae.errors import InvalidData
 from cumae.quiet import warnings_raise
 
@@ -42,7 +41,9 @@ def as_numbers(rows: Any, columns: Columns | None) -> Any:
 
 def read_table(rows: Any, columns: Columns | None) -> Floats:
     """Return rows as numbers, each cell read by itself; NaN for what is missing or no number."""
-    return (Columns.of(rows) if columns is None else columns).read(rows)
+    if columns is None:
+        columns = Columns(None, names_of(rows), width_of(rows))
+    return columns.read(rows)
 
 
 def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.data.arrow import arrow_kind, plain, plain_type
-from cumae.data.containers import frame_of
-from cumae.data.rows import RowSource, check_names, check_places, need_cells
+from cumae.data.arrow import arrow_column_kind, arrow_kind, plain, plain_type
+from cumae.data.containers import RowSource, frame_of
+from cumae.data.rows import check_names, check_places, need_cells
 from cumae.errors import InvalidData, shown
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -77,6 +77,7 @@ class ParquetRows(RowSource):
             if pa.types.is_nested(kind):
                 raise InvalidData(f"column {name} holds nested values; leave it out of features.")
         self.names: list[str] = features
+        self.kinds = [arrow_column_kind(self._field(name).type) for name in features]
         self.n_features = len(features)
         need_cells(self)
 
@@ -91,9 +92,12 @@ class ParquetRows(RowSource):
     def without(self, label: str) -> ParquetRows:
         """Return the same rows without the column of the labels."""
         self._field(label)
+        return self._with([name for name in self.names if name != label])
+
+    def _with(self, features: list[str]) -> ParquetRows:
         rest = object.__new__(ParquetRows)
         rest.__dict__.update(self.__dict__)
-        rest._choose([name for name in self.names if name != label])
+        rest._choose(features)
         return rest
 
     def take(self, places: Integers) -> pd.DataFrame:
@@ -137,8 +141,8 @@ class ParquetRows(RowSource):
         """Return one column of all rows, such as the labels."""
         return np.concatenate(list(self.parts(name)))
 
-    def is_text(self, place: int) -> bool:
-        return self.kind_of(self.names[place]) == "text"
+    def select(self, names: list[str]) -> ParquetRows:
+        return self._with(names)
 
     def kind_of(self, name: str) -> str:
         """Return what a column can hold by its type: text, numbers, or "" if neither."""

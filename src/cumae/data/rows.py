@@ -6,54 +6,30 @@ If it depended on another row, that row could change what all shards see.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.cells import bare, columns_at, kind_of, plain_cells
-from cumae.data.containers import array_of, frame_of, names_of, need_columns
+from cumae.data.arrow import arrow_column_kind, plain
+from cumae.data.cells import bare, columns_at, plain_cells
+from cumae.data.containers import (
+    RowSource,
+    array_of,
+    frame_of,
+    names_of,
+    need_columns,
+    select,
+)
+from cumae.data.kinds import column_kind, frame_kinds
 from cumae.errors import InvalidData, InvalidParameter
 
 if TYPE_CHECKING:
     from cumae.data.columns import Columns
-
-
-class RowSource(ABC):
-    """Rows that stay where they are; whoever asks gets only the rows asked for.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-        Number of rows and columns.
-    names : list of str or None
-        Names of the columns, or None where they have none.
-    is_frame : bool
-        Whether ``take`` returns a pandas DataFrame.
-    """
-
-    n_rows: int
-    n_features: int
-    names: list[str] | None
-    is_frame: bool
-
-    @abstractmethod
-    def take(self, places: Integers) -> Any:
-        """Return a copy of the rows at these places, in that order."""
-
-    @abstractmethod
-    def is_text(self, place: int) -> bool:
-        """Tell whether a column holds text, by its type alone."""
-
-    def read(self, places: Integers, columns: Columns) -> Floats:
-        """Return the rows at these places as numbers, by what is declared about the columns.
-
-        NaN stands for what is missing or is no number.
-        """
-        return columns.read(self.take(places))
 
 
 class ArrayRows(RowSource):
@@ -74,14 +50,18 @@ class ArrayRows(RowSource):
         self._table = table if table.ndim == 2 else table.reshape(-1, 1)
         self.n_rows, self.n_features = map(int, self._table.shape)
         self.names = None
+        self.kinds = [column_kind(table.dtype)] * self.n_features
         need_cells(self)
+
+    def select(self, names: list[str]) -> ArrayRows:
+        raise InvalidData(f"X has no names, so that {names!r} cannot be chosen.")
+
+    def all_columns(self) -> list[Any]:
+        return list(self._table.T)
 
     def take(self, places: Integers) -> NDArray[Any]:
         table = np.asarray(self._table[check_places(places, self.n_rows)])
         return plain_cells(table) if table.dtype.kind == "O" else table
-
-    def is_text(self, place: int) -> bool:  # noqa: ARG002  all columns have one type
-        return kind_of(self._table.dtype) == "text"
 
 
 class FrameRows(RowSource):
@@ -96,7 +76,8 @@ class FrameRows(RowSource):
     def __init__(self, frame: pd.DataFrame) -> None:
         self.n_rows, self.n_features = map(int, frame.shape)
         self.names: list[str] = check_names(names_of(frame) or [])
-        self._types = list(frame.dtypes)
+        self.kinds = frame_kinds(frame.dtypes)
+        self._frame = frame
         # Columns without pandas around them: asking a frame for them is slow.
         self._columns = [bare(frame.iloc[:, place]) for place in range(self.n_features)]
         need_cells(self)
@@ -109,9 +90,76 @@ class FrameRows(RowSource):
         places = check_places(places, self.n_rows)
         return columns.read_columns(self._columns, places, plain=True)
 
-    def is_text(self, place: int) -> bool:
-        # Before pandas 3, objects are how it stores text.
-        return self._types[place] == np.dtype(object) or kind_of(self._types[place]) == "text"
+    def select(self, names: list[str]) -> FrameRows:
+        return FrameRows(select(self._frame, names))
+
+    def all_columns(self) -> list[Any]:
+        return self._columns
+
+
+class ArrowRows(RowSource):
+    """Rows of a table of Arrow, in memory; other libraries' data frames become one.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The rows.
+    """
+
+    is_frame = True
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.n_rows, self.n_features = int(table.num_rows), int(table.num_columns)
+        self.names: list[str] = check_names([str(name) for name in table.schema.names])
+        self.kinds = [arrow_column_kind(field.type) for field in table.schema]
+        need_cells(self)
+
+    def select(self, names: list[str]) -> ArrowRows:
+        return ArrowRows(self._table.select([self.names.index(name) for name in names]))
+
+    def all_columns(self) -> list[NDArray[Any]]:
+        return self._plain(self._table)
+
+    def take(self, places: Integers) -> pd.DataFrame:
+        chosen = self._table.take(pa.array(check_places(places, self.n_rows)))
+        return frame_of(self.names, self._plain(chosen))
+
+    def _plain(self, table: Any) -> list[NDArray[Any]]:
+        return [
+            plain(column, field) for column, field in zip(table.columns, table.schema, strict=True)
+        ]
+
+
+def table_of(X: Any) -> Any:
+    """Return a data frame of polars, pyarrow, or whatever narwhals reads, as rows of Arrow.
+
+    Anything else stays as it is. Types follow from the types of the columns, never from cells.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from cumae.data import table_of
+    >>> rows = table_of(pa.table({"age": [31, None], "job": ["baker", "nurse"]}))
+    >>> rows.n_rows, rows.names, rows.kinds
+    (2, ['age', 'job'], ['numbers', 'text'])
+    """
+    if isinstance(X, list | tuple | np.ndarray | pd.DataFrame | pd.Series | RowSource):
+        return X
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise InvalidData(
+            f"X is a {type(X).__name__}, which is not read yet; give X.collect(), or "
+            "ParquetRows(...) for files that are larger than memory."
+        )
+    return ArrowRows(frame.to_arrow()) if isinstance(frame, nw.DataFrame) else X
+
+
+def labelled_table(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return rows and labels; of rows in files, ``y`` may name the column of the labels."""
+    if isinstance(y, str) and hasattr(X, "without"):
+        return X.without(y), X.column(y)
+    return table_of(X), y
 
 
 def row_source(X: Any) -> RowSource:
@@ -119,20 +167,22 @@ def row_source(X: Any) -> RowSource:
 
     Parameters
     ----------
-    X : array, list, DataFrame or RowSource
-        A numpy array or memory map, a list of rows, a pandas DataFrame, or a RowSource, which is
-        returned as it is. A flat array or list is one column. Nothing is copied but lists.
+    X : array, list, data frame or RowSource
+        A numpy array or memory map, a list of rows, a data frame of pandas, polars, pyarrow or
+        whatever narwhals reads, or a RowSource, which is returned as it is. A flat array or list is
+        one column. Nothing is copied but lists.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cumae.data.rows import row_source
+    >>> from cumae.data import row_source
     >>> rows = row_source([[31, "baker"], [52, None], [47, "nurse"]])
     >>> rows.n_rows, rows.n_features
     (3, 2)
     >>> rows.take(np.array([2, 1])).tolist()
     [[47, 'nurse'], [52, nan]]
     """
+    X = table_of(X)
     if isinstance(X, RowSource):
         return X
     if isinstance(X, pd.DataFrame):
@@ -142,8 +192,8 @@ def row_source(X: Any) -> RowSource:
     if isinstance(X, list | tuple) or (hasattr(X, "__array__") and not isinstance(X, pd.Series)):
         return ArrayRows(array_of(X))
     raise InvalidData(
-        f"X is a {type(X).__name__}; give a numpy array, a memory map, a list of rows, a pandas "
-        'DataFrame or ParquetRows("folder"). A sparse matrix is made dense by X.toarray().'
+        f"X is a {type(X).__name__}; give a numpy array, a memory map, a list of rows, a data "
+        'frame or ParquetRows("folder"). A sparse matrix is made dense by X.toarray().'
     )
 
 
@@ -176,16 +226,16 @@ class SomeRows(RowSource):
     def __init__(self, rows: RowSource, places: Integers) -> None:
         self._source, self._places = rows, places
         self.n_rows, self.n_features = len(places), rows.n_features
-        self.names, self.is_frame = rows.names, rows.is_frame
+        self.names, self.is_frame, self.kinds = rows.names, rows.is_frame, rows.kinds
+
+    def select(self, names: list[str]) -> SomeRows:
+        return SomeRows(self._source.select(names), self._places)
 
     def take(self, places: Integers) -> Any:
         return self._source.take(self._places[places])
 
     def read(self, places: Integers, columns: Columns) -> Floats:
         return self._source.read(self._places[places], columns)
-
-    def is_text(self, place: int) -> bool:
-        return self._source.is_text(place)
 
 
 class EncodedRows(RowSource):
@@ -204,10 +254,10 @@ class EncodedRows(RowSource):
     def __init__(self, rows: RowSource, columns: Columns) -> None:
         self._source, self._declared = rows, columns
         self.n_rows, self.n_features = rows.n_rows, len(columns)
-        self.names = None
+        self.names, self.kinds = None, ["numbers"] * len(columns)
+
+    def select(self, names: list[str]) -> EncodedRows:
+        raise InvalidData(f"X has no names, so that {names!r} cannot be chosen.")
 
     def take(self, places: Integers) -> Floats:
         return self._source.read(places, self._declared)
-
-    def is_text(self, place: int) -> bool:  # noqa: ARG002  numbers in all columns
-        return False

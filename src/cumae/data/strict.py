@@ -6,6 +6,8 @@ rounded, and all cells of a column must be comparable. An error never shows a va
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -14,9 +16,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
+from cumae.data.cells import is_missing
 from cumae.data.containers import array_of
-from cumae.data.values import EXACT, WHOLE, fits_float, kind_of_type
-from cumae.errors import InvalidData
+from cumae.errors import InvalidData, InvalidParameter
+
+WHOLE = (int, np.integer, np.bool_)
+FLOAT = (float, np.float32, np.float16)
+EXACT = 2**53  # floats hold all whole numbers up to here
 
 
 def check_table(X: ArrayLike, n_features: int | None = None, name: str = "X") -> Floats:
@@ -239,3 +245,55 @@ def exact_weights(weights: ArrayLike | None, rows: int) -> NDArray[Any]:
     if sum(abs(value) for value in whole) < 2**62:
         return whole.astype(np.int64)
     return whole
+
+
+# Single values
+
+
+def kind_of_type(kind: type) -> str | None:
+    """Return the name of the values that this type can be compared with; None if it has no use."""
+    # Numpy counts spans of time among the integers.
+    if kind.__name__ != "timedelta64" and issubclass(kind, WHOLE):
+        return "whole numbers"
+    if issubclass(kind, FLOAT):
+        return "numbers"
+    if issubclass(kind, str):
+        return "strings"
+    if issubclass(kind, np.datetime64):
+        return "datetime64"
+    if kind is dt.date:
+        return "dates"
+    return "datetimes" if kind is dt.datetime else None
+
+
+def fits_float(value: int) -> bool:
+    """Tell whether a float can hold the integer without rounding."""
+    bits = abs(value).bit_length()
+    return bits <= 1024 and abs(value) % (1 << max(0, bits - 53)) == 0
+
+
+def check_cell(value: object, name: str) -> None:
+    """Refuse what no column can hold; None stands for no value."""
+    kind = kind_of_type(type(value))
+    zone = getattr(value, "tzinfo", None)
+    if value is not None and (kind is None or is_missing(value) or zone is not None):
+        raise InvalidParameter(
+            f"{name} of type {type(value).__name__} is missing or cannot be compared; give a "
+            "number, a string, a date or a datetime64."
+        )
+
+
+def check_number(value: Any, name: str, *, finite: bool = False) -> None:
+    """Refuse what is no number that a float can hold."""
+    number = isinstance(value, WHOLE + FLOAT) and not isinstance(value, bool | np.bool_)
+    if number and isinstance(value, WHOLE):
+        number = fits_float(int(value))
+    if not number or is_missing(value) or (finite and math.isinf(value)):
+        kind = "a finite number" if finite else "a number"
+        raise InvalidParameter(f"{name} is not {kind}; give one that fits a float.")
+
+
+def check_tuple(value: object, name: str) -> None:
+    """Refuse what is no tuple: hypotheses can be compared and hashed."""
+    if not isinstance(value, tuple):
+        raise InvalidParameter(f"{name} of type {type(value).__name__} is no tuple; give one.")

@@ -101,6 +101,8 @@ def try_out(
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
             first.predict(blank_block(stand_in))
+            if trainer.columns is not None:
+                first.predict(read_table(odd_row(rows, trainer.columns), trainer.columns))
     except CumaeError:
         raise
     except Exception as error:
@@ -174,14 +176,26 @@ def stand_in_row(rows: RowSource, columns: Columns | None) -> Any:
     Undeclared numbers are 0.5, of which logarithms, roots and quotients can be taken; undeclared
     texts are such as no row has.
     """
-    parts = []
+    parts: list[NDArray[Any]] = []
     for place in range(rows.n_features):
         declared = _declared(columns, place)
-        if declared is None or declared.bounds is declared.categories is None:
-            text = rows.is_text(place)
+        if declared is None or (declared.categories is None and declared.bounds is None):
+            text = declared is None and rows.is_text(place)
             parts.append(np.array(["other"], dtype=object) if text else np.array([0.5]))
         else:
-            parts.append(_made_up_column(_fractions(1, place, 0.0), declared, rows, place))
+            parts.append(declared.made_up(_fractions(1, place, 0.0) / 2))  # where none is missing
+    return _table(parts, rows)
+
+
+def odd_row(rows: RowSource, columns: Columns) -> Any:
+    """Return a row with every oddity that is declared: unknown categories and missing cells."""
+    parts = []
+    for declared in columns.columns:
+        if declared.categories is not None:
+            odd = None if declared.missing else "none of the declared categories"
+            parts.append(np.array([odd], dtype=object))
+        else:
+            parts.append(declared.made_up(np.array([1.0 - 2.0**-20])))  # missing, if it may be
     return _table(parts, rows)
 
 
@@ -216,16 +230,9 @@ def _declared(columns: Columns | None, place: int) -> Any:
 def _made_up_column(
     spread: NDArray[np.float64], declared: Any, rows: RowSource, place: int
 ) -> NDArray[Any]:
-    categories = getattr(declared, "categories", None)
-    if categories is None and declared is None and rows.is_text(place):
-        categories = ("a", "b", "c")
-    if categories is not None:
-        known = np.array([*categories, None], dtype=object)[:-1]
+    if declared is not None:
+        return np.asarray(declared.made_up(spread))
+    if rows.is_text(place):
+        known: NDArray[Any] = np.array(["a", "b", "c"], dtype=object)
         return np.asarray(known[(spread * len(known)).astype(int)])
-    bounds = getattr(declared, "bounds", None)
-    if bounds is None:
-        return 4.0 * spread - 2.0
-    values = bounds[0] + spread * (bounds[1] - bounds[0])
-    if len(bounds) == 3:
-        values = bounds[0] + np.floor((values - bounds[0]) / bounds[2]) * bounds[2]
-    return np.asarray(values)
+    return np.asarray(4.0 * spread - 2.0)

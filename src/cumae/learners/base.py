@@ -22,8 +22,10 @@ from cumae.data import (
     Declared,
     check_rows,
     class_places,
+    labelled_table,
     length_of,
     names_of,
+    table_of,
     width_of,
 )
 from cumae.errors import InvalidData, InvalidParameter
@@ -174,6 +176,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
         check_parameters(self, self.parameter_table)
+        X, y = labelled_table(X, y)
         sizes, rows = self.prepare(X, y, X_public, y_public)
         plan = self.plan(sizes, rows)
         epsilon, delta = self.limits()
@@ -234,6 +237,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         InvalidData
             If a row cannot be read, or there is none.
         """
+        X, X_public = table_of(X), table_of(X_public)
         columns = Columns.of(X, self.declared_columns())
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)

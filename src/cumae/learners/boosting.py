@@ -143,7 +143,7 @@ class PrivateBooster(ScoredLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Blocks]:
+    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Blocks]:
         """Decide which rows do what: these blocks are the steps."""
         start = self._start(SYSTEM)
         blocks = self._blocks(sizes, start is not None)
@@ -239,7 +239,7 @@ class PrivateBooster(ScoredLearner):
             sizes.columns, strength, lambda draws: 12 * draws, 2 * self._count() + 1
         )
 
-    def _learn(self, rows: Rows, plan: LearningPlan[Blocks], source: Source) -> None:
+    def _learn_within(self, rows: Rows, plan: LearningPlan[Blocks], source: Source) -> None:
         blocks = plan.steps
         # Who is in which block is drawn without a look at any row.
         order = permutation(len(rows.y), source)

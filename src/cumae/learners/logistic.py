@@ -163,7 +163,7 @@ class PrivateLogisticRegression(ScoredLearner):
             )
         return self.columns if self.bounds is None else self.bounds
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Spending]:
+    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Spending]:
         """Decide how the budget is spent: that is all of the steps."""
         spending = self._spending(sizes)
         cost, claims = vectors_cost(spending), ["LOGREG", "VECTOR"]
@@ -226,7 +226,7 @@ class PrivateLogisticRegression(ScoredLearner):
             return 8  # without curvature, the way is longer
         return 2 if strength < 400 else 4 if strength < 2000 else 8 if strength < 5_000 else 16
 
-    def _learn(self, rows: Rows, plan: LearningPlan[Spending], source: Source) -> None:
+    def _learn_within(self, rows: Rows, plan: LearningPlan[Spending], source: Source) -> None:
         spending = plan.steps
         if rows.public is not None:
             reference, spread = rows.public, 1.0

@@ -11,11 +11,41 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
-from cumae.learners.base import Learner
+from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
+from cumae.learners.ranged import (
+    RangedSteps,
+    learn_with_ranges,
+    needs_ranges,
+    plan_with_ranges,
+)
+from cumae.randomness import Source
 
 
 class ScoredLearner(Learner):
-    """A learner whose labels follow from log odds, which it shows: post-processing, free."""
+    """A learner whose labels follow from log odds, which it shows: post-processing, free.
+
+    Columns of numbers without a declared range get one first, which is found privately.
+    """
+
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """Decide what to do, and what it costs; ranges that are not known come first."""
+        if not needs_ranges(sizes):
+            return self._plan(sizes, rows)
+        return plan_with_ranges(self, sizes, rows, type(self)._plan)
+
+    @abstractmethod
+    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """As ``plan``, if all ranges are known or public rows show them."""
+
+    def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
+        if isinstance(plan.steps, RangedSteps):
+            learn_with_ranges(self, rows, plan.steps, source, type(self)._learn_within)
+        else:
+            self._learn_within(rows, plan, source)
+
+    @abstractmethod
+    def _learn_within(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
+        """Learn from rows whose ranges are known, and keep the private output."""
 
     @abstractmethod
     def log_odds(self, table: NDArray[Any]) -> Floats:

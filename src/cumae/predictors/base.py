@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.data import (
-    FLAT,
     Columns,
     Declared,
     RowSource,
@@ -29,9 +28,9 @@ from cumae.data import (
     read_one_by_one,
     read_table,
     row_source,
+    table_of,
     typed_frame,
     usable_frame,
-    width_of,
 )
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, stand_in_row, try_out
@@ -102,11 +101,11 @@ class Reader:
         """
         if not length_of(X):
             return self.nothing()
+        X = self._arranged(X)
         if not self.as_frames:
             table = self.columns.encode(X)
             _check_finite(table)
             return table
-        self._check_names(names_of(X), width_of(X))
         known = self.columns.given or []
         frame: Any = row_source(X).take(np.arange(length_of(X)))
         missing = np.argwhere(frame.isna().to_numpy())
@@ -130,9 +129,8 @@ class Reader:
         """
         if not length_of(X):
             return self.nothing(), np.zeros(0, dtype=bool)
-        given = read_one_by_one(X, self.n_features)
+        given = self._arranged(read_one_by_one(table_of(X), self.n_features))
         rows = row_source(given)
-        self._check_names(rows.names, rows.n_features)
         table = isinstance(given, pd.DataFrame | np.ndarray)
         if self.as_frames or not table:
             return self.some(rows, np.arange(rows.n_rows))
@@ -157,21 +155,14 @@ class Reader:
         """Return a table without rows."""
         return self.stand_in.iloc[:0] if self.as_frames else np.zeros((0, len(self.columns)))
 
-    def _check_names(self, names: list[str] | None, width: int) -> None:
-        """Refuse another number, other names or another order of columns than those of fit."""
-        known = self.columns.given
-        if width != self.n_features or (names is None and self.as_frames):
+    def _arranged(self, X: Any) -> Any:
+        """Return a table with the columns in the order of fit; refuse one that has others."""
+        if self.as_frames and names_of(X) is None:
             raise InvalidData(
-                f"X has {width} features, but {self.owner} is expecting {self.n_features} features "
-                "as input"
-                + (f", in a data frame with the columns {known!r}." if self.as_frames else ".")
-                + (f" {FLAT}" if width == 1 and names is None else "")
+                f"X has no names, but {self.owner} is expecting a data frame with the columns "
+                f"{self.columns.given!r}."
             )
-        if names is not None and known is not None and names != known:
-            raise InvalidData(
-                "X has other columns, or another order of columns, than the rows of fit; select "
-                f"{known!r}."
-            )
+        return self.columns.arrange(X, self.owner)
 
 
 @dataclass(frozen=True)
@@ -219,6 +210,13 @@ class Training:
                 raise InvalidData(
                     f"column {name} holds text by its type; declare its categories with columns=."
                 )
+
+
+def check_kinds(rows: RowSource, columns: Columns | None) -> None:
+    """Refuse columns of dates and the like that nobody declared, by their types alone."""
+    if columns is None:
+        kinds = [kind if kind in ("dates", "durations", "bytes") else "" for kind in rows.kinds]
+        Columns(None, rows.names, rows.n_features, kinds)
 
 
 class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
@@ -287,7 +285,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         model = self._model()
         columns = None
         if self.columns is not None:
-            columns = Columns(self.columns, rows.names, rows.n_features)
+            columns = Columns(self.columns, rows.names, rows.n_features, rows.kinds)
         reader = self._reader(rows, columns, model)
         training = Training(rows, labels, columns, model, len(self.classes), reader)
         if isinstance(model, ConceptClass):
@@ -310,6 +308,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
     def _reader(self, rows: RowSource, columns: Columns | None, model: Any) -> Reader:
         # Frames stay frames for pipelines that name columns; everything else becomes numbers.
         as_frames = rows.is_frame and columns is None and not isinstance(model, ConceptClass)
+        check_kinds(rows, columns)
         stand_in = stand_in_row(rows, columns)
         if not as_frames:
             stand_in = np.nan_to_num(read_table(stand_in, columns))

@@ -13,12 +13,14 @@ True
 from cumae.sanitizers.base import Sanitizer
 from cumae.sanitizers.multiplicative_weights import MultiplicativeWeights
 from cumae.sanitizers.quantiles import Quantiles
+from cumae.sanitizers.ranges import Ranges
 from cumae.sanitizers.small_database import SmallDatabase
 from cumae.sanitizers.stable import StableThresholds
 
 __all__ = [
     "MultiplicativeWeights",
     "Quantiles",
+    "Ranges",
     "Sanitizer",
     "SmallDatabase",
     "StableThresholds",

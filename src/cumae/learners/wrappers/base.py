@@ -21,6 +21,8 @@ from cumae.data import (
     UNLABELLED,
     Columns,
     Declared,
+    RowSource,
+    SomeRows,
     cells_of_columns,
     length_of,
     names_of,
@@ -201,6 +203,8 @@ def check_all_rows(reader: Any, X: Any, X_public: Any) -> None:
 
 def take_rows(X: Any, places: Integers) -> Any:
     """Return some rows of a list, an array or a data frame."""
+    if isinstance(X, RowSource):
+        return SomeRows(X, places)
     if hasattr(X, "iloc"):
         return X.iloc[places]
     return X[places] if isinstance(X, np.ndarray) else [X[place] for place in places]

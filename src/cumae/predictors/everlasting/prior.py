@@ -52,7 +52,7 @@ class Prior:
         Refuse a learner that does not protect whole rows: the predictor could not keep its own
         promise with it.
         """
-        size = min(n_rows, 500)
+        size = n_rows if self._columns.open else min(n_rows, 500)
         spread = np.linspace(0.0, 1.0, size)
         table = np.column_stack(
             [
@@ -93,10 +93,7 @@ class Prior:
         """Return a learner for the parameter ``prior`` that would be fitted to the same prior."""
         declared = None
         if not self._encoded:
-            declared = [
-                column.bounds if column.categories is None else list(column.categories)
-                for column in self._columns.columns
-            ]
+            declared = list(self._columns.columns)
         found: Learner = clone(self.learner).set_params(columns=declared)
         return found
 
@@ -191,7 +188,7 @@ def find_prior(
     learner.set_params(**{name: value for name, value in wanted.items() if name in known})
     if "budget" in known:
         learner.set_params(budget=None)
-    columns = Columns(given, rows.names, rows.n_features)
+    columns = Columns(given, rows.names, rows.n_features, rows.kinds)
     return Prior(learner, columns, encoded=declared is not None)
 
 

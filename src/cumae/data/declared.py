@@ -1,0 +1,345 @@
+"""What is declared about one column, and how its cells become numbers by that alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.arrays import Floats
+from cumae.data.cells import (
+    booleans,
+    canonical,
+    codes_of,
+    days_since,
+    missing_cells,
+    numbers,
+    numbers_in_text,
+    places_of_values,
+)
+from cumae.errors import InvalidParameter
+
+Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
+
+INDICATOR: Bounds = (0.0, 1.0, 1.0)
+MISSING_SHARE = 0.1  # of the rows whose cell is missing, for want of anything better
+MISSING = "missing"  # the last entry of a declaration that allows missing cells
+FORMS = (
+    "give (low, high), (low, high, step), a list of categories, bool, a day such as "
+    'datetime.date(2000, 1, 1), or (first day, last day); add "missing" to a tuple, or None to a '
+    "list, for a column that may have missing cells"
+)
+ENTRIES = {"low", "high", "step", "categories", "since", "boolean", "missing"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, and what was declared about it.
+
+    Parameters
+    ----------
+    name : str
+        Its name, or its place as text.
+    bounds : tuple of float, or None
+        (low, high), or (low, high, step); of dates, in days. None if no range is known.
+    categories : tuple, or None
+        The values that can occur, for a column of categories.
+    since : date, or None
+        The day from which dates are counted, for a column of dates.
+    boolean : bool
+        Whether it holds true and false.
+    missing : bool
+        Whether cells may be missing.
+    declared : bool
+        Whether anything was declared. Text that says a number is read as one only then.
+    """
+
+    name: str
+    bounds: Bounds | None = None
+    categories: tuple[Any, ...] | None = None
+    since: dt.datetime | None = None
+    boolean: bool = False
+    missing: bool = False
+    declared: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it holds: categories, dates, booleans or numbers."""
+        if self.categories is not None:
+            return "categories"
+        if self.since is not None:
+            return "dates"
+        return "booleans" if self.boolean else "numbers"
+
+    @property
+    def encoded(self) -> list[tuple[str, Bounds | None]]:
+        """Names and bounds of the numbers that stand for it."""
+        absent: list[tuple[str, Bounds | None]] = []
+        if self.missing:
+            absent = [(f"{self.name} {MISSING}", INDICATOR)]
+        if self.categories is None:
+            return [(self.name, self.bounds), *absent]
+        return [*[(f"{self.name}={category}", INDICATOR) for category in self._marked], *absent]
+
+    @property
+    def shares(self) -> list[float | None]:
+        """What part of the rows each indicator marks, as long as nothing is known; None if none."""
+        if self.categories is not None:
+            return [1 / (len(self.categories) + self.missing)] * len(self.encoded)
+        return [None, *[MISSING_SHARE] * self.missing]
+
+    @property
+    def _marked(self) -> tuple[Any, ...]:
+        """The categories that have an indicator of their own."""
+        categories = self.categories or ()
+        return categories[1:] if len(categories) == 2 else categories
+
+    @property
+    def plain(self) -> bool:
+        """Whether a table of floats is encoded already as it is."""
+        return self.kind == "numbers" and not self.missing
+
+    @property
+    def stand_in(self) -> float:
+        """The number in the place of a missing one: the middle of the range, or 0 without one."""
+        if self.bounds is None:
+            return 0.0
+        low, high, *step = self.bounds
+        return low + (high - low) // 2 // step[0] * step[0] if step else low / 2 + high / 2
+
+    def within(self, bounds: Bounds) -> Column:
+        """Return the same column with a range."""
+        return replace(self, bounds=bounds)
+
+    def read(self, cells: NDArray[Any]) -> Floats:
+        """Return the numbers that stand for cells, each read by itself; NaN for what is unusable.
+
+        A missing cell is unusable unless it was declared; among categories it then counts as
+        none of them, like a category that was not declared.
+        """
+        if self.categories is not None:
+            return self._read_categories(cells)
+        found = self._read_values(cells)
+        if not self.missing:
+            return found.reshape(-1, 1)
+        absent = missing_cells(cells, text=self.declared)
+        return np.column_stack([np.where(absent, self.stand_in, found), absent])
+
+    def _read_values(self, cells: NDArray[Any]) -> Floats:
+        if self.since is not None:
+            return days_since(cells, self.since)
+        if self.boolean:
+            return booleans(cells)
+        return numbers_in_text(cells) if self.declared else numbers(cells)
+
+    def _read_categories(self, cells: NDArray[Any]) -> Floats:
+        categories = self.categories or ()
+        if cells.dtype.kind == "O" and all(isinstance(value, str) for value in categories):
+            cells = np.fromiter(map(canonical, cells), dtype=object, count=len(cells))
+        codes = codes_of(cells, self.known)
+        first = len(categories) - len(self._marked)
+        last = len(categories)
+        if self.missing:
+            codes = np.where((codes < 0) & missing_cells(cells, text=True), last, codes)
+            last += 1
+        return np.asarray(codes[:, None] == np.arange(first, last), dtype=float)
+
+    @property
+    def known(self) -> dict[Any, int]:
+        """The places of the categories, under their values and under what these look like as text.
+
+        So 3 in a list or in a CSV file is the category 3, be it a number or a text there.
+        """
+        known = places_of_values(self.categories or ())
+        return {canonical(value): place for value, place in known.items()} | known
+
+    def made_up(self, spread: Floats) -> NDArray[Any]:
+        """Return cells within what is declared, in raw form, from numbers between 0 and 1.
+
+        Parameters
+        ----------
+        spread : array of float
+            Where in its range each cell lies.
+
+        Returns
+        -------
+        array
+            Cells as a table would hold them; where they may be missing, a tenth of them is.
+        """
+        if self.categories is not None:
+            known = np.array([*self.categories, None], dtype=object)[:-1]
+            cells = np.asarray(known[(spread * len(known)).astype(int)])
+            if self.missing:
+                cells[spread >= 0.9] = None
+            return cells
+        bounds = (-2.0, 2.0) if self.bounds is None else self.bounds
+        low, high, *step = bounds
+        values = low + spread * (high - low)
+        if step:
+            values = low + np.floor(spread * (1 + (high - low) // step[0])) * step[0]
+        if self.missing:
+            values = np.where(spread >= 0.9, np.nan, values)
+        if self.since is None:
+            return np.asarray(values)
+        origin = np.datetime64(self.since, "ms")
+        steps = np.where(np.isnan(values), 0.0, values * 86_400_000).astype("timedelta64[ms]")
+        return np.where(np.isnan(values), np.datetime64("NaT"), origin + steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {
+            "name": self.name,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "categories": None if self.categories is None else list(self.categories),
+            "since": None if self.since is None else self.since.isoformat(),
+            "boolean": self.boolean,
+            "missing": self.missing,
+            "declared": self.declared,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Column:
+        """Rebuild what ``to_dict`` returned."""
+        bounds, categories, since = plain["bounds"], plain["categories"], plain["since"]
+        return cls(
+            plain["name"],
+            None if bounds is None else tuple(bounds),
+            None if categories is None else tuple(categories),
+            None if since is None else dt.datetime.fromisoformat(since),
+            plain["boolean"],
+            plain["missing"],
+            plain["declared"],
+        )
+
+
+def declared_column(name: str, given: Any) -> Column:  # noqa: PLR0911 - one line a form
+    """Return what a declaration says about a column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    given : object
+        The declaration, in one of the forms of :class:`~cumae.Columns`.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is none of them.
+    """
+    if given is None:
+        return Column(name)
+    if isinstance(given, Column):
+        return replace(given, name=name)
+    if isinstance(given, Mapping):
+        return _from_entries(name, given)
+    if isinstance(given, list):
+        return _of_categories(name, given)
+    if given is bool:
+        return Column(name, INDICATOR, boolean=True, declared=True)
+    if given in (int, float):
+        return Column(name, declared=True)
+    if isinstance(given, dt.date | np.datetime64):
+        return Column(name, since=_day(name, given), declared=True)
+    entries = tuple(given) if isinstance(given, Sequence | np.ndarray) else (given,)
+    if not entries:
+        raise InvalidParameter(f"columns[{name!r}] is no declaration; {FORMS}.")
+    missing = isinstance(given, tuple) and entries[-1:] == (MISSING,)
+    return replace(_in_range(name, entries[:-1] if missing else entries), missing=missing)
+
+
+def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
+    """Read a declaration of the form {"low": 0, "high": 9, "missing": True}."""
+    wrong = sorted(str(entry) for entry in given if entry not in ENTRIES)
+    if wrong:
+        raise InvalidParameter(
+            f"columns[{name!r}] has the entry {wrong[0]!r}; the entries are {sorted(ENTRIES)!r}."
+        )
+    missing = given.get("missing", False)
+    if not isinstance(missing, bool | np.bool_):
+        raise InvalidParameter(f"columns[{name!r}] has missing={missing!r}; give True or False.")
+    rest = {entry: value for entry, value in given.items() if entry != "missing"}
+    if set(rest) == {"categories"}:
+        found = declared_column(name, list(rest["categories"]))
+    elif set(rest) == {"since"}:
+        found = declared_column(name, _day(name, rest["since"]))
+    elif set(rest) == {"boolean"}:
+        found = declared_column(name, bool if rest["boolean"] else float)
+    elif not rest:
+        found = declared_column(name, float)
+    elif {"low", "high"} <= set(rest) <= {"low", "high", "step"}:
+        bounds = [rest[entry] for entry in ("low", "high", "step") if entry in rest]
+        found = _in_range(name, tuple(bounds))
+    else:
+        raise InvalidParameter(f"columns[{name!r}] is no declaration; {FORMS}.")
+    return replace(found, missing=found.missing or bool(missing))
+
+
+def _of_categories(name: str, given: list[Any]) -> Column:
+    plain = [c.item() if isinstance(c, np.generic) else c for c in given]
+    if any(np.ndim(category) or isinstance(category, dict | set) for category in plain):
+        raise InvalidParameter(f"columns[{name!r}] has a category that is no single value.")
+    missing = None in plain
+    known = [category for category in plain if category is not None]
+    if len(known) + missing < 2 or len(set(plain)) < len(plain):
+        raise InvalidParameter(
+            f"columns[{name!r}] lists fewer than two categories, or one of them twice."
+        )
+    return Column(name, categories=tuple(known), missing=missing, declared=True)
+
+
+def _in_range(name: str, entries: tuple[Any, ...]) -> Column:
+    if not entries:  # of ("missing",)
+        return Column(name, declared=True)
+    if isinstance(entries[0], dt.date | np.datetime64):
+        return _between_days(name, entries)
+    try:
+        bounds = tuple(float(value) for value in entries)
+    except (TypeError, ValueError):
+        bounds = ()
+    # The width must be a float, too.
+    usual = len(bounds) in (2, 3) and bool(np.all(np.isfinite((*bounds, bounds[1] - bounds[0]))))
+    if not usual or (len(bounds) == 3 and not bounds[2] > 0):
+        raise InvalidParameter(f"columns[{name!r}] is no declaration; {FORMS}.")
+    if not bounds[0] < bounds[1]:
+        raise InvalidParameter(
+            f"columns[{name!r}] is {entries!r}, whose lower bound is not below the upper one; "
+            "give (low, high)."
+        )
+    return Column(name, bounds, declared=True)
+
+
+def _between_days(name: str, entries: tuple[Any, ...]) -> Column:
+    first = _day(name, entries[0])
+    if len(entries) == 1:
+        return Column(name, since=first, declared=True)
+    if len(entries) != 2:
+        raise InvalidParameter(f"columns[{name!r}] is no declaration; {FORMS}.")
+    last = _day(name, entries[1])
+    if not first < last:
+        raise InvalidParameter(
+            f"columns[{name!r}] has a first day that is not before the last one; give "
+            "(first, last)."
+        )
+    days = (last - first) / dt.timedelta(days=1)
+    return Column(name, (0.0, days), since=first, declared=True)
+
+
+def _day(name: str, given: Any) -> dt.datetime:
+    """Return a declared day as a time without a zone."""
+    try:
+        found = given.astype("datetime64[us]").item() if isinstance(given, np.datetime64) else given
+        found = dt.datetime.fromisoformat(found) if isinstance(found, str) else found
+        if not isinstance(found, dt.datetime):
+            found = dt.datetime(found.year, found.month, found.day)  # noqa: DTZ001
+        if found.tzinfo is not None:
+            found = found.astimezone(dt.UTC).replace(tzinfo=None)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidParameter(
+            f"columns[{name!r}] has a day that cannot be read; give datetime.date(2000, 1, 1), say."
+        ) from error
+    return found

@@ -1,0 +1,150 @@
+"""What a column can hold by its type, and whether its declaration fits.
+
+Types of single cells play no part: only what the container says about a whole column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cumae.data.arrow import is_arrow_boolean
+from cumae.data.cells import kind_of
+from cumae.data.containers import RowSource, width_of
+from cumae.data.declared import INDICATOR, Column, declared_column
+from cumae.errors import InvalidParameter
+
+NOUNS = {
+    "numbers": "number",
+    "dates": "date",
+    "booleans": "true or false",
+    "categories": "category",
+}
+# What to write about a column that must be declared, by what its type can hold; and why.
+LINES = {
+    "text": ('["one", "another"]', "text: list what can occur"),
+    "objects": ('["one", "another"]', "of any type: list what can occur, or give (low, high)"),
+    "dates": ("datetime.date(2000, 1, 1)", "dates: give a day to count from"),
+    "durations": ("None", "durations: give them as numbers, such as days"),
+    "bytes": ("None", "bytes: give them as text or as numbers"),
+}
+
+
+def column_kind(dtype: Any) -> str:
+    """Return what a column of this type can hold; "" where a type says nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.data.kinds import column_kind
+    >>> column_kind(np.dtype(bool)), column_kind(np.dtype("M8[D]")), column_kind(np.dtype(object))
+    ('booleans', 'dates', '')
+    """
+    if isinstance(dtype, pd.ArrowDtype) and is_arrow_boolean(dtype.pyarrow_dtype):
+        return "booleans"
+    if isinstance(dtype, pd.BooleanDtype) or dtype == np.dtype(bool):
+        return "booleans"
+    return "dates" if isinstance(dtype, pd.DatetimeTZDtype) else kind_of(dtype)
+
+
+def frame_kinds(dtypes: Any) -> list[str]:
+    """Return what the columns of a data frame can hold; objects may be anything."""
+    kinds = [column_kind(dtype) for dtype in dtypes]
+    return [
+        "objects" if not kind and dtype == np.dtype(object) else kind
+        for kind, dtype in zip(kinds, dtypes, strict=True)
+    ]
+
+
+def kinds_of(X: Any) -> list[str]:
+    """Return what each column of a table can hold; of a list, nothing is known."""
+    if isinstance(X, RowSource):
+        return X.kinds
+    if isinstance(X, pd.DataFrame):
+        return frame_kinds(X.dtypes)
+    return [column_kind(X.dtype) if isinstance(X, np.ndarray) else ""] * width_of(X)
+
+
+def key_of(name: str, unnamed: bool) -> str:
+    """Return how a declaration names a column."""
+    return name if unnamed else repr(name)
+
+
+def missing_line(column: Column, key: str) -> str:
+    """Return a declaration that says that cells of a column of numbers or dates may be missing."""
+    if column.bounds is None or column.since is not None or column.boolean:
+        return f'columns={{{key}: {{..., "missing": True}}}}'
+    bounds = ", ".join(f"{bound:g}" for bound in column.bounds)
+    return f'columns={{{key}: ({bounds}, "missing")}}'
+
+
+class Problems:
+    """All that is wrong with declarations, for one message.
+
+    Parameters
+    ----------
+    unnamed : bool
+        Whether the columns of the table have no names, so that declarations go by place.
+    """
+
+    def __init__(self, unnamed: bool) -> None:
+        self._unnamed = unnamed
+        self._wrong: list[str] = []
+        self._lines: list[str] = []
+
+    def read(self, name: str, given: Any) -> Column:
+        """Return what a declaration says; one that cannot be read is noted."""
+        try:
+            return declared_column(name, given)
+        except InvalidParameter as error:
+            self._wrong.append(str(error))
+            return Column(name)
+
+    def compare(self, column: Column, kind: str) -> Column:
+        """Note a column whose declaration is lacking, or does not fit what its type can hold."""
+        if not column.declared:
+            if kind in LINES:
+                self._note(column.name, *LINES[kind])
+            if kind == "booleans" and column.bounds is None:
+                return replace(column, bounds=INDICATOR, boolean=True)
+        elif column.categories is not None:
+            self._compare_categories(column, kind)
+        elif kind == "dates" and column.since is None:
+            self._note(column.name, *LINES["dates"])
+        elif column.since is not None and kind in ("numbers", "booleans"):
+            self._note(column.name, "(low, high)", f"{kind} by its type, but declared as dates")
+        return column
+
+    def _compare_categories(self, column: Column, kind: str) -> None:
+        categories = column.categories or ()
+        texts = [isinstance(category, str) for category in categories]
+        sort = "text" if all(texts) else "numbers" if not any(texts) else ""
+        if sort == "numbers" and not all(isinstance(c, int | float) for c in categories):
+            sort = ""
+        if kind == "text" and sort == "numbers":
+            written = ", ".join(f'"{category}"' for category in categories[:3])
+            line = f"[{written}{', ...' if len(categories) > 3 else ''}]"
+            self._note(column.name, line, "text by its type, but its categories are numbers")
+        if kind in ("numbers", "booleans", "dates") and sort == "text":
+            line = "[0, 1]" if kind != "dates" else LINES["dates"][0]
+            self._note(column.name, line, f"{kind} by its type, but its categories are text")
+
+    def _note(self, name: str, line: str, why: str) -> None:
+        self._lines.append(f"    {key_of(name, self._unnamed)}: {line},  # {why}")
+
+    def refuse(self) -> None:
+        """Raise one error that lists everything that was noted."""
+        parts = list(self._wrong)
+        if self._lines:
+            plural = "a column" if len(self._lines) == 1 else f"{len(self._lines)} columns"
+            lines = "\n".join(self._lines)
+            parts.append(
+                f"{plural} of X must be declared, or declared otherwise: types and categories are "
+                f"never read from the rows. Write, with what is true of yours:\ncolumns={{\n{lines}"
+                "\n}"
+            )
+        if parts:
+            raise InvalidParameter("\n".join(parts))

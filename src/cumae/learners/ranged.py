@@ -1,0 +1,183 @@
+"""Ranges of columns that were not declared: found privately, before a learner begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import clone
+
+from cumae.claims import claim
+from cumae.data import Bounds, Columns
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
+from cumae.privacy import ZCDP, Cost, calibrate
+from cumae.randomness import Source
+from cumae.sanitizers import Ranges
+
+SHARE = 0.25  # of epsilon and of delta, which the ranges alone keep to
+ENOUGH = 0.2  # by which share of the rows a quartile may usually be off
+TRIES = 12  # guesses of what is left for the learner, each an eighth below the one before
+PLACEHOLDER: Bounds = (-1.0, 1.0)  # a range for plans, which may not depend on the one found
+
+
+@dataclass(frozen=True)
+class RangedSteps:
+    """A plan that begins with ranges.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the ranges get.
+    learner : Learner
+        A copy of the learner, with what is left of epsilon.
+    plan : LearningPlan
+        What the copy is going to do.
+    """
+
+    epsilon: float
+    learner: Learner
+    plan: LearningPlan[Any]
+
+
+def needs_ranges(sizes: Sizes) -> bool:
+    """Tell whether a column has no range, and public rows show none."""
+    return bool(sizes.columns.open) and not sizes.public
+
+
+@claim("RANGES")
+def plan_with_ranges(
+    learner: Learner, sizes: Sizes, rows: Rows, plan: Callable[..., LearningPlan[Any]]
+) -> LearningPlan[RangedSteps]:
+    """Return a plan that finds ranges first; refuse if there are too few rows, or no delta.
+
+    Parameters
+    ----------
+    learner : Learner
+        What is fitted.
+    sizes, rows : Sizes and Rows
+        As in ``Learner.plan``.
+    plan : callable
+        Returns the plan of a copy, given the copy, sizes and rows, if all ranges are known.
+    """
+    epsilon, delta = learner.epsilon, learner.delta
+    count = len(sizes.columns.open)
+    _need_delta(sizes.columns, epsilon, delta)
+    share = range_epsilon(epsilon, delta, count)
+    ranges = Ranges(share, count)
+    _need_rows(ranges, sizes, epsilon)
+    closed = replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * count))
+
+    def planned(left: float) -> tuple[Learner, LearningPlan[Any]]:
+        copy = clone(learner).set_params(epsilon=left, budget=None, random_state=None)
+        return copy, plan(copy, closed, rows)
+
+    left = epsilon
+    if epsilon < math.inf:
+        left = _largest(ranges.cost, lambda part: planned(part)[1].cost, epsilon, delta)
+    copy, inner = planned(left)
+    return replace(
+        inner,
+        cost=ranges.cost + inner.cost,
+        claims=tuple(dict.fromkeys(("RANGES", *inner.claims, "COMP", "QUANT"))),
+        steps=RangedSteps(share, copy, inner),
+    )
+
+
+def _largest(
+    ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta: float
+) -> float:
+    """Return an epsilon for the learner with which all of it keeps to epsilon and delta.
+
+    The first guess is what is left in zCDP, which is close where all noise is Gaussian.
+    """
+    whole = 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=1e-3)
+    spent = math.inf if ranges.zcdp is None else ranges.zcdp[0]
+    left = ZCDP(whole - spent).epsilon(delta) if whole > spent else epsilon / 2
+    for _ in range(TRIES):
+        if (ranges + inner(left)).delta(epsilon) <= delta:
+            return left
+        left *= 1 - SHARE / 2
+    raise InvalidParameter(
+        f"epsilon={epsilon!r} is too little to find ranges and to learn; declare (low, high) for "
+        "every column of numbers."
+    )
+
+
+def range_epsilon(epsilon: float, delta: float, count: int) -> float:
+    """Return the pure epsilon of ranges that alone keep to the stated share of epsilon and delta.
+
+    Each of ``count`` columns takes two draws, of which each costs the square of its epsilon over 8
+    in zCDP.
+    """
+    if epsilon == math.inf:
+        return math.inf
+    most = min(epsilon, 100.0) * SHARE
+    rho = 1 / calibrate(lambda noise: ZCDP(1 / noise), most, delta * SHARE, tolerance=1e-6)
+    draws = 2 * count
+    return max(most, math.sqrt(8 * rho * draws) * (1 - 1e-9))
+
+
+def _need_delta(columns: Columns, epsilon: float, delta: float) -> None:
+    if delta > 0 or epsilon == math.inf:
+        return
+    lines = "\n".join(f"    {columns.key(name)}: (low, high)," for name in _open_names(columns))
+    raise InvalidParameter(
+        f"delta={delta!r}: without a delta, ranges of numbers are not found privately. Give a "
+        "delta such as 1e-6, or public rows as X_public, or write what is known without the rows:"
+        f"\ncolumns={{\n{lines}\n}}"
+    )
+
+
+def _open_names(columns: Columns) -> list[str]:
+    return [column.name for column in columns.columns if column.encoded[0][1] is None]
+
+
+def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
+    error = ranges.rank_error(sizes.labelled)
+    if error <= ENOUGH * sizes.labelled:
+        return
+    least = math.ceil(error / ENOUGH) if math.isfinite(error) else math.inf
+    raise InvalidData(
+        f"{sizes.labelled} rows are too few to find the ranges of {ranges.n_columns} columns with "
+        f"epsilon={epsilon!r}: {least} would do. Declare (low, high) for "
+        f"{', '.join(_open_names(sizes.columns)[:10])}, or give public rows as X_public."
+    )
+
+
+@claim("RANGES")
+def learn_with_ranges(
+    learner: Learner,
+    rows: Rows,
+    steps: RangedSteps,
+    source: Source,
+    learn: Callable[..., None],
+) -> None:
+    """Find the ranges, and let the copy learn; the learner takes over what it found.
+
+    Parameters
+    ----------
+    learner : Learner
+        What is fitted.
+    rows : Rows
+        Encoded rows, in which 0 stands in for a missing cell of a column without a range.
+    steps : RangedSteps
+        What was planned.
+    source : Source
+        Where coins come from.
+    learn : callable
+        Lets the copy learn, given the copy, rows, its plan and the source.
+    """
+    columns = learner.columns_
+    ranges = Ranges(steps.epsilon, len(columns.open), random_state=source)
+    found = columns.within(ranges.find(rows.X[:, columns.open]))
+    copy = clone(steps.learner)
+    copy.columns_, copy.classes_ = found, learner.classes_
+    table = rows.X.copy()
+    found.fill(table)
+    learn(copy, replace(rows, X=table), steps.plan, source)
+    for name, value in vars(copy).items():
+        if name.endswith("_"):
+            setattr(learner, name, value)
