@@ -102,7 +102,7 @@ def test_public_labels_of_another_type_do_not_round_private_rows() -> None:
 def test_public_labels_of_a_type_that_no_float_can_join_are_refused_before_paying() -> None:
     budget = Budget(5.0, 0.0)
     learner = SemiPrivateLearner(Thresholds(), epsilon=1.0, budget=budget)
-    public = ([[BIG + 1], [3]], [0, 1])
+    public: Any = ([[BIG + 1], [3]], [0, 1])
     with pytest.raises(InvalidData, match="X together with X_public"):
         learner.fit([[1], [2], [3.5]], [0, 0, 1], *public)
     assert budget.spent == (0.0, 0.0)
