@@ -103,8 +103,9 @@ def test_public_labels_of_a_type_that_no_float_can_join_are_refused_before_payin
     budget = Budget(5.0, 0.0)
     learner = SemiPrivateLearner(Thresholds(), epsilon=1.0, budget=budget)
     public: Any = ([[BIG + 1], [3]], [0, 1])
+    mixed: Any = [[1], [2], [3.5]]
     with pytest.raises(InvalidData, match="X together with X_public"):
-        learner.fit([[1], [2], [3.5]], [0, 0, 1], *public)
+        learner.fit(mixed, [0, 0, 1], *public)
     assert budget.spent == (0.0, 0.0)
     learner.fit([[1], [2], [3]], [0, 0, 1], *public)
     assert budget.spent == (1.0, 0.0)
