@@ -163,4 +163,5 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
 
 def _only(cell: Any) -> Any:
     """Return the label that stands alone in a list; a row of several is none."""
-    return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
+    # Not by isinstance, which asks the cell: it may be anything, and raise anything.
+    return cell[0] if type(cell) is list and len(cell) == 1 else cell

@@ -68,7 +68,8 @@ def smallest_labelled(pair: Approximate, rate: float) -> Approximate:
     return Approximate(min(pair.eps, math.log1p(excess) * UP), min(failure, ALMOST_ONE))
 
 
-@dataclass(frozen=True)
+@claim("ACTIVE")
+@dataclass(frozen=True, repr=False)  # which rows were drawn is a secret
 class Drawn:
     """Rows that were selected and not learnt from yet."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Ahead, Interactive
 from cumae.parameters import check_count
@@ -16,6 +17,7 @@ from cumae.privacy.validation import check_epsilon
 from cumae.randomness import LARGEST_SCALE, Source, discrete_laplace
 
 
+@claim("BT", "STAB")
 class SparseVector(Interactive):
     """Threshold noise that lasts until a charged answer, and fresh noise for each query.
 
@@ -92,11 +94,13 @@ def check_threshold_noise(value: object) -> int:
     return noise
 
 
+@claim("BT", "STAB")
 def rate_of(epsilon: float, share: Fraction) -> Fraction | float:
     """Return a share of epsilon, exactly; infinity stays what it is."""
     return Fraction(epsilon) * share if math.isfinite(epsilon) else epsilon
 
 
+@claim("BT", "STAB")
 @np.errstate(over="ignore", under="ignore")
 def upper_tail(rate: float, t: ArrayLike) -> Floats:
     """Return P(X >= t) for whole t and integer Laplace noise X with the given rate.

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.data import (
     FLAT,
@@ -67,6 +68,7 @@ SHARED_PARAMETERS: Mapping[str, Kind] = {
 }
 
 
+@claim("BBL", "QUERY")
 @dataclass(frozen=True)
 class Reader:
     """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
@@ -262,6 +264,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         state = super().__getstate__()
         return {name: state[name] for name in state if name not in NOT_KEPT}
 
+    @claim("BBL", "QUERY")
     def __reduce_ex__(self, protocol: Any) -> Any:
         if any(name.endswith("_") for name in vars(self)):
             raise LiveState(
@@ -345,6 +348,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             n_shards //= 2
         return n_shards
 
+    @claim("BBL", "QUERY")
     def _start(self, training: Training, plan: Plan, source: Source) -> Guarantee:
         """Pay for a plan, drop an earlier fit and set what every fitted predictor shows.
 
@@ -405,6 +409,7 @@ def class_names(classes: Any) -> NDArray[Any]:
     return np.array([*classes, None], dtype=object)[:-1]
 
 
+@claim("BBL", "QUERY")
 def check_own(concept: ConceptClass) -> None:
     """Refuse hypotheses that may refuse a private row: those of cumae label any finite one."""
     if isinstance(concept, FiniteClass):

@@ -18,7 +18,7 @@ from cumae.errors import InvalidParameter
 from cumae.randomness import Source
 
 
-@claim("EVER")
+@claim("EVER", "BBL", "QUERY")
 @dataclass(frozen=True, repr=False)  # a message must not show rows
 class Recipe:
     """All that the models of an ensemble are made from; the same recipe gives the same models.

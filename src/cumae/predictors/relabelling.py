@@ -70,7 +70,7 @@ def agnostic_costs(
     return costs
 
 
-@claim("AGPRIV")
+@claim("AGPRIV", "BBL")
 def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
     """Draw rows in random order, and label them by a hypothesis that is drawn for their points.
 

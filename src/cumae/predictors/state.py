@@ -165,7 +165,7 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     return _by_name(Predictor)[state.kind].from_state(state)
 
 
-@claim("EVER", "LATE", "FRESH", "USER")
+@claim("EVER", "LATE", "FRESH", "USER", "BBL")
 class Journal:
     """Makes all changes of a state, each of them indivisible. This one keeps them in memory.
 

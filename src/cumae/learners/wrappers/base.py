@@ -138,6 +138,7 @@ def plan_base(base: Learner, rows: Rows) -> LearningPlan[Any]:
     return base.plan(*base.prepare(rows.X, rows.y, rows.public, rows.public_y))
 
 
+@claim("OVR", "ITER", "ACTIVE")
 def fit_base(base: Any, *rows: Any) -> set[str]:
     """Fit; what another library says may hold values of the rows, and is dropped.
 
@@ -371,6 +372,7 @@ class Published(Wrapper):
         return np.asarray(self.learner_.predict(table), dtype=np.int64)
 
 
+@claim("ITER", "ACTIVE")
 def restate(learner: Learner, guarantee: Guarantee) -> None:
     """Let a learner, and all learners inside of it, promise what holds for the whole only."""
     learner.guarantee_ = guarantee

@@ -95,6 +95,7 @@ class AfterDraw(Cost):
         return self.base.infinite
 
 
+@claim("BBL")
 @dataclass(frozen=True)
 class Draw:
     """A private draw of labels, as a row of S or T sees it: its range and its pure epsilon.

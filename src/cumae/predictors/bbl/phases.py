@@ -74,7 +74,7 @@ class BestTrainer(Trainer):
 
 
 @claim("BBL")
-@dataclass
+@dataclass(repr=False)  # a message must not show rows
 class Kept:
     """Queries that become rows of the next phase; which of a phase's places was drawn beforehand.
 
@@ -108,7 +108,7 @@ class Kept:
 
 
 @claim("BBL")
-@dataclass
+@dataclass(repr=False)  # a message must not show rows
 class RunningPhase:
     """What there is during a phase; of its rows only those that will be scored are left."""
 
@@ -185,7 +185,7 @@ class RunningPhase:
 
 
 @claim("BBL")
-@dataclass
+@dataclass(repr=False)  # a message must not show rows
 class Labelled:
     """Labelled rows of a phase that is about to be trained; all coins are drawn already.
 

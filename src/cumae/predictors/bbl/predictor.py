@@ -272,9 +272,9 @@ class GenericBBL(PhasedPredictor):
         check_is_fitted(self, "guarantee_")
         if self._state_.phase.halted:
             return 0
-        if not self.fresh:
-            return math.inf
         state = self._state_
+        if not state.rules.given.fresh:  # as fit fixed it; the parameter may have changed since
+            return math.inf
         left, sizes = state.phase.left, state.phase.sizes
         if state.following is not None:  # its training was broken off: its rows are taken already
             sizes = state.following.sizes
@@ -336,7 +336,7 @@ class GenericBBL(PhasedPredictor):
     def _answer(self, table: Floats) -> Integers:
         """Answer within the phase, and keep those queries whose places were drawn beforehand."""
         labels = self._state_.phase.answer(table)
-        kept = None if self.fresh else table[: len(labels)]
+        kept = None if self._state_.rules.given.fresh else table[: len(labels)]
         self._journal_.answered(len(labels), kept)
         return labels
 
@@ -355,7 +355,7 @@ class GenericBBL(PhasedPredictor):
             # Dropped first: a draw that is broken off must not be repeated.
             scored, phase.scored = phase.scored, None
             rows, taken = phase.kept.rows, 0
-            if self.fresh:
+            if rules.given.fresh:
                 taken = phase.sizes.answers
                 rows = state.waiting.first(taken)[phase.kept.places]
             labels = boost_labels(rules.given.concept, scored, rows, rules.boost, source)
@@ -371,11 +371,11 @@ class GenericBBL(PhasedPredictor):
     def add_unlabelled(self, X: ArrayLike) -> Self:
         """Supply rows for the next phases; they are protected like training rows.
 
-        Only with ``fresh=True``. A row with an unusable cell counts as zeros: refusing it would
-        tell about it.
+        Only with ``fresh=True``. A row with an unusable cell counts as a made-up one: refusing it
+        would tell about it.
         """
         check_is_fitted(self, "guarantee_")
-        if not self.fresh:
+        if not self._state_.rules.given.fresh:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
         table, _ = self._readable(X)
         self._journal_.supplied(table)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.predictors.bbl.phases import Labelled, RunningPhase, TrainBest, train_best
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.state import State
@@ -14,6 +15,7 @@ from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows
 
 
+@claim("BBL")
 @dataclass(repr=False)  # a message must not show what it holds
 class BBLState(State):
     """Everything that a ``GenericBBL`` must remember.

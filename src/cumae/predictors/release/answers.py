@@ -139,6 +139,7 @@ def _plan(name: str, demand: Demand, why: str) -> AnswerPlan:
     return _stability(demand, why)
 
 
+@claim("QUERY")
 def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
     kind = "laplace" if name == "laplace" else "gaussian"  # without noise both are the majority
     if kind == "gaussian" and demand.delta == 0 and demand.epsilon < math.inf:
@@ -168,6 +169,7 @@ def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
     return AnswerPlan(name, NoisyMajority.claims, lead, start, why)
 
 
+@claim("QUERY")
 def _stability(demand: Demand, why: str) -> AnswerPlan:
     def start(n_shards: int, source: Source) -> StabilityTest:
         del n_shards
@@ -186,6 +188,7 @@ def _stability(demand: Demand, why: str) -> AnswerPlan:
     return AnswerPlan("stability", StabilityTest.claims, lead, start, why)
 
 
+@claim("QUERY")
 def _between(demand: Demand, why: str) -> AnswerPlan:
     def start(n_shards: int, source: Source) -> BetweenAnswers:
         asked = BetweenThresholds.calibrated(
@@ -201,6 +204,7 @@ def _between(demand: Demand, why: str) -> AnswerPlan:
     return AnswerPlan("between", BetweenThresholds.claims, lead, start, why)
 
 
+@claim("QUERY")
 class BetweenAnswers:
     """Labels from BetweenThresholds: "between" is an unstable answer.
 
