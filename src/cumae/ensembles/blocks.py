@@ -168,7 +168,9 @@ class AskedInBlocks:
 
     def _asked(self, table: Any) -> Floats | None:
         with contextlib.suppress(Exception), warnings_raise():
-            return np.asarray(self.ask(table), dtype=np.float64)
+            # A copy: if it fails after it has written there, the rows are asked about again.
+            found = np.asarray(self.ask(table.copy()), dtype=np.float64)
+            return found if found.shape == (len(table), *self.otherwise.shape) else None
         return None
 
 
