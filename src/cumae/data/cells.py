@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.data.arrow import arrow_kind
 from cumae.errors import InvalidData, InvalidParameter, shown
 
@@ -24,6 +25,7 @@ def bare(series: Any) -> Any:
     return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
 
 
+@claim("EVER")
 def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
     """Return some cells of a bare column as a numpy array, with NaN where pandas misses one.
 
@@ -98,6 +100,7 @@ def is_missing(cell: Any) -> bool:
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
+@claim("SHARDS", "EVER")
 def plain_cells(cells: NDArray[Any]) -> NDArray[Any]:
     """Return cells that no code can stumble over: text, numbers, dates, and NaN for all else.
 
@@ -148,6 +151,7 @@ def _plain_time(value: dt.datetime) -> dt.datetime:
     return value.replace(tzinfo=dt.timezone(value.tzinfo.utcoffset(None)), fold=0)
 
 
+@claim("SHARDS", "PRIOR")
 def answers_of(given: Any, count: int) -> NDArray[Any]:
     """Return what a model answered for so many rows; none of it decides how the rest is read.
 
@@ -253,6 +257,7 @@ NUMBERS = {float, int, bool, type(None)}  # numpy reads these as ``number_of`` d
 NO_NUMBERS = (str, bytes, np.complexfloating, np.datetime64, np.timedelta64)
 
 
+@claim("EVER")
 def numbers(cells: NDArray[Any]) -> Floats:
     """Return cells as floats, each read by itself; NaN for what is missing or is no number.
 

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.data.cells import numbers, plain_cells
 from cumae.data.columns import Columns
 from cumae.data.containers import frame_of, names_of
@@ -53,6 +54,7 @@ def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(read_table(rows, columns)).all(axis=1))
 
 
+@claim("EVER")
 def typed_frame(
     frame: Any,
     numeric: Sequence[int],
@@ -77,6 +79,7 @@ def typed_frame(
     return frame_of(names_of(frame) or [], columns)
 
 
+@claim("EVER")
 def read_one_by_one(X: Any, width: int) -> Any:
     """Return queries of which each is read for itself, whatever the others are.
 
@@ -117,6 +120,7 @@ def usable_frame(frame: Any, numeric: Sequence[int]) -> NDArray[np.bool_]:
     return usable
 
 
+@claim("PRIOR")
 def clean_table(
     rows: RowSource, labels: Integers, columns: Columns | None
 ) -> tuple[Floats, Integers]:

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.data import (
     FLAT,
@@ -67,6 +68,7 @@ SHARED_PARAMETERS: Mapping[str, Kind] = {
 }
 
 
+@claim("EVER")
 @dataclass(frozen=True)
 class Reader:
     """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
@@ -262,6 +264,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         state = super().__getstate__()
         return {name: state[name] for name in state if name not in NOT_KEPT}
 
+    @claim("EVER")
     def __reduce_ex__(self, protocol: Any) -> Any:
         if any(name.endswith("_") for name in vars(self)):
             raise LiveState(

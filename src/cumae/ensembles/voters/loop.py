@@ -112,6 +112,7 @@ def _count_part(part: Voters, X: Any, numbers: Integers | None) -> Integers:
     return part.count_here(X, numbers)
 
 
+@claim("SHARDS")
 def _ask(model: Any, table: Any, n_classes: int) -> Integers | None:
     """Return the vote for each row of a table; None if the model raises or warns."""
     try:
@@ -121,6 +122,7 @@ def _ask(model: Any, table: Any, n_classes: int) -> Integers | None:
         return None
 
 
+@claim("SHARDS")
 def _classes(answer: NDArray[Any], n_classes: int) -> Integers:
     if answer.dtype.kind in "biu":
         return np.where((answer > 0) & (answer < n_classes), answer, 0).astype(np.int64)
