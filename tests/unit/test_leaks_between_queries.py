@@ -225,7 +225,8 @@ DAMAGED = pa.Array.from_buffers(
 @pytest.mark.claim("EVER")
 @pytest.mark.parametrize("column", [FAR, DAMAGED], ids=["date", "text"])
 def test_a_cell_that_pandas_cannot_read_does_not_raise_for_others(column: Any) -> None:
-    cells = pd.Series(pd.array(column, dtype=pd.ArrowDtype(column.type)))
+    kind: Any = pd.ArrowDtype(column.type)
+    cells = pd.Series(column, dtype=kind)
     one = oracle(MIXED).fit(FRAME, X > 0.5)
     found = one.predict(pd.DataFrame({"x": [0.5, 0.1, 0.9], "c": cells}))
     assert found[0] == -1
