@@ -27,7 +27,7 @@ def belongs_here(owned: Any) -> int:
     return process
 
 
-@claim("ACTIVE", "QUERY", "BBL")
+@claim("ACTIVE", "QUERY", "BBL", "EVER")
 def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     """Let one thread at a time run the marked methods of an object, in one process only."""
 

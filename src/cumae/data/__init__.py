@@ -19,7 +19,7 @@ What all of them share exists once: ``containers`` knows names, widths and lengt
 categories (both in ``cells``). What one cell holds never changes how another one is read.
 """
 
-from cumae.data.cells import numbers, plain_cells
+from cumae.data.cells import answers_of, numbers, plain_cells
 from cumae.data.columns import FLAT, Bounds, Column, Columns, Declared
 from cumae.data.containers import (
     cells_of_columns,
@@ -67,6 +67,7 @@ __all__ = [
     "ParquetRows",
     "RowSource",
     "SomeRows",
+    "answers_of",
     "as_numbers",
     "bad_rows",
     "cells_of_columns",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cumae.claims import claim
 from cumae.errors import InvalidData
 
 # For each kind of ids: the value of the parameter that turns them off, and one that turns them on.
@@ -13,6 +14,7 @@ SWITCHES = {
 }
 
 
+@claim("USER")
 def check_ids(ids: Any, wanted: bool, count: int, name: str) -> list[Any] | None:
     """Return ids of users or clients, one for each row."""
     if not wanted:

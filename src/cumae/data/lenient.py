@@ -54,6 +54,7 @@ def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(read_table(rows, columns)).all(axis=1))
 
 
+@claim("EVER")
 def typed_frame(
     frame: Any,
     numeric: Sequence[int],
@@ -78,7 +79,7 @@ def typed_frame(
     return frame_of(names_of(frame) or [], columns)
 
 
-@claim("BBL")
+@claim("BBL", "EVER")
 def read_one_by_one(X: Any, width: int) -> Any:
     """Return queries of which each is read for itself, whatever the others are.
 
@@ -119,7 +120,7 @@ def usable_frame(frame: Any, numeric: Sequence[int]) -> NDArray[np.bool_]:
     return usable
 
 
-@claim("BBL", "QUERY")
+@claim("BBL", "QUERY", "PRIOR")
 def clean_table(
     rows: RowSource, labels: Integers, columns: Columns | None
 ) -> tuple[Floats, Integers]:

@@ -114,6 +114,7 @@ class Trainer:
         return models
 
 
+@claim("SHARDS")
 def seeded(estimator: Any, seed: int) -> Any:
     """Give every part of an estimator a seed of its own shard, unless a number was declared."""
     for name, value in estimator.get_params(deep=True).items():
@@ -151,6 +152,7 @@ def train_shards(
 Task = tuple[Any, Integers, Integers, Integers]  # rows, labels, where shards start, seeds
 
 
+@claim("SHARDS")
 def train_one_by_one(
     trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
 ) -> list[Any]:
@@ -163,6 +165,7 @@ def train_one_by_one(
         ]
 
 
+@claim("SHARDS")
 def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:
     """Load the rows of many shards at a time and cut them into tasks of some shards each.
 

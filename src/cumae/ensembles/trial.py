@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers, frame_of, read_table
 from cumae.ensembles.blocks import blank_block, block_rows
@@ -20,6 +21,7 @@ from cumae.quiet import warnings_raise
 QUERIES = 16
 
 
+@claim("SHARDS")
 def check_model(model: Any, what: str = "estimator") -> Any:
     """Refuse what is no classifier, or what could carry anything from one shard to another.
 
@@ -65,6 +67,7 @@ def _state(part: Any) -> list[str]:
     return names + (_state(inner) if hasattr(inner, "fit") else [])
 
 
+@claim("SHARDS")
 def try_out(
     trainer: Trainer,
     rows: RowSource,

@@ -68,7 +68,7 @@ SHARED_PARAMETERS: Mapping[str, Kind] = {
 }
 
 
-@claim("BBL", "QUERY")
+@claim("BBL", "QUERY", "EVER")
 @dataclass(frozen=True)
 class Reader:
     """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
@@ -264,7 +264,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         state = super().__getstate__()
         return {name: state[name] for name in state if name not in NOT_KEPT}
 
-    @claim("BBL", "QUERY")
+    @claim("BBL", "QUERY", "EVER")
     def __reduce_ex__(self, protocol: Any) -> Any:
         if any(name.endswith("_") for name in vars(self)):
             raise LiveState(

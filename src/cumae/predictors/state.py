@@ -52,6 +52,7 @@ class State(ABC):
 
     # What a journal changes. Each kind of state has those changes that its predictor makes.
 
+    @claim("EVER", "USER")
     def keep(self, rows: Any, weights: Any, ids: tuple[Any, Any]) -> None:
         """Keep what was asked, where something is kept of it: those rows that the ids admit."""
         admitted = self.admit(len(weights), ids)

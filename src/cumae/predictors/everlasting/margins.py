@@ -37,6 +37,7 @@ def weights_of_labels(labels: Integers, n_classes: int) -> Integers:
     return np.asarray(labels[:, None] == np.arange(n_classes), dtype=np.int64)
 
 
+@claim("EVER")
 def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
     """Return by how much each class leads the weakest one, counts cut to what votes can be.
 
@@ -171,6 +172,7 @@ def weight_parameter(estimator: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
+@claim("EVER")
 def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> MarginTrainer:
     """Decide once whether shards get weights or drawn labels, by what made-up rows show.
 
@@ -190,6 +192,7 @@ def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> Margi
     return trainer
 
 
+@claim("EVER")
 def drawn_labels(weights: Integers, unit: int, seed: int) -> tuple[Integers, Integers]:
     """Draw one label for each row that has a weight, with the chance of its share of the votes.
 

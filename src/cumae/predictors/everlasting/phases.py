@@ -185,7 +185,7 @@ class OpenPhase:
         return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
 
 
-@claim("EVER")
+@claim("EVER", "LATE")
 class PhaseTraining:
     """The training of a phase, at once or in the background.
 

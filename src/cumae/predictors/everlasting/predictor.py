@@ -219,6 +219,7 @@ class EverlastingPredictor(PhasedPredictor):
 
     # Fitting
 
+    @claim("EVER", "PRIOR", "USER")
     @one_at_a_time
     def fit(self, X: Any, y: Any, *, users: Any = None) -> Self:
         """Train the first phase, and pay for everything that will ever be asked.

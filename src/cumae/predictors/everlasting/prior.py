@@ -161,6 +161,7 @@ def _lean(learner: Learner, table: Floats) -> Floats:
     return np.where(known, 0.75, 0.25 / (len(learner.classes_) - 1))
 
 
+@claim("PRIOR")
 def find_prior(
     prior: Learner | bool | None, training: Training, epsilon: float, delta: float, declared: Any
 ) -> Prior | None:
@@ -195,6 +196,7 @@ def find_prior(
     return Prior(learner, columns, encoded=declared is not None)
 
 
+@claim("PRIOR")
 def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learner:
     """Refuse what cannot be a prior, whatever the rows are."""
     if isinstance(prior, type) and issubclass(prior, Learner):

@@ -23,6 +23,7 @@ from cumae.randomness import Source
 GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
     "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
+    "what a model answers for a row depends on that row and its place in a table, and on no other",
 )
 EITHER = (
     "one training row or one query is replaced by any other, and the number of rows and the number "
@@ -135,10 +136,12 @@ class EverlastingRules:
         """Return the number of shards for so many rows."""
         return max(1, n_rows // self.size)
 
+    @claim("EVER")
     def releases(self, n_rows: int) -> int:
         """Return how many noisy votes a phase with so many rows releases."""
         return math.ceil(self.growth * n_rows)
 
+    @claim("LATE")
     def late_releases(self, n_rows: int) -> int:
         """Return how many of them come after the training of the next phase has begun."""
         releases = self.releases(n_rows)
