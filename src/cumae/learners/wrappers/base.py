@@ -41,7 +41,6 @@ from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source
 
-SLACK = 1.0 - 1e-9  # a target is lowered by that factor, which leaves room for rounding
 KNOWN_RELATIONS = (REPLACE_ONE, ROLES_PUBLIC)
 
 # What the parameter that holds the base may be.
@@ -378,14 +377,3 @@ def restate(learner: Learner, guarantee: Guarantee) -> None:
         for inner in value if isinstance(value, list | tuple) else [value]:
             if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
                 restate(inner, guarantee)
-
-
-@claim("ITER", "ACTIVE")
-def read_pair(plan: Plan, base: Learner) -> Approximate:
-    """Return the epsilon that a plan costs at the base's own delta, with that delta."""
-    if plan.cost.pure < np.inf:
-        return Approximate(plan.cost.pure, 0.0)
-    read = plan.cost.epsilon(base.delta)
-    if plan.cost.delta(base.epsilon) <= base.delta:
-        read = min(read, base.epsilon)  # reading an epsilon off a curve rounds up by a hair
-    return Approximate(read, base.delta)

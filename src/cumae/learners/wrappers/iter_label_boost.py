@@ -13,7 +13,7 @@ from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Sizes
 from cumae.learners.exponential import CONCEPT
-from cumae.learners.wrappers.base import LEARNER, SLACK
+from cumae.learners.wrappers.base import LEARNER
 from cumae.learners.wrappers.relabelled import (
     CONSTANTS,
     EPSILON_BOOST,
@@ -33,6 +33,7 @@ from cumae.parameters import (
     check_choice,
 )
 from cumae.privacy import Approximate, Budget
+from cumae.privacy.formulas import SLACK
 from cumae.randomness import Source
 from cumae.theorems.label_boost import base_rows, paper_schedule
 

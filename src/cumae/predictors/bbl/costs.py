@@ -15,7 +15,7 @@ from cumae.concepts.relabelling import relabelled
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.privacy import ZCDP, Approximate, Cost, Pure, calibrate, subsample
-from cumae.privacy.formulas import FAR, UP
+from cumae.privacy.formulas import FAR, SLACK, UP
 from cumae.privacy.validation import check_nonnegative, keep
 
 CELLS = 256  # of the range of a draw's loss, in the final reading
@@ -195,9 +195,9 @@ def between_pair(
     """
     if epsilon == math.inf:
         return Approximate(math.inf, 0.0)
-    inside = math.log1p(math.expm1(min(epsilon, FAR)) / share) * (1.0 - 1e-9)
+    inside = math.log1p(math.expm1(min(epsilon, FAR)) / share) * SLACK
     left = max(0.0, inside - draw.pure - scored)
-    return Approximate(left, min(0.1, delta / share * (1.0 - 1e-9)))
+    return Approximate(left, min(0.1, delta / share * SLACK))
 
 
 @claim("BBL")

@@ -27,13 +27,12 @@ from cumae.predictors.relabelling import (
     agnostic_costs,
     need_boostable,
     plan_relabelling,
-    read_pair,
 )
 from cumae.predictors.release.answers import Demand, plan_answers
 from cumae.predictors.release.base import ASSUMPTIONS, VOTE_PARAMETERS, Prepared, Release
 from cumae.predictors.release.state import AgnosticState
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.plans import Plan, pair_cost, read_pair
 from cumae.randomness import Source, source_for
 from cumae.theorems.query_release import SAMPLED, agnostic_sizes
 from cumae.theorems.rows import need_rows
