@@ -27,7 +27,7 @@ from cumae.predictors.bbl.phases import Labelled, boost_labels
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.stateful import PhasedPredictor
+from cumae.predictors.stateful import PhasedPredictor, check_classes
 from cumae.privacy import Budget
 from cumae.randomness import Source, sample, source_for
 
@@ -230,8 +230,7 @@ class GenericBBL(PhasedPredictor):
             Their labels; the name of a column for Parquet files.
         """
         training = self._training(X, y)
-        if -1 in list(self.classes):
-            raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
+        check_classes(self.classes)
         training.need_numbers()
         rules = BBLRules.of(self, PublicCounts.of(training))
         source = source_for(self.random_state)

@@ -16,6 +16,7 @@ from cumae.predictors.base import LEAST_ROWS_PER_CLASS
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.prior import TRIAL_MOST, TRIAL_SHARE
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
+from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, calibrate_gaussian, parallel
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source
@@ -218,14 +219,9 @@ class EverlastingRules:
 
 def check_together(parameters: Any) -> None:
     """Refuse parameters that contradict each other."""
-    epsilon, delta, growth = parameters.epsilon, parameters.delta, parameters.growth
-    if epsilon < math.inf and (epsilon == 0 or delta == 0):
-        raise InvalidParameter(
-            f"epsilon={epsilon!r}, delta={delta!r}: votes need both above 0; give delta=1e-6, say. "
-            "For delta=0 there is QueryRelease with mechanism='laplace'."
-        )
-    if -1 in list(parameters.classes):
-        raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
+    check_votes(parameters.epsilon, parameters.delta)
+    check_classes(parameters.classes)
+    growth = parameters.growth
     if parameters.fresh and not growth > 1:
         raise InvalidParameter(
             f"growth={growth!r} with fresh=True: labelling the fresh rows takes as many releases "
