@@ -20,9 +20,10 @@ from cumae.concepts import Stumps
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.growing.representatives import represent
 from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import weight_parameter
 from cumae.mechanisms import GaussianNoise
 from cumae.predictors.everlasting import phases
-from cumae.predictors.everlasting.margins import MarginTrainer, weight_parameter, weights_of_votes
+from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_votes
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource, Source, permutation
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle

@@ -16,6 +16,8 @@ from typing import Any
 import joblib
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -120,6 +122,14 @@ def seeded(estimator: Any, seed: int) -> Any:
         if name.split("__")[-1] == "random_state" and not isinstance(value, int | np.integer):
             estimator.set_params(**{name: seed})
     return estimator
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """Return the name under which ``fit`` takes weights of rows; None if it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 @claim("SHARDS")

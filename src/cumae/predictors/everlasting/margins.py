@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -19,7 +17,7 @@ from cumae.ensembles.growing.representatives import Limits, many_thresholds, rep
 from cumae.ensembles.growing.ridges import can_solve, many_ridges
 from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import strictly
-from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one
+from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one, weight_parameter
 from cumae.ensembles.trial import made_up_labels, made_up_rows
 from cumae.randomness import SeededSource, integers
 
@@ -161,14 +159,6 @@ def scaled(weights: Integers, classes: Integers, *, balanced: bool) -> Floats:
         sums = np.bincount(classes, weights=found)
         found /= sums[classes]
     return np.asarray(found / found.mean())
-
-
-def weight_parameter(estimator: Any) -> str | None:
-    """Return the name under which ``fit`` takes weights of rows; None if it takes none."""
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> MarginTrainer:

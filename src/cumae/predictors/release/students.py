@@ -15,10 +15,9 @@ from sklearn.dummy import DummyClassifier
 from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers
-from cumae.ensembles.trainer import seeded
+from cumae.ensembles.trainer import seeded, weight_parameter
 from cumae.ensembles.trial import made_up_rows
 from cumae.errors import CumaeError, InvalidParameter
-from cumae.predictors.everlasting.margins import weight_parameter
 
 TRIED_ROWS = 40
 
