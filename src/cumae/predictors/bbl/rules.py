@@ -11,6 +11,7 @@ from typing import Any
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
+from cumae.mechanisms.sparse import unstable_answers
 from cumae.predictors.bbl.costs import (
     Draw,
     between_pair,
@@ -22,7 +23,6 @@ from cumae.predictors.bbl.costs import (
 )
 from cumae.predictors.bbl.given import Given, PublicCounts
 from cumae.predictors.noise import AIMED_NOISE
-from cumae.predictors.release.answers import unstable_answers
 from cumae.privacy import ZCDP, Approximate, Cost
 from cumae.theorems.everlasting import paper_rows
 from cumae.theorems.rows import need_rows

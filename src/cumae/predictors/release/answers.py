@@ -267,18 +267,3 @@ def _laplace_quantile(*rates: float) -> float:
         return -math.log(2 * (1 - SURE)) / rates[0]
     spread = math.sqrt(sum(2 / rate**2 for rate in rates))
     return SURE_DEVIATIONS * spread
-
-
-def unstable_answers(max_queries: int, alpha: float, beta: float) -> int:
-    """Return how many of the queries may be unstable, if each is with a chance of alpha.
-
-    By Chernoff's bound there are more with a chance of beta at most.
-
-    Examples
-    --------
-    >>> from cumae.predictors.release.answers import unstable_answers
-    >>> unstable_answers(1_000, alpha=0.05, beta=0.05)
-    72
-    """
-    mean = alpha * max_queries
-    return max(1, min(max_queries, math.ceil(mean + math.sqrt(3 * mean * math.log(1 / beta)))))

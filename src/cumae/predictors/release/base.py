@@ -16,12 +16,13 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.live import one_at_a_time
+from cumae.mechanisms.sparse import unstable_answers
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.relabelling import Relabelling, relabel
-from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand, unstable_answers
+from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand
 from cumae.predictors.release.state import ReleaseState
 from cumae.predictors.release.voting import Voting
 from cumae.predictors.stateful import StatefulPredictor
