@@ -51,11 +51,20 @@ from cumae.data.rows import (
     row_source,
 )
 from cumae.data.strict import check_column, check_table, check_tables, exact_weights, family
-from cumae.data.values import EXACT, check_cell, check_number, check_tuple
+from cumae.data.values import (
+    EXACT,
+    LONG,
+    cell_from_json,
+    cell_to_json,
+    check_cell,
+    check_number,
+    check_tuple,
+)
 
 __all__ = [
     "EXACT",
     "FLAT",
+    "LONG",
     "UNLABELLED",
     "ArrayRows",
     "Bounds",
@@ -69,6 +78,8 @@ __all__ = [
     "SomeRows",
     "as_numbers",
     "bad_rows",
+    "cell_from_json",
+    "cell_to_json",
     "cells_of_columns",
     "check_cell",
     "check_column",

@@ -18,8 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.concepts.base import cell, plain
-from cumae.data import frame_of, names_of
+from cumae.data import cell_from_json, cell_to_json, frame_of, names_of
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.predictors.base import Predictor
 from cumae.storage import TAG, from_plain, to_plain
@@ -330,13 +329,13 @@ def _check_of(array: NDArray[Any]) -> list[Any]:
 
 
 def _plain_cell(value: Any) -> Any:
-    return {"bytes": value.hex()} if isinstance(value, bytes) else plain(value)
+    return {"bytes": value.hex()} if isinstance(value, bytes) else cell_to_json(value)
 
 
 def _cell_of(written: Any) -> Any:
     if isinstance(written, dict) and "bytes" in written:
         return bytes.fromhex(written["bytes"])
-    return cell(written)
+    return cell_from_json(written)
 
 
 def _bytes_of(value: Any) -> NDArray[np.uint8]:
