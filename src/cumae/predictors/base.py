@@ -102,11 +102,11 @@ class Reader:
         """
         if not length_of(X):
             return self.nothing()
+        self._check_names(names_of(X), width_of(X))
         if not self.as_frames:
             table = self.columns.encode(X)
             _check_finite(table)
             return table
-        self._check_names(names_of(X), width_of(X))
         known = self.columns.given or []
         frame: Any = row_source(X).take(np.arange(length_of(X)))
         missing = np.argwhere(frame.isna().to_numpy())
