@@ -1,15 +1,19 @@
 """How private rows, labels and queries are read: each one by itself, by declared types.
 
-The way of a training row. ``row_source`` (``rows``, ``parquet``) wraps the table and reads nothing
-but its size, names and types. ``label_codes`` (``labels``) reads the label. When a shard asks for
-the row, ``RowSource.take`` copies it, and cells of unusual types become plain values (``cells``).
-What was declared about the columns (``columns``) then turns it into numbers: ``as_numbers`` for the
-estimator, or ``read_table`` where no cell may raise (``lenient``).
+The way of a training row of a predictor. ``row_source`` (``rows``, ``parquet``) wraps the table and
+reads nothing but its size, names and types. ``label_codes`` (``labels``) reads the label. When a
+shard asks for the row, ``RowSource.take`` copies it, and cells of unusual types become plain values
+(``cells``). Then it becomes numbers, by what was declared about the columns (``columns``):
+``as_numbers`` for an estimator, or ``read_table`` where no cell may raise (both in ``lenient``).
+Where all rows are needed at once, ``clean_table`` reads them, and puts zeros in the place of
+unusable ones.
 
-The way of a query. ``read_one_by_one`` (``lenient``) puts each query of a list into a row of its
-own. It passes ``row_source`` and ``take`` as a training row does. Then ``read_table``, or
-``typed_frame`` for models that take data frames, gives it the types that were fixed at fit. A query
-that cannot be read is unusable; it is no error, and the others do not notice.
+The way of a query (``Reader`` in ``cumae.predictors.base``). If queries are protected,
+``read_one_by_one`` (``lenient``) makes one table of a list of queries. ``row_source`` tells its
+width and names, which must be those of fit. ``Columns.read`` makes numbers of it; for models that
+take data frames, ``typed_frame`` gives it the types that were fixed at fit. A query that cannot be
+read is unusable. That is no error: a made-up row takes its place, and the others do not notice. If
+queries are public, ``Columns.encode`` reads them, and an unusable one is refused.
 
 Learners and concept classes read their rows as a whole before they pay, and refuse what they cannot
 use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``).
