@@ -51,9 +51,9 @@ class GenericBBL(PhasedPredictor):
     concept_class : ConceptClass
         From ``cumae.concepts``, with a proven ``label_boost_k`` (trees have none).
     epsilon : float of 0 or more
-        Privacy parameter, for ever.
+        Privacy parameter, for ever. ``fit`` refuses 0, with which nothing could be answered.
     delta : float from 0 and below 1
-        Privacy parameter, for ever.
+        Privacy parameter, for ever. ``fit`` refuses 0 unless epsilon is infinite.
     alpha : float above 0 and below 1
         Error of the first relabelling that is aimed at. With ``votes="between"`` it is also the
         expected share of split votes.

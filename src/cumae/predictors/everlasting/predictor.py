@@ -62,9 +62,9 @@ class EverlastingPredictor(PhasedPredictor):
         that takes none gets labels drawn by their share of the votes. Without a prior, answers of
         estimators drift from phase to phase, and may end up all the same.
     epsilon : float of 0 or more
-        Privacy parameter, for ever; above 0.
+        Privacy parameter, for ever. ``fit`` refuses 0, with which nothing could be answered.
     delta : float from 0 and below 1
-        Privacy parameter, for ever; above 0.
+        Privacy parameter, for ever. ``fit`` refuses 0 unless epsilon is infinite.
     concept_class : ConceptClass, or None
         The same as ``estimator``, for a class of ``cumae.concepts``.
     shard_size : int of 1 or more, or "auto"
