@@ -347,12 +347,11 @@ class GenericBBL(PhasedPredictor):
         state, source = self._state_, self._state_.fitted.source
         if state.following is None:
             phase, rules = state.phase, state.rules
-            if phase.scored is None:
+            scored = self._journal_.used()
+            if scored is None:
                 raise BudgetExhausted(
                     "a change of phases was broken off while labels were drawn; fit again."
                 )
-            # Dropped first: a draw that is broken off must not be repeated.
-            scored, phase.scored = phase.scored, None
             rows, taken = phase.kept.rows, 0
             if self.fresh:
                 taken = phase.sizes.answers

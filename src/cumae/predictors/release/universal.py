@@ -401,13 +401,13 @@ class UniversalQueryRelease(StatefulPredictor):
     def _switch(self) -> None:
         """Publish what answers from now on, once; the private models and rows are dropped."""
         state = self._state_
-        state.first.close()
         if state.published is not None:
             return
         if state.waiting is not None:
+            self._journal_.prepared(None)
             self._journal_.entered(state.waiting.draw(state.first.lesson.queries))
         else:
-            state.student = self.student  # one that failed may have been replaced
+            self._journal_.prepared(self.student)  # one that failed may have been replaced
             seed = integers(2**31 - 1, source=state.fitted.source)
             self._journal_.entered(state.taught(seed))
 
