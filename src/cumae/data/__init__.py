@@ -27,10 +27,10 @@ from cumae.data.cells import numbers, plain_cells
 from cumae.data.columns import FLAT, Bounds, Column, Columns, Declared
 from cumae.data.containers import (
     cells_of_columns,
+    concatenated,
     frame_of,
     length_of,
     names_of,
-    stacked,
     width_of,
 )
 from cumae.data.faults import bad_rows
@@ -96,6 +96,7 @@ __all__ = [
     "check_tuple",
     "class_places",
     "clean_table",
+    "concatenated",
     "exact_weights",
     "family",
     "frame_of",
@@ -107,7 +108,6 @@ __all__ = [
     "read_one_by_one",
     "read_table",
     "row_source",
-    "stacked",
     "typed_frame",
     "usable_frame",
     "usable_rows",

@@ -52,7 +52,7 @@ class Trainer:
     n_classes: int
     columns: Columns | None = None
 
-    def given(self, labels: Integers) -> Any:
+    def targets(self, labels: Integers) -> Any:
         """Return labels in the form in which ``train`` takes them."""
         return labels
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import UNLABELLED, Declared, stacked
+from cumae.data import UNLABELLED, Declared, concatenated
 from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import public_points
@@ -149,6 +149,6 @@ class SemiPrivateLearner(ConceptLearner):
         X, y = rows.X, rows.y
         if rows.public is not None and rows.public_y is not None:
             known = rows.public_y != UNLABELLED
-            X = stacked(X, rows.public[known])
+            X = concatenated(X, rows.public[known])
             y = np.concatenate([y, rows.public_y[known]])
         self._draw(points, X, y, source)

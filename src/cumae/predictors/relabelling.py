@@ -76,7 +76,7 @@ def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
 
     The result stays private: only shards may be trained on it.
     """
-    table, labels = training.numbers()
+    table, labels = training.cleaned()
     drawn = sample(steps.n_rows, steps.n_sampled, source)
     points = table[drawn]
     hypothesis = training.model.choose(

@@ -159,8 +159,8 @@ class StatefulPredictor(Predictor):
         found = cls(**state.given())
         reader = state.fitted.reader
         found.n_features_in_, found.classes_ = reader.n_features, state.fitted.classes
-        if reader.columns.given is not None:
-            found.feature_names_in_ = np.array(reader.columns.given, dtype=object)
+        if reader.columns.original_names is not None:
+            found.feature_names_in_ = np.array(reader.columns.original_names, dtype=object)
         found._go_on(state)
         return found
 

@@ -134,7 +134,7 @@ def plan_base(base: Learner, rows: Rows) -> LearningPlan[Any]:
     LearningPlan
         What a fit of the base to such rows would do, and its cost.
     """
-    return base.plan(*base.prepare(rows.X, rows.y, rows.public, rows.public_y))
+    return base.plan(*base.read_rows(rows.X, rows.y, rows.public, rows.public_y))
 
 
 def fit_base(base: Any, *rows: Any) -> set[str]:
@@ -186,7 +186,7 @@ def check_all_rows(reader: Any, X: Any, X_public: Any) -> None:
     left to them.
     """
     if isinstance(reader, Learner):
-        reader.prepare(X, np.zeros(length_of(X), dtype=np.int64), X_public)
+        reader.read_rows(X, np.zeros(length_of(X), dtype=np.int64), X_public)
     elif reader is not None:
         names = names_of(X) or range(width_of(X))
         for name, cells in zip(names, cells_of_columns(X), strict=True):

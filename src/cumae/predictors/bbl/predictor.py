@@ -253,7 +253,7 @@ class GenericBBL(PhasedPredictor):
             steps = Relabelling(n_rows, rules.first, rules.boost, resample=False)
             found = relabel(training, steps, source)
             return np.asarray(found.rows.take(np.arange(rules.first))), found.labels
-        table, labels = training.numbers()
+        table, labels = training.cleaned()
         drawn = sample(n_rows, rules.first, source)
         return table[drawn], labels[drawn]
 

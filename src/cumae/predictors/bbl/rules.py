@@ -246,13 +246,13 @@ def _with_training(rules: BBLRules) -> BBLRules:
     Without relabelling, all of them; else the number with the least noise for each of the rows.
     """
     given = rules.given
-    tried = SHARES if given.agnostic else [1.0]
+    candidates = SHARES if given.agnostic else [1.0]
     if given.train_share is not None:
-        tried = [given.train_share]
+        candidates = [given.train_share]
     best, chosen = 0.0, rules
-    for share in tried:
+    for share in candidates:
         found = replace(rules, first=_first_rows(given, share))
-        value, found = _first_votes(found, coarse=len(tried) > 1)
+        value, found = _first_votes(found, coarse=len(candidates) > 1)
         if value > best:
             best, chosen = value, found
     if best == 0:
@@ -274,10 +274,10 @@ def _with_queries(rules: BBLRules) -> BBLRules:
     phases falls as the square root of the share divided by the noise grows: that is made largest.
     """
     given = rules.given
-    tried = SHARES if given.query_share is None else [given.query_share]
+    candidates = SHARES if given.query_share is None else [given.query_share]
     best, chosen = 0.0, rules
-    for share in tried:
-        value, found = _later_votes(replace(rules, query_share=share), coarse=len(tried) > 1)
+    for share in candidates:
+        value, found = _later_votes(replace(rules, query_share=share), coarse=len(candidates) > 1)
         if value > best:
             best, chosen = value, found
         elif best > 0:

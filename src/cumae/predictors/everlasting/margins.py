@@ -59,15 +59,15 @@ class MarginTrainer(Trainer):
     A concept class takes them as signed weights of its exact ``erm``; of the hypotheses that label
     the shard's rows alike, ``represent`` picks one that does not drift. An estimator gets each row
     once for every class that has a weight there, with ``sample_weight``; if it takes none, each
-    row gets one label, drawn with the chance of its share of ``unit`` votes.
+    row gets one label, drawn with the chance of its share of ``full_weight`` votes.
     """
 
-    unit: int = 1  # votes that there were
+    full_weight: int = 1  # of a row whose label is certain, which is the most
     balanced: bool = True  # whether all classes of a shard weigh the same
     weighted: bool = True  # whether an estimator gets weights, and not drawn labels
 
-    def given(self, labels: Integers) -> Integers:
-        return weights_of_labels(labels, self.n_classes) * self.unit
+    def targets(self, labels: Integers) -> Integers:
+        return weights_of_labels(labels, self.n_classes) * self.full_weight
 
     def train_or_raise(self, rows: Any, labels: Integers, seed: int) -> Any:
         weights = labels
@@ -82,7 +82,7 @@ class MarginTrainer(Trainer):
                 return represent(self.model, found, table, signed, limits, coin=coin)
             name = weight_parameter(self.model) if self.weighted else None
             if name is None:
-                places, classes = drawn_labels(weights, self.unit, seed)
+                places, classes = drawn_labels(weights, self.full_weight, seed)
                 given = {}
             else:
                 places, classes = np.nonzero(weights)
@@ -171,7 +171,7 @@ def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> Margi
         return trainer
     table = made_up_rows(rows, trainer.columns, size, 0.0)
     # Weights of many sizes, as in later phases.
-    weights = trainer.given(made_up_labels(size, trainer.n_classes))
+    weights = trainer.targets(made_up_labels(size, trainer.n_classes))
     weights *= 1 + np.arange(size)[:, None] % 7
     try:
         trainer.train_or_raise(table, weights, 1)
@@ -180,7 +180,7 @@ def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> Margi
     return trainer
 
 
-def drawn_labels(weights: Integers, unit: int, seed: int) -> tuple[Integers, Integers]:
+def drawn_labels(weights: Integers, full_weight: int, seed: int) -> tuple[Integers, Integers]:
     """Draw one label for each row that has a weight, with the chance of its share of the votes.
 
     The seed is the shard's own. Labels are right on average, and drift all the same, faster than
@@ -189,7 +189,7 @@ def drawn_labels(weights: Integers, unit: int, seed: int) -> tuple[Integers, Int
     places = np.flatnonzero(weights.any(axis=1))
     kept = weights[places].astype(np.float64)
     n_classes = weights.shape[1]
-    rest = np.maximum(0.0, unit - kept.sum(axis=1, keepdims=True)) / n_classes
+    rest = np.maximum(0.0, full_weight - kept.sum(axis=1, keepdims=True)) / n_classes
     shares = np.cumsum(kept + rest, axis=1)
     coins = integers(2**53, len(places), SeededSource(seed)) / 2.0**53 * shares[:, -1]
     return places, np.asarray((coins[:, None] >= shares[:, :-1]).sum(axis=1), dtype=np.int64)
