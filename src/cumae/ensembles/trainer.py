@@ -53,7 +53,7 @@ class Trainer:
     columns: Columns | None = None
 
     def targets(self, labels: Integers) -> Any:
-        """Return labels in the form in which ``train`` takes them."""
+        """Return labels in the form in which ``train`` takes them; a subclass may take weights."""
         return labels
 
     def train(self, rows: Any, labels: Integers, seed: int) -> Any:
@@ -86,11 +86,23 @@ class Trainer:
     def train_many(
         self, rows: Any, labels: Integers, starts: Integers, seeds: Integers
     ) -> list[Any]:
-        """Return the models of the shards that start there: as ``train``, but faster.
+        """Train several shards in one loop where that is faster, else one by one.
 
-        Trees are the same but for which of equally good cuts they take. So which way is taken
-        must depend on the estimator and on whether the rows are an array or a frame, or else on
-        a shard's own rows.
+        The models are those of ``train``, except that trees may take another one of several equally
+        good cuts. One row of one shard must not change the models of others. So whether the loop
+        is taken depends on the estimator and on whether rows are an array or a frame; a shard that
+        the loop cannot handle, because of its own rows, is trained alone.
+
+        Parameters
+        ----------
+        rows : array or DataFrame
+            The rows of all these shards, one shard after the other.
+        labels : array of int
+            What ``targets`` returns for them.
+        starts : array of int
+            Where each shard starts in the rows, and at last the number of rows.
+        seeds : array of int
+            One for each shard.
         """
         weights = np.asarray(labels[:, None] == np.arange(self.n_classes), dtype=np.int64)
         found = grown(self.model, self.columns, rows, weights, starts, seeds, balanced=False)
@@ -145,8 +157,29 @@ def train_shards(
 ) -> list[Any]:
     """Train all shards through joblib; each worker gets the rows of its own shards only.
 
-    Seeds come from ``shard_seeds``: the same split and seeds give the same models, wherever and in
-    whatever order they are trained.
+    The same split and seeds give the same models, wherever and in whatever order they are trained.
+
+    Parameters
+    ----------
+    rows : RowSource
+        All rows.
+    labels : array of int
+        What ``trainer.targets`` returns for them.
+    split : Split
+        Which rows belong to which shard.
+    trainer : Trainer
+        Trains one shard.
+    seeds : array of int
+        One for each shard, from ``shard_seeds``.
+    n_jobs : int, or None
+        Number of processes, as in joblib.
+    progress : bool, or None
+        Whether to show a progress bar; None shows it on a terminal.
+
+    Returns
+    -------
+    list
+        One model for each shard; None votes for the first class.
     """
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     models: list[Any] = []

@@ -47,7 +47,16 @@ class Relabelling:
 def agnostic_costs(
     answers: Approximate, steps: Relabelling, concept: ConceptClass
 ) -> list[tuple[str, Approximate]]:
-    """Return what a row pays after each step, from the inside out; the last is the whole.
+    """Return what a row pays after each step, from the inside out; the last one is the whole cost.
+
+    Parameters
+    ----------
+    answers : Approximate
+        What the answers cost a row of the shards.
+    steps : Relabelling
+        What happens to the rows before.
+    concept : ConceptClass
+        Labels them.
 
     Examples
     --------
@@ -75,6 +84,15 @@ def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
     """Draw rows in random order, and label them by a hypothesis that is drawn for their points.
 
     The result stays private: only shards may be trained on it.
+
+    Parameters
+    ----------
+    training : Training
+        Private rows and labels; its model is a concept class.
+    steps : Relabelling
+        How many rows are drawn, and with which epsilon they are labelled.
+    source : Source
+        Where random bits come from.
     """
     table, labels = training.cleaned()
     drawn = sample(steps.n_rows, steps.n_sampled, source)

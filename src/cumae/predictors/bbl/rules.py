@@ -205,7 +205,10 @@ class BBLRules:
         return left
 
     def _grown(self, number: int) -> float:
-        """Return by what rows are multiplied; at first so that phases 1 and 2 are equally noisy."""
+        """Return by which factor the next phase has more rows.
+
+        After the first phase it is chosen so that phases 1 and 2 are equally noisy.
+        """
         growth = self.given.growth
         if number > 1 or not 0 < self.first_noise < math.inf or not 0 < self.noise < math.inf:
             return growth
@@ -296,10 +299,27 @@ def _later_votes(rules: BBLRules, *, coarse: bool) -> tuple[float, BBLRules]:
 def _votes(
     rules: BBLRules, draw: Draw, share: float, *, coarse: bool
 ) -> tuple[float, float, Approximate]:
-    """Return what votes may cost in a phase whose rows are such a share of those that might enter.
+    """Return what votes may cost in a phase.
 
-    These are the share per unit of noise, which should be large, the noise itself, and the pair
-    that BetweenThresholds may cost.
+    Parameters
+    ----------
+    rules : BBLRules
+        All numbers that are known by now.
+    draw : Draw
+        The draw that labels the rows of the phase.
+    share : float
+        Share of the candidates for this phase that become its rows.
+    coarse : bool
+        Whether a rough figure will do.
+
+    Returns
+    -------
+    float
+        The share divided by the noise, which should be large.
+    float
+        The noise; infinite with BetweenThresholds.
+    Approximate
+        What BetweenThresholds may cost.
     """
     given = rules.given
     asked = (given.epsilon, given.delta, draw, rules.scored, share)
@@ -318,6 +338,6 @@ def _nothing_left(given: Given, whose: str, smaller: str) -> InvalidParameter:
 
 
 def _first_rows(given: Given, share: float) -> int:
-    """Return how many rows such a share of the training rows is; a draw takes no more than most."""
+    """Return how many training rows a share of them is, up to what a draw of labels can take."""
     rows = max(1, math.floor(Fraction(share) * given.counts.n_rows))
     return min(rows, given.counts.most) if given.agnostic else rows

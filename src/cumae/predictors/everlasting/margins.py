@@ -1,4 +1,9 @@
-"""Margins: labels with their confidence, as whole weights that shards can train on."""
+"""Margins: labels with their confidence, as whole weights that shards can train on.
+
+The noisy votes on a query become a row of weights, one for each class: by how many votes the class
+is ahead of the weakest one. A later phase trains on these weights in the place of labels, so that
+answers that were nearly a tie teach little.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,7 @@ from cumae.randomness import SeededSource, integers
 
 
 def weights_of_labels(labels: Integers, n_classes: int) -> Integers:
-    """Return weight 1 for a row's own class; nothing at all for rows without a label.
+    """Return a weight of 1 for the class of a row and 0 for all others; -1 means no class at all.
 
     Examples
     --------
@@ -36,9 +41,16 @@ def weights_of_labels(labels: Integers, n_classes: int) -> Integers:
 
 
 def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
-    """Return by how much each class leads the weakest one, counts cut to what votes can be.
+    """Return by how many votes each class is ahead of the weakest one.
 
-    With two classes that is one signed weight: 2 (v + noise) - T on the side of its sign.
+    Noise may push a count below 0 or above the number of shards; it is moved back first.
+
+    Parameters
+    ----------
+    noisy : array of int of shape (n_queries, n_classes)
+        Noisy vote counts.
+    n_shards : int
+        Number of models that voted.
 
     Examples
     --------
@@ -56,10 +68,14 @@ def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
 class MarginTrainer(Trainer):
     """Trains a shard on rows with a whole weight for each class, at least one of them 0.
 
-    A concept class takes them as signed weights of its exact ``erm``; of the hypotheses that label
-    the shard's rows alike, ``represent`` picks one that does not drift. An estimator gets each row
-    once for every class that has a weight there, with ``sample_weight``; if it takes none, each
-    row gets one label, drawn with the chance of its share of ``full_weight`` votes.
+    In its methods, ``labels`` are such weights: one row for each row, one column for each class.
+
+    - A concept class has two classes. Its exact ``erm`` takes the difference of both weights as one
+      signed weight. Many hypotheses label the shard's rows alike; ``represent`` picks one of them
+      in such a way that answers do not drift from phase to phase.
+    - An estimator that takes ``sample_weight`` gets each row once for every class that has a
+      weight there.
+    - Any other estimator gets each row once, with a drawn label (``drawn_labels``).
     """
 
     full_weight: int = 1  # of a row whose label is certain, which is the most
@@ -99,11 +115,24 @@ class MarginTrainer(Trainer):
     def train_many(
         self, rows: Any, labels: Integers, starts: Integers, seeds: Integers
     ) -> list[Any]:
-        """Return the models of the shards that start there: the same as one by one, but faster.
+        """Train several shards in one loop, faster than one by one.
 
-        Ridge classifiers are the same but for rounding, and trees but for which of equally good
-        cuts they take. So which way is taken must depend on the estimator and on whether the
-        rows are an array or a frame, or else on a shard's own rows.
+        The models are those of ``train``, with two exceptions: ridge classifiers may differ by
+        rounding, and trees may take another one of several equally good cuts. One row of one shard
+        must not change the models of others. So whether the loop is taken depends on the estimator
+        and on whether rows are an array or a frame; a shard that the loop cannot handle, because of
+        its own rows, is trained alone.
+
+        Parameters
+        ----------
+        rows : array or DataFrame
+            The rows of all these shards, one shard after the other.
+        labels : array of int of shape (n_rows, n_classes)
+            Their weights.
+        starts : array of int
+            Where each shard starts in the rows, and at last the number of rows.
+        seeds : array of int
+            One for each shard.
         """
         if type(self.model) is Thresholds and not hasattr(rows, "columns"):
             with contextlib.suppress(Exception):  # one by one, the other shards do not notice
@@ -137,15 +166,20 @@ class MarginTrainer(Trainer):
 
 
 def _coin(seed: int) -> bool:
-    """Return the shard's coin: nothing else uses the seed where a coin is needed."""
+    """Return the coin of a shard; where one is needed, nothing else uses the seed."""
     return bool(seed & 1)
 
 
 def scaled(weights: Integers, classes: Integers, *, balanced: bool) -> Floats:
-    """Return weights that are one on average, as regularisation expects it of rows.
+    """Return weights with a mean of 1, so that regularisation is as strong as without weights.
 
-    Balanced, each class of the shard has the same sum. Else the class with the smaller margins
-    loses weight in every phase, until nothing is left of it.
+    Parameters
+    ----------
+    weights, classes : array of int
+        Whole weights, and the class that each of them speaks for.
+    balanced : bool
+        Whether the weights of each class of the shard have the same sum. Otherwise the class with
+        the smaller margins loses weight in every phase, until nothing is left of it.
 
     Examples
     --------
@@ -166,6 +200,15 @@ def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> Margi
 
     Some estimators have a parameter for weights and refuse it all the same, because a part of them
     takes none. Then all shards of all phases get drawn labels.
+
+    Parameters
+    ----------
+    trainer : MarginTrainer
+        What trains the shards.
+    rows : RowSource
+        Its types of columns are used, and nothing else.
+    size : int
+        Rows of a shard.
     """
     if isinstance(trainer.model, ConceptClass) or weight_parameter(trainer.model) is None:
         return trainer
@@ -181,10 +224,25 @@ def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> Margi
 
 
 def drawn_labels(weights: Integers, full_weight: int, seed: int) -> tuple[Integers, Integers]:
-    """Draw one label for each row that has a weight, with the chance of its share of the votes.
+    """Draw one label for each row that has a weight; a class has its share of the votes as chance.
 
-    The seed is the shard's own. Labels are right on average, and drift all the same, faster than
-    weights do (docs/everlasting_drift.md): take an estimator with weights where there is one.
+    All classes share what is left of the full weight. Labels are right on average, and drift all
+    the same, faster than weights do (docs/everlasting_drift.md): take an estimator with weights
+    where there is one.
+
+    Parameters
+    ----------
+    weights : array of int of shape (n_rows, n_classes)
+        By how many votes each class is ahead of the weakest one.
+    full_weight : int
+        What a row weighs whose label is certain: the number of votes, if there is no prior.
+    seed : int
+        That of the shard.
+
+    Returns
+    -------
+    two arrays of int
+        Places of the rows that got a label, and the labels.
     """
     places = np.flatnonzero(weights.any(axis=1))
     kept = weights[places].astype(np.float64)

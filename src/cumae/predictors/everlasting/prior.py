@@ -121,7 +121,7 @@ class Prior:
         epsilon: float,
         source: Source,
     ) -> float:
-        """Draw how much the votes count, by how many rows of a third block come out right.
+        """Draw how much the votes count, by how many rows of a third part come out right.
 
         One of these rows moves each score by one at most. A label of -1 counts for nothing.
         ``shares`` are the prior's for these rows.
