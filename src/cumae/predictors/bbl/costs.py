@@ -225,7 +225,9 @@ def between_pair(
     ----------
     epsilon, delta : float
         What a row may pay, for ever.
-    draw, scored, share
+    draw : Draw
+        As in ``least_noise``.
+    scored, share : float
         As in ``least_noise``.
 
     Returns
