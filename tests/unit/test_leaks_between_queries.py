@@ -25,7 +25,7 @@ from cumae.data import Columns, plain_cells
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.voters.loop import LoopVoters
 from cumae.learners import Adapter, PublicDataReduction
-from cumae.predictors.everlasting.phases import numbers_by_keys, row_keys
+from cumae.predictors.everlasting.phases import query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.state import restore
 from cumae.privacy import REPLACE_ONE, Guarantee, Pure
@@ -370,10 +370,10 @@ def test_a_place_follows_from_the_cells_alone() -> None:
     size = block_rows(3) - 1
     queries = RNG.random((200, 3))
     queries[150] = queries[3]
-    numbers = numbers_by_keys(row_keys(queries), 3)
+    numbers = query_numbers_by_keys(row_keys(queries), 3)
     assert numbers[150] == numbers[3]
     assert len(set(numbers.tolist())) == 199
-    alone = [int(numbers_by_keys(row_keys(queries[[i]]), 3)[0]) for i in range(200)]
+    alone = [int(query_numbers_by_keys(row_keys(queries[[i]]), 3)[0]) for i in range(200)]
     assert (numbers % size == np.array(alone) % size).all()
 
 

@@ -52,7 +52,7 @@ def test_with_a_start_the_largest_part_counts(epsilon: float, delta: float) -> N
     blocks = learner._blocks(sizes, started=True)
     start = PrivateLogisticRegression(epsilon, delta, UNIT, "auto")
     part = Sizes(blocks.start.stop - blocks.start.start, 0, 0, sizes.columns)
-    _, rows = learner.prepare(X, Y)
+    _, rows = learner.read_rows(X, Y)
     costs = [BoundedRange(epsilon), start.plan(part, rows).cost]
     if blocks.points:
         costs.append(Quantiles(epsilon, UNIT, blocks.points).cost)

@@ -1,15 +1,19 @@
 """How private rows, labels and queries are read: each one by itself, by declared types.
 
-The way of a training row. ``row_source`` (``rows``, ``parquet``) wraps the table and reads nothing
-but its size, names and types. ``label_codes`` (``labels``) reads the label. When a shard asks for
-the row, ``RowSource.take`` copies it, and cells of unusual types become plain values (``cells``).
-What was declared about the columns (``columns``) then turns it into numbers: ``as_numbers`` for the
-estimator, or ``read_table`` where no cell may raise (``lenient``).
+The way of a training row of a predictor. ``row_source`` (``rows``, ``parquet``) wraps the table and
+reads nothing but its size, names and types. ``label_codes`` (``labels``) reads the label. When a
+shard asks for the row, ``RowSource.take`` copies it, and cells of unusual types become plain values
+(``cells``). Then it becomes numbers, by what was declared about the columns (``columns``):
+``as_numbers`` for an estimator, or ``read_table`` where no cell may raise (both in ``lenient``).
+Where all rows are needed at once, ``clean_table`` reads them, and puts zeros in the place of
+unusable ones.
 
-The way of a query. ``read_one_by_one`` (``lenient``) puts each query of a list into a row of its
-own. It passes ``row_source`` and ``take`` as a training row does. Then ``read_table``, or
-``typed_frame`` for models that take data frames, gives it the types that were fixed at fit. A query
-that cannot be read is unusable; it is no error, and the others do not notice.
+The way of a query (``Reader`` in ``cumae.predictors.base``). If queries are protected,
+``read_one_by_one`` (``lenient``) makes one table of a list of queries. ``row_source`` tells its
+width and names, which must be those of fit. ``Columns.read`` makes numbers of it; for models that
+take data frames, ``typed_frame`` gives it the types that were fixed at fit. A query that cannot be
+read is unusable. That is no error: a made-up row takes its place, and the others do not notice. If
+queries are public, ``Columns.encode`` reads them, and an unusable one is refused.
 
 Learners and concept classes read their rows as a whole before they pay, and refuse what they cannot
 use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``).
@@ -23,10 +27,10 @@ from cumae.data.cells import answers_of, numbers, plain_cells
 from cumae.data.columns import FLAT, Bounds, Column, Columns, Declared
 from cumae.data.containers import (
     cells_of_columns,
+    concatenated,
     frame_of,
     length_of,
     names_of,
-    stacked,
     width_of,
 )
 from cumae.data.faults import bad_rows
@@ -51,11 +55,20 @@ from cumae.data.rows import (
     row_source,
 )
 from cumae.data.strict import check_column, check_table, check_tables, exact_weights, family
-from cumae.data.values import EXACT, check_cell, check_number, check_tuple
+from cumae.data.values import (
+    EXACT,
+    LONG,
+    cell_from_json,
+    cell_to_json,
+    check_cell,
+    check_number,
+    check_tuple,
+)
 
 __all__ = [
     "EXACT",
     "FLAT",
+    "LONG",
     "UNLABELLED",
     "ArrayRows",
     "Bounds",
@@ -70,6 +83,8 @@ __all__ = [
     "answers_of",
     "as_numbers",
     "bad_rows",
+    "cell_from_json",
+    "cell_to_json",
     "cells_of_columns",
     "check_cell",
     "check_column",
@@ -82,6 +97,7 @@ __all__ = [
     "check_tuple",
     "class_places",
     "clean_table",
+    "concatenated",
     "exact_weights",
     "family",
     "frame_of",
@@ -93,7 +109,6 @@ __all__ = [
     "read_one_by_one",
     "read_table",
     "row_source",
-    "stacked",
     "typed_frame",
     "usable_frame",
     "usable_rows",

@@ -84,9 +84,9 @@ class Columns:
     """
 
     def __init__(self, declared: Declared, names: Sequence[str] | None, n_features: int) -> None:
-        self.given = None if names is None else [str(name) for name in names]
-        wanted = _by_position(declared, self.given, n_features)
-        titles = self.given or [str(place) for place in range(n_features)]
+        self.original_names = None if names is None else [str(name) for name in names]
+        wanted = _by_position(declared, self.original_names, n_features)
+        titles = self.original_names or [str(place) for place in range(n_features)]
         self.columns = [_column(title, wanted.get(i)) for i, title in enumerate(titles)]
         encoded = [pair for column in self.columns for pair in column.encoded]
         self.names = [name for name, _ in encoded]
@@ -110,10 +110,10 @@ class Columns:
     def encode(self, X: ArrayLike) -> Floats:
         """Return the rows as numbers; an error names a row and a column, never a value."""
         names, width = names_of(X), width_of(X)
-        if names is not None and self.given is not None and names != self.given:
+        if names is not None and self.original_names is not None and names != self.original_names:
             raise InvalidData(
                 "X has other columns, or another order of columns, than the rows of fit; select "
-                f"{self.given!r}."
+                f"{self.original_names!r}."
             )
         if width != len(self.columns):
             flat = width == 1 and names is None
@@ -176,12 +176,16 @@ class Columns:
 
     def _key(self, column: Column) -> str:
         """Return how a declaration names a column."""
-        return column.name if self.given is None else repr(column.name)
+        return column.name if self.original_names is None else repr(column.name)
 
     @property
     def titles(self) -> list[str]:
         """Names as a sentence shows them, which numbers alone could not."""
-        return self.names if self.given is not None else [f"column {name}" for name in self.names]
+        return (
+            self.names
+            if self.original_names is not None
+            else [f"column {name}" for name in self.names]
+        )
 
     @property
     def numeric(self) -> list[int]:
@@ -213,7 +217,7 @@ class Columns:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
         return {
-            "names": self.given,
+            "names": self.original_names,
             "columns": [
                 {
                     "bounds": None if column.bounds is None else list(column.bounds),

@@ -128,7 +128,7 @@ def cells_of_columns(X: ArrayLike) -> list[NDArray[Any]]:
     ]
 
 
-def stacked(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+def concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     """Return the cells of both; where types differ each cell keeps its own."""
     if first.dtype != second.dtype:
         first, second = first.astype(object), second.astype(object)

@@ -5,6 +5,9 @@ given and on the row's place there: a matrix product adds in another order for a
 every table that a model gets has the same number of rows. A row's place follows from its running
 number, and empty places hold a stand-in, a made-up row. The last place always does: a model that
 fails on a row only because of the stand-ins around it must fail in a full table, too.
+
+Such a table is called a block here. In learners, blocks are disjoint parts of the training rows; in
+concept classes, they are runs of candidates that are drawn from together.
 """
 
 from __future__ import annotations

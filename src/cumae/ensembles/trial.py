@@ -97,9 +97,9 @@ def try_out(
     tables = [made_up_rows(rows, trainer.columns, size, shift) for shift in (0.0, 0.5)]
     labels = made_up_labels(size, trainer.n_classes)
     try:
-        first = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
-        trainer.train_or_raise(tables[1], trainer.given(labels[::-1].copy()), 2)
-        again = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
+        first = trainer.train_or_raise(tables[0], trainer.targets(labels), 1)
+        trainer.train_or_raise(tables[1], trainer.targets(labels[::-1].copy()), 2)
+        again = trainer.train_or_raise(tables[0], trainer.targets(labels), 1)
         queries = _asked(tables[1][: min(size, QUERIES)], trainer, stand_in)
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
@@ -125,7 +125,7 @@ def try_out(
         )
     # What a shard really gets, which may be another way to the same model; and compiles it all.
     (model,) = trainer.train_many(
-        tables[0], trainer.given(labels), np.array([0, size]), np.array([1])
+        tables[0], trainer.targets(labels), np.array([0, size]), np.array([1])
     )
     Ensemble([model], trainer.n_classes, stand_in).votes(queries)
     learnt = np.asarray(first.predict(_asked(tables[0], trainer, stand_in))).ravel()

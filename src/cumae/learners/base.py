@@ -174,7 +174,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
     ) -> Self:
         check_parameters(self, self.parameter_table)
-        sizes, rows = self.prepare(X, y, X_public, y_public)
+        sizes, rows = self.read_rows(X, y, X_public, y_public)
         plan = self.plan(sizes, rows)
         epsilon, delta = self.limits()
         source = source_for(self.random_state)
@@ -206,7 +206,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """Return the epsilon and the delta that a fit keeps to."""
         return self.epsilon, self.delta
 
-    def prepare(
+    def read_rows(
         self,
         X: ArrayLike,
         y: ArrayLike,

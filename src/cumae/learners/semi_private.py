@@ -13,7 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.columns import alike
-from cumae.data import UNLABELLED, Columns, Declared, check_column, stacked
+from cumae.data import UNLABELLED, Columns, Declared, check_column, concatenated
 from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import public_points
@@ -165,5 +165,5 @@ def _scored(rows: Rows) -> tuple[NDArray[Any], Integers]:
     if not known.any():
         return rows.X, rows.y
     # Dates may have several units.
-    X = stacked(*alike(rows.X, rows.public[known]))
+    X = concatenated(*alike(rows.X, rows.public[known]))
     return X, np.concatenate([rows.y, rows.public_y[known]])

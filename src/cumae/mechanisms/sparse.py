@@ -1,4 +1,7 @@
-"""What the two sparse-vector mechanisms share: tails of integer Laplace noise, and its drawing."""
+"""What the two sparse-vector mechanisms share: integer Laplace noise, and how much is charged.
+
+A sparse-vector mechanism answers clear queries for free, and charges those that are unclear.
+"""
 
 from __future__ import annotations
 
@@ -116,3 +119,26 @@ def upper_tail(rate: float, t: ArrayLike) -> Floats:
     # For t >= 1: q^t / (1 + q) with q = exp(-rate); below, by symmetry.
     beyond = np.exp(-rate * np.maximum(whole, 1.0 - whole)) / (1.0 + math.exp(-rate))
     return np.where(whole >= 1, beyond, 1.0 - beyond)
+
+
+def unstable_answers(max_queries: int, alpha: float, beta: float) -> int:
+    """Return how many unstable (unclear) answers to pay for, so that they hardly ever run out.
+
+    If each query is unstable with a chance of alpha, then more than these are unstable with a
+    chance of beta at most, by Chernoff's bound.
+
+    Parameters
+    ----------
+    max_queries : int of 1 or more
+        All queries.
+    alpha, beta : float above 0 and below 1
+        The two chances.
+
+    Examples
+    --------
+    >>> from cumae.mechanisms.sparse import unstable_answers
+    >>> unstable_answers(1_000, alpha=0.05, beta=0.05)
+    72
+    """
+    mean = alpha * max_queries
+    return max(1, min(max_queries, math.ceil(mean + math.sqrt(3 * mean * math.log(1 / beta)))))

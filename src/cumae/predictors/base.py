@@ -104,12 +104,12 @@ class Reader:
         """
         if not length_of(X):
             return self.nothing()
+        self._check_names(names_of(X), width_of(X))
         if not self.as_frames:
             table = self.columns.encode(X)
             _check_finite(table)
             return table
-        self._check_names(names_of(X), width_of(X))
-        known = self.columns.given or []
+        known = self.columns.original_names or []
         frame: Any = row_source(X).take(np.arange(length_of(X)))
         missing = np.argwhere(frame.isna().to_numpy())
         if len(missing):
@@ -161,7 +161,7 @@ class Reader:
 
     def _check_names(self, names: list[str] | None, width: int) -> None:
         """Refuse another number, other names or another order of columns than those of fit."""
-        known = self.columns.given
+        known = self.columns.original_names
         if width != self.n_features or (names is None and self.as_frames):
             raise InvalidData(
                 f"X has {width} features, but {self.owner} is expecting {self.n_features} features "
@@ -207,7 +207,7 @@ class Training:
         """VC dimension of the model, a concept class, for rows of this width; 1 at least."""
         return max(1, int(self.model.vc_dimension(self.width)))
 
-    def numbers(self) -> tuple[Floats, Integers]:
+    def cleaned(self) -> tuple[Floats, Integers]:
         """Return rows as numbers, and labels; an unusable row is zeros with the first label."""
         return clean_table(self.rows, self.labels, self.columns)
 

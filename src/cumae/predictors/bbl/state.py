@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from cumae.arrays import Floats
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.predictors.bbl.phases import Labelled, RunningPhase, TrainBest, train_best
 from cumae.predictors.bbl.rules import BBLRules
@@ -53,6 +53,10 @@ class BBLState(State):
     def keep(self, rows: Floats, weights: Any, ids: tuple[Any, Any]) -> None:
         del weights, ids
         self.phase.kept.keep(self.phase.asked - len(rows), rows)
+
+    def use(self) -> tuple[Floats, Integers] | None:
+        scored, self.phase.scored = self.phase.scored, None
+        return scored
 
     def prepare(self, following: Labelled, taken: int) -> None:
         self.waiting.take(taken)  # first: rows may be lost, but are never used twice

@@ -24,13 +24,13 @@ from cumae.randomness import Source
 
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
-TRIAL_SHARE, TRIAL_MOST = 0.05, 5_000  # rows that choose among them
-UNIT = 1000  # a whole weight stands for so many parts of a vote
+TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
+FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
 
 @claim("PRIOR", "EVER")
 class Prior:
-    """A learner that is trained on a block of rows of its own, and then combined with votes.
+    """A learner that is trained on rows of its own, and then combined with votes.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Prior:
         epsilon: float,
         source: Source,
     ) -> float:
-        """Draw how much the votes count, by how many rows of a third block come out right.
+        """Draw how much the votes count, by how many rows of a third part come out right.
 
         One of these rows moves each score by one at most. A label of -1 counts for nothing.
         ``shares`` are the prior's for these rows.
@@ -255,5 +255,5 @@ def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Int
     """
     shares = np.clip(noisy / n_shards, 0.0, 1.0)
     sums = trust * (shares - 1 / shares.shape[1]) + prior
-    parts = np.rint(UNIT * (sums - sums.min(axis=1, keepdims=True)))
-    return np.asarray(np.minimum(parts, UNIT), dtype=np.int64)
+    parts = np.rint(FULL_WEIGHT * (sums - sums.min(axis=1, keepdims=True)))
+    return np.asarray(np.minimum(parts, FULL_WEIGHT), dtype=np.int64)
