@@ -1,16 +1,22 @@
-"""Hooks of the suite: skip, loudly, what needs a Debian package that this machine lacks."""
+"""What the whole suite shares: a fixture, and hooks.
+
+The hooks skip, loudly, what needs a Debian package that this machine lacks.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.states import throw_coins
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 # A busy machine is no bug: examples may take their time. CUMAE_COINS has others (see conftest.py).
 settings.register_profile("cumae", deadline=None, derandomize="CUMAE_COINS" not in os.environ)
@@ -19,6 +25,12 @@ settings.load_profile("cumae")
 # Written by tools/debian_packages.py on `make test`. Without it nothing is skipped.
 RECORD = ".venv/debian-packages.json"
 SKIPPED = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture
+def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return what throws the coins of the operating system anew, from a seed."""
+    return partial(throw_coins, monkeypatch)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:

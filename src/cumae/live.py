@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
 
 
-@claim("ACTIVE", "EVER", "QUERY")
+@claim("ACTIVE", "EVER", "QUERY", "BBL")
 def belongs_here(owned: Any) -> int:
     """Let an object belong to this process, unless it belongs to one; return which one it is.
 
@@ -27,7 +27,7 @@ def belongs_here(owned: Any) -> int:
     return process
 
 
-@claim("ACTIVE")
+@claim("ACTIVE", "QUERY", "BBL", "EVER")
 def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     """Let one thread at a time run the marked methods of an object, in one process only."""
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cumae.claims import claim
+
 # Python has one list of warning filters and one set of global generators for all threads, so only
 # one of them may change these at a time.
 GLOBALS = threading.RLock()
@@ -18,6 +20,7 @@ GLOBALS = threading.RLock()
 HARMLESS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, ResourceWarning)
 
 
+@claim("SHARDS")
 @contextlib.contextmanager
 def warnings_raise() -> Iterator[None]:
     """Turn warnings into errors."""

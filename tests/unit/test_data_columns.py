@@ -197,8 +197,8 @@ def test_json_and_back() -> None:
     columns = Columns(declared, ["age", "size", "job", "code", "free"], 5)
     again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
     assert again.columns == columns.columns
-    assert (again.given, again.names, again.bounds, again.shares) == (
-        columns.given,
+    assert (again.original_names, again.names, again.bounds, again.shares) == (
+        columns.original_names,
         columns.names,
         columns.bounds,
         columns.shares,

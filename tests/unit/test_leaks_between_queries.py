@@ -10,6 +10,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
@@ -20,11 +21,13 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor, InvalidParameter, QueryRelease
-from cumae.data import plain_cells
+from cumae.data import Columns, plain_cells
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.voters.loop import LoopVoters
 from cumae.learners import Adapter, PublicDataReduction
-from cumae.predictors.everlasting.phases import numbers_by_keys, row_keys
+from cumae.predictors.everlasting.phases import query_numbers_by_keys, row_keys
+from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.state import restore
 from cumae.privacy import REPLACE_ONE, Guarantee, Pure
 
 RNG = np.random.default_rng(7)
@@ -109,6 +112,45 @@ def test_one_answer_does_not_decide_the_type_of_others(kind: Any) -> None:
     assert answers(0.1) == answers(-9.0) == [1, 1]
 
 
+class Fewer(Unsure):
+    """Returns nothing for a strange row, so that later answers move to another place."""
+
+    def predict(self, X: Any) -> Any:
+        return np.array([int(row[0] > 0.5) for row in X if row[0] >= -5])
+
+
+class Writing(Unsure):
+    """Writes into the table before it stumbles over a strange row."""
+
+    def predict(self, X: Any) -> Any:
+        X *= 0.5
+        if (X[:, 0] < -2).any():
+            raise ValueError
+        return np.where(X[:, 0] > 0.25, 1, 0)
+
+
+class WritingLearner(Adapter):
+    """Gives the table of a block to its estimator as it is."""
+
+    def _encode(self, columns: Any, X: Any) -> Any:
+        del columns
+        return X
+
+
+@pytest.mark.claim("PRIOR", "SHARDS")
+@pytest.mark.parametrize("kind", [Unsure, Texts, Fewer, Writing])
+def test_one_answer_of_a_prior_does_not_change_others(kind: Any) -> None:
+    wrapper = WritingLearner if kind is Writing else Adapter
+    learner = wrapper(kind(), epsilon=1.0, columns=[(0.0, 1.0)])
+    learner.fit([[0.1], [0.9]], [0, 1])
+    prior = Prior(learner, Columns([(0.0, 1.0)], None, 1), encoded=True)
+
+    def shares(hidden: float) -> Any:
+        return prior.shares(np.array([[hidden], [0.9], [0.1]]), np.arange(3))[1:].tolist()
+
+    assert shares(0.1) == shares(-9.0) == [[0.25, 0.75], [0.75, 0.25]]
+
+
 # Cells
 
 
@@ -148,12 +190,20 @@ MIXED = make_pipeline(
 )
 X = RNG.random(800)
 FRAME = pd.DataFrame({"x": X, "c": pd.Series(np.where(X > 0.5, "a", "b"), dtype=object)})
-ODD = [10**5000, -(10**5000), dt.datetime(2020, 1, 1, tzinfo=Zone()), Broken()]
+ODD = [
+    10**5000,
+    -(10**5000),
+    dt.datetime(2020, 1, 1, tzinfo=Zone()),
+    Broken(),
+    np.timedelta64(1, "D"),
+    np.timedelta64(1, "ns"),
+]
+NAMES = ["long", "negative", "zone", "object", "days", "nanoseconds"]
 
 
 @pytest.mark.claim("MEMO", "EVER")
 @pytest.mark.parametrize("memoize", [False, True])
-@pytest.mark.parametrize("odd", ODD, ids=["long", "negative", "zone", "object"])
+@pytest.mark.parametrize("odd", ODD, ids=NAMES)
 def test_an_odd_cell_does_not_raise_for_others(odd: Any, memoize: bool) -> None:
     one = oracle(MIXED, memoize=memoize).fit(FRAME, X > 0.5)
     cells = pd.Series(["b", "a", odd], dtype=object)
@@ -163,11 +213,33 @@ def test_an_odd_cell_does_not_raise_for_others(odd: Any, memoize: bool) -> None:
     assert one.answered_ == 3
 
 
-@pytest.mark.claim("SHARDS")
-def test_a_zone_of_a_private_row_does_not_stop_the_training() -> None:
-    cells = FRAME["c"].copy()
-    cells[5] = dt.datetime(2020, 1, 1, tzinfo=Zone())
-    oracle(MIXED, n_jobs=2).fit(FRAME.assign(c=cells), X > 0.5)
+FAR = pa.array([2**31 - 1, 0, 1], pa.int32()).cast(pa.date32())  # days, more than Python counts
+ENDS = np.array([0, 1, 2, 3], dtype=np.int32).tobytes()
+DAMAGED = pa.Array.from_buffers(
+    pa.string(),
+    3,
+    [None, pa.py_buffer(ENDS), pa.py_buffer(b"\xffab")],  # no text has this byte
+)
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("column", [FAR, DAMAGED], ids=["date", "text"])
+def test_a_cell_that_pandas_cannot_read_does_not_raise_for_others(column: Any) -> None:
+    kind: Any = pd.ArrowDtype(column.type)
+    cells = pd.Series(column, dtype=kind)
+    one = oracle(MIXED).fit(FRAME, X > 0.5)
+    found = one.predict(pd.DataFrame({"x": [0.5, 0.1, 0.9], "c": cells}))
+    assert found[0] == -1
+    assert (found[1:] >= 0).all()
+
+
+@pytest.mark.claim("SHARDS", "EVER")
+@pytest.mark.parametrize("odd", ODD, ids=NAMES)
+def test_a_cell_of_a_private_row_stops_neither_training_nor_storing(odd: Any) -> None:
+    cells = FRAME["c"].to_numpy().copy()  # pandas would turn spans of numpy into its own
+    cells[5] = odd
+    one = oracle(MIXED, n_jobs=2).fit(FRAME.assign(c=pd.Series(cells, dtype=object)), X > 0.5)
+    restore(one.to_arrays(), MIXED)
 
 
 def test_plain_cells_are_short_numbers_and_plain_times() -> None:
@@ -182,6 +254,17 @@ def test_plain_cells_are_short_numbers_and_plain_times() -> None:
     assert type(cells[4].tzinfo) is dt.timezone
     assert cells[5:7].tolist() == ["a", True]
     assert np.isnan(cells[7])
+
+
+def test_plain_cells_are_what_can_be_stored() -> None:
+    moment = dt.datetime(2020, 1, 1, 12)  # noqa: DTZ001 - cells need no zone
+    named = moment.replace(tzinfo=dt.timezone(dt.timedelta(hours=1), "somewhere"))
+    spans = [np.timedelta64(1, "D"), np.timedelta64(1, "ns")]
+    cells = plain_cells(np.array([moment.replace(fold=1), named, *spans], dtype=object))
+    assert cells[0].fold == 0
+    assert cells[1].tzname() == "UTC+01:00"
+    assert cells[1] == named
+    assert np.isnan(cells[2:].astype(float)).all()
 
 
 class Warns:
@@ -287,10 +370,10 @@ def test_a_place_follows_from_the_cells_alone() -> None:
     size = block_rows(3) - 1
     queries = RNG.random((200, 3))
     queries[150] = queries[3]
-    numbers = numbers_by_keys(row_keys(queries), 3)
+    numbers = query_numbers_by_keys(row_keys(queries), 3)
     assert numbers[150] == numbers[3]
     assert len(set(numbers.tolist())) == 199
-    alone = [int(numbers_by_keys(row_keys(queries[[i]]), 3)[0]) for i in range(200)]
+    alone = [int(query_numbers_by_keys(row_keys(queries[[i]]), 3)[0]) for i in range(200)]
     assert (numbers % size == np.array(alone) % size).all()
 
 

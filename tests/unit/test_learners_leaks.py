@@ -98,6 +98,28 @@ def test_public_labels_of_another_type_do_not_round_private_rows() -> None:
     assert learner.predict(np.array([[BIG + 1]])).tolist() == [1]
 
 
+@pytest.mark.claim("SSPP")
+def test_public_labels_of_a_type_that_no_float_can_join_are_refused_before_paying() -> None:
+    budget = Budget(5.0, 0.0)
+    learner = SemiPrivateLearner(Thresholds(), epsilon=1.0, budget=budget)
+    public: Any = ([[BIG + 1], [3]], [0, 1])
+    mixed: Any = [[1], [2], [3.5]]
+    with pytest.raises(InvalidData, match="X together with X_public"):
+        learner.fit(mixed, [0, 0, 1], *public)
+    assert budget.spent == (0.0, 0.0)
+    learner.fit([[1], [2], [3]], [0, 0, 1], *public)
+    assert budget.spent == (1.0, 0.0)
+
+
+@pytest.mark.claim("SSPP")
+def test_public_dates_of_another_unit_add_to_the_score() -> None:
+    days = np.arange("2020-01-01", "2020-02-01", dtype="datetime64[D]")
+    later = (np.arange(len(days)) >= 12).astype(int)
+    learner = SemiPrivateLearner(Thresholds(), epsilon=math.inf)
+    learner.fit(days[:1].astype("datetime64[ns]"), later[:1], days, later)
+    assert learner.predict(days).tolist() == later.tolist()
+
+
 def active(**changes: Any) -> tuple[ActiveLearner, Any]:
     settings: dict[str, Any] = {"epsilon": 1.0, "n_labels": 50, "n_rows": 60}
     base = GenericLearner(Thresholds(), epsilon=1.0, columns=[(0, 1)])

@@ -188,11 +188,11 @@ def test_a_curve_takes_bins() -> None:
 @pytest.mark.parametrize("bins", [None, 4])
 @pytest.mark.parametrize("value", [1.7e308, math.inf, 5e-324])
 def test_extreme_values_neither_warn_nor_break_anything(value: float, bins: int | None) -> None:
-    rows = np.where(RNG.random((300, 2)) < 0.5, -value, value)
-    usual = RNG.random((300, 2))
+    rows = np.where(RNG.random((2000, 2)) < 0.5, -value, value)
+    usual = RNG.random((2000, 2))
     usual[:2] = rows[:2]
     for X_private, X_public in ((rows, None), (rows, usual), (usual, rows)):
-        learner = PrivateLogisticRegression(1.0, 1e-6, bins=bins).fit(X_private, Y[:300], X_public)
+        learner = PrivateLogisticRegression(1.0, 1e-6, bins=bins).fit(X_private, Y[:2000], X_public)
         assert np.all(np.isfinite(learner.weights_))
         assert np.abs(learner.weights_).max() < 1e3
         assert np.all(np.isfinite(learner.predict_proba(rows)))

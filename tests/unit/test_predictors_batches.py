@@ -370,5 +370,5 @@ def test_the_guarantee_names_fresh_rows() -> None:
 
 
 def test_margins_are_given_as_they_are_tried() -> None:
-    trainer = margins.MarginTrainer(DecisionTreeClassifier(), 3, unit=10)
-    assert trainer.given(np.array([2, 0])).tolist() == [[0, 0, 10], [10, 0, 0]]
+    trainer = margins.MarginTrainer(DecisionTreeClassifier(), 3, full_weight=10)
+    assert trainer.targets(np.array([2, 0])).tolist() == [[0, 0, 10], [10, 0, 0]]

@@ -564,6 +564,35 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.claim("BBL")
+@pytest.mark.parametrize("fresh", [False, True])
+def test_whether_rows_are_fresh_was_fixed_by_fit(
+    monkeypatch: pytest.MonkeyPatch, *, fresh: bool
+) -> None:
+    watch = Watch(monkeypatch)
+    oracle = small(fresh=fresh).fit(X, Y)
+    supplied = np.random.default_rng(2).random((600, 1))
+    if fresh:
+        oracle.add_unlabelled(supplied)
+    oracle.set_params(fresh=not fresh)
+    if not fresh:
+        assert oracle.remaining_ == math.inf
+        with pytest.raises(InvalidParameter, match="fresh=True"):
+            oracle.add_unlabelled(supplied)
+    oracle.predict(QUERIES[:601])
+    own = supplied if fresh else QUERIES[:600]
+    assert set(watch.phases[1].table[:, 0]) <= set(own[:, 0])
+
+
+def test_no_part_of_a_phase_shows_its_rows() -> None:
+    oracle = small().fit(X, Y)
+    oracle.predict(QUERIES[:10])
+    phase = oracle._state_.phase
+    labelled = Labelled.draw(phase.sizes, X, Y, oracle._state_.fitted.source)
+    for part in (phase, phase.kept, labelled):
+        assert "array" not in repr(part)
+
+
+@pytest.mark.claim("BBL")
 def test_agnostic_labels_come_from_one_concept(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = Watch(monkeypatch)
     wrong = Y ^ (np.random.default_rng(0).random(400) < 0.2)

@@ -20,9 +20,10 @@ from cumae.concepts import Stumps
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.growing.representatives import represent
 from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.trainer import weight_parameter
 from cumae.mechanisms import GaussianNoise
 from cumae.predictors.everlasting import phases
-from cumae.predictors.everlasting.margins import MarginTrainer, weight_parameter, weights_of_votes
+from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_votes
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource, Source, permutation
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
@@ -94,12 +95,12 @@ def test_weights_reach_estimators_that_take_them() -> None:
 
     weights = np.array([[30, 0], [0, 10], [0, 0], [5, 0]])
     rows = np.arange(4.0).reshape(-1, 1)
-    MarginTrainer(Listening(), 2, unit=100).train_or_raise(rows, weights, 1)
+    MarginTrainer(Listening(), 2, full_weight=100).train_or_raise(rows, weights, 1)
     assert seen["X"].ravel().tolist() == [0, 1, 3]
     assert seen["y"].tolist() == [0, 1, 0]
     # Both classes weigh the same, and rows one on average.
     assert seen["weight"].tolist() == pytest.approx([9 / 7, 3 / 2, 3 / 14])
-    MarginTrainer(Listening(), 2, unit=100, balanced=False).train_or_raise(rows, weights, 1)
+    MarginTrainer(Listening(), 2, full_weight=100, balanced=False).train_or_raise(rows, weights, 1)
     assert seen["weight"].tolist() == pytest.approx([2.0, 2 / 3, 1 / 3])
 
 
@@ -113,7 +114,9 @@ def test_estimators_without_weights_get_labels_by_their_share_of_votes() -> None
 
     # 60 of 100 votes for the second class: margin 20.
     weights = np.tile([0, 20], (20_000, 1))
-    MarginTrainer(Listening(1), 2, unit=100).train_or_raise(np.zeros((20_000, 1)), weights, 5)
+    MarginTrainer(Listening(1), 2, full_weight=100).train_or_raise(
+        np.zeros((20_000, 1)), weights, 5
+    )
     assert seen == [pytest.approx(0.6, abs=0.02)]  # seeded
 
 

@@ -175,7 +175,7 @@ def test_blocks_of_the_suggested_rows(share: float, voting: int) -> None:
     except InvalidParameter:
         assert share == 0.97
         return
-    assert found.first == count - found.block - found.tried
+    assert found.first == count - found.prior_rows - found.trust_rows
     assert found.first == pytest.approx(voting, abs=3)
 
 

@@ -170,6 +170,22 @@ def test_no_cell_can_stop_a_fit(cell: Any) -> None:
             QueryRelease(max_queries=5).fit(cells, Y)
 
 
+class Shy:
+    """Does not even say what it is."""
+
+    @property  # type: ignore[misc]  # it can only be read, and not even that
+    def __class__(self) -> Any:
+        raise RuntimeError("a class")
+
+
+@pytest.mark.claim("QUERY")
+def test_no_label_can_stop_a_fit() -> None:
+    for label in (*ODD, Shy(), [], [0, 1], np.array([0, 1])):
+        labels: list[Any] = Y.tolist()
+        labels[7] = label
+        QueryRelease(max_queries=5).fit(X, labels)
+
+
 def test_cells_become_plain_values() -> None:
     given = ["a", 1, 2.5, True, np.int8(3), np.float32(0.5), Decimal("0.25"), Fraction(1, 2), None]
     taken = plain_cells(np.array([*given, b"x"], dtype=object)).tolist()

@@ -18,8 +18,9 @@ from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority, StabilityTest
 from cumae.mechanisms.base import Ahead
+from cumae.mechanisms.sparse import unstable_answers
 from cumae.predictors.release import query as query_release
-from cumae.predictors.release.answers import Demand, plan_answers, unstable_answers
+from cumae.predictors.release.answers import Demand, plan_answers
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource
 from cumae.theorems.query_release import subsamp_sizes

@@ -135,6 +135,8 @@ def test_offline_draws_one_hypothesis_over_the_queries(monkeypatch: pytest.Monke
         _ = release.hypothesis_
     with pytest.raises(BudgetExhausted, match="51 queries"):
         release.predict(np.zeros((51, 1)))
+    assert release.predict([]).tolist() == []
+    assert release.remaining_ == 50  # without queries nothing is drawn
     labels = release.predict(QUERIES[:, :1])
     assert np.mean(labels == (QUERIES[:, 0] > 0.4)) > 0.9
     ((points, rows, epsilon),) = drawn

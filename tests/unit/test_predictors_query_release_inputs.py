@@ -56,8 +56,8 @@ def test_bad_parameters_cost_nothing(changes: dict[str, Any], error: Any, what: 
 @pytest.mark.parametrize(
     ("queries", "what"),
     [
-        (np.zeros((3, 5)), "X has 5 features, but"),
-        (np.zeros(3), "1 features"),
+        (np.zeros((3, 5)), "X has 5 features, but QueryRelease is expecting 2 features"),
+        (np.zeros(3), "1 features, but QueryRelease is .*Reshape your data"),
         ([[0.5, np.nan]], "missing value"),
         ([[0.5, None]], "missing value|no number"),
         ([[0.5, "a"]], "no number"),

@@ -9,7 +9,6 @@ import json
 import math
 import pickle
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain
 from cumae.predictors.everlasting.phases import OpenPhase
 from cumae.predictors.state import pack, restore, unpack
 from tests.forks import answer_in_a_fork
-from tests.states import rows_of, through_a_file, throw_coins
+from tests.states import rows_of, through_a_file
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
@@ -134,12 +133,6 @@ def future(one: EverlastingPredictor, table: Any, before: int) -> list[Any]:
         found += [one.n_shards_, one.noise_per_vote_, one.answered_]
     settle(one)
     return found
-
-
-@pytest.fixture
-def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return what throws the coins of the operating system anew, from a seed."""
-    return partial(throw_coins, monkeypatch)
 
 
 @pytest.mark.claim("EVER", "USER", "FRESH", "MEMO", "LATE", "PRIOR")

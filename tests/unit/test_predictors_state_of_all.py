@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from cumae import (
 from cumae.concepts import Projections, Stumps, Threshold, Thresholds
 from cumae.predictors import recipes
 from cumae.predictors.state import restore
-from tests.states import rows_of, through_a_file, throw_coins
+from tests.states import rows_of, through_a_file
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::cumae.errors.TooFewRows", "ignore:.*queries of this batch were not looked at"
@@ -171,12 +170,6 @@ def future(one: Any, table: Any, before: int) -> list[Any]:
         except BudgetExhausted as error:
             found.append(str(error))
     return found
-
-
-@pytest.fixture
-def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return what throws the coins of the operating system anew, from a seed."""
-    return partial(throw_coins, monkeypatch)
 
 
 @pytest.mark.claim("QUERY", "AGPRIV", "UNV", "BBL", "STAB", "BT")

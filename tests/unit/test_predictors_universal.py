@@ -167,7 +167,7 @@ def test_private_things_are_gone_after_the_first_stage() -> None:
     assert one._state_.waiting.rows is None
     with pytest.raises(AttributeError, match="student"):
         _ = one.student_
-    queries, shares = one.answered_
+    queries, shares = one.first_answers_
     assert np.array_equal(queries, QUERIES[:20])
     assert shares.sum(axis=1) == pytest.approx(1.0)
 
@@ -217,7 +217,7 @@ def test_soft_labels_are_shares_of_noisy_votes(epsilon: float) -> None:
     votes = voting(one).ensemble.votes(QUERIES[:40])
     answers = one.predict(QUERIES)
     queries, labels, weights = one.student_.seen_
-    shares = one.answered_[1]
+    shares = one.first_answers_[1]
     if epsilon == math.inf:
         assert np.array_equal(shares, votes / 15)
     assert len(weights) == np.count_nonzero(shares)
@@ -276,7 +276,7 @@ def test_a_pool_is_labelled_at_once() -> None:
     assert one._state_.first.voting is None
     queries = rng.random((2000, 2))
     assert np.mean(one.predict(queries) == (queries[:, 0] > 0.3)) > 0.9
-    assert np.array_equal(one.answered_[0], pool)
+    assert np.array_equal(one.first_answers_[0], pool)
 
 
 def test_the_default_student_is_the_estimator() -> None:
@@ -303,7 +303,7 @@ def test_a_student_for_a_concept_class_and_hard_labels() -> None:
         random_state=1,
     ).fit(X, Y)
     answers = one.predict(QUERIES)
-    assert set(np.unique(one.answered_[1])) <= {0.0, 1.0}
+    assert set(np.unique(one.first_answers_[1])) <= {0.0, 1.0}
     assert isinstance(one.student_, KNeighborsClassifier)
     assert answers[40:].tolist() == one.student_.predict(QUERIES[40:]).tolist()
 
@@ -328,7 +328,7 @@ def test_a_student_that_fails_can_be_replaced() -> None:
     assert one.stage_ == 2
     one.set_params(student=LogisticRegression())
     assert len(one.predict(QUERIES)) == 60
-    assert len(one.answered_[1]) == 50
+    assert len(one.first_answers_[1]) == 50
 
 
 # What cannot be seen, and what is refused
@@ -408,7 +408,7 @@ def test_minus_one_is_a_class_unless_it_is_an_answer() -> None:
 
 def test_it_is_a_scikit_learn_estimator_that_cannot_be_copied() -> None:
     one = UniversalQueryRelease(Thresholds(), 5.0, n_first=10, **FAST)
-    for name in ("remaining_", "stage_", "hypothesis_", "student_", "answered_"):
+    for name in ("remaining_", "stage_", "hypothesis_", "student_", "first_answers_"):
         with pytest.raises(NotFittedError):
             getattr(one, name)
     with pytest.raises(NotFittedError):
@@ -419,7 +419,7 @@ def test_it_is_a_scikit_learn_estimator_that_cannot_be_copied() -> None:
     assert clone(one).get_params()["n_first"] == 10
     assert one.predict(np.zeros((0, 1))).tolist() == []
     assert one.stage_ == 1
-    assert one.answered_[1].shape == (0, 2)
+    assert one.first_answers_[1].shape == (0, 2)
 
 
 # The paper's sizes

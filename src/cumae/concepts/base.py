@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -14,13 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import check_labels, exact_weights, length_of
+from cumae.data import LONG, check_labels, exact_weights, length_of
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.privacy import BoundedRange, Cost
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, source_for
 
-LONG = 10**30  # longer integers are written in hex
 LARGEST_ERROR = 0.5  # relative error of weights that ``choose`` draws with
 ERROR_COST = 2.25  # ln((1 + h) / (1 - h)) <= 2.25 h for errors h up to the largest
 
@@ -214,37 +212,6 @@ class ConceptClass(ABC):
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in sorted(vars(self).items()))
         return f"{type(self).__name__}({fields})"
-
-
-def plain(value: Any) -> Any:
-    """Return one cell as something JSON can hold."""
-    if isinstance(value, np.datetime64):
-        return {"datetime64": str(value)}
-    if isinstance(value, dt.datetime | dt.date):
-        return {type(value).__name__: value.isoformat()}
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    if isinstance(value, int) and abs(value) >= LONG:
-        return {"int": hex(value)}
-    return value
-
-
-READERS: dict[str, Callable[[str], Any]] = {
-    "date": dt.date.fromisoformat,
-    "datetime": dt.datetime.fromisoformat,
-    "datetime64": np.datetime64,
-    "float": float,
-    "int": lambda written: int(written, 16),
-}
-
-
-def cell(value: Any) -> Any:
-    """Return what ``plain`` was given."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, written),) = value.items()
-    return READERS[kind](written)
 
 
 def text(value: Any) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.kernels import intervals as kernel
 from cumae.concepts.kernels.sums import (
@@ -25,7 +25,7 @@ from cumae.concepts.kernels.sums import (
     stage_error,
 )
 from cumae.concepts.thresholds import single_column
-from cumae.data import check_cell, check_column, check_tuple
+from cumae.data import cell_from_json, cell_to_json, check_cell, check_column, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source
@@ -69,11 +69,15 @@ class IntervalUnion(Hypothesis):
         return label.astype(np.int64)
 
     def _fields(self) -> dict[str, Any]:
-        return {"intervals": [[plain(low), plain(high)] for low, high in self.intervals]}
+        return {
+            "intervals": [[cell_to_json(low), cell_to_json(high)] for low, high in self.intervals]
+        }
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> IntervalUnion:
-        return cls(tuple((cell(low), cell(high)) for low, high in fields["intervals"]))
+        return cls(
+            tuple((cell_from_json(low), cell_from_json(high)) for low, high in fields["intervals"])
+        )
 
     def __str__(self) -> str:
         if not self.intervals:

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import alike, check_alike, compare, distinct_points
 from cumae.concepts.thresholds import single_column
-from cumae.data import check_cell, check_column, check_rows
+from cumae.data import cell_from_json, cell_to_json, check_cell, check_column, check_rows
 from cumae.randomness import Source, integers, weighted_choice
 
 
@@ -42,11 +42,11 @@ class Point(Hypothesis):
         return compare(column, operator.eq, self.value).astype(np.int64)
 
     def _fields(self) -> dict[str, Any]:
-        return {"value": plain(self.value)}
+        return {"value": cell_to_json(self.value)}
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Point:
-        return cls(cell(fields["value"]))
+        return cls(cell_from_json(fields["value"]))
 
     def __str__(self) -> str:
         if self.value is None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain
+from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.stumps import (
     Stump,
     Stumps,
@@ -21,7 +21,7 @@ from cumae.concepts.stumps import (
     describe,
     stump_dimension,
 )
-from cumae.data import check_number, check_table, check_tuple
+from cumae.data import cell_from_json, cell_to_json, check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source
@@ -62,14 +62,14 @@ class Projection(Hypothesis):
     def _fields(self) -> dict[str, Any]:
         return {
             "direction": [float(value) for value in self.direction],
-            "cut": plain(self.cut),
+            "cut": cell_to_json(self.cut),
             "above": bool(self.above),
         }
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Projection:
         direction = tuple(float(value) for value in fields["direction"])
-        return cls(direction, cell(fields["cut"]), fields["above"])
+        return cls(direction, cell_from_json(fields["cut"]), fields["above"])
 
     def __str__(self) -> str:
         terms = [(value, column) for column, value in enumerate(self.direction) if value]

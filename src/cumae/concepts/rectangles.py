@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import middle
 from cumae.concepts.kernels.rectangles import (
     LIMB,
@@ -25,7 +25,15 @@ from cumae.concepts.kernels.rectangles import (
     left_totals,
     right_totals,
 )
-from cumae.data import check_number, check_rows, check_table, check_tables, check_tuple
+from cumae.data import (
+    cell_from_json,
+    cell_to_json,
+    check_number,
+    check_rows,
+    check_table,
+    check_tables,
+    check_tuple,
+)
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source, weighted_choice
 
@@ -78,11 +86,16 @@ class Rectangle(Hypothesis):
         return inside.astype(np.int64)
 
     def _fields(self) -> dict[str, Any]:
-        return {"lows": [plain(v) for v in self.lows], "highs": [plain(v) for v in self.highs]}
+        return {
+            "lows": [cell_to_json(v) for v in self.lows],
+            "highs": [cell_to_json(v) for v in self.highs],
+        }
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Rectangle:
-        return cls(tuple(map(cell, fields["lows"])), tuple(map(cell, fields["highs"])))
+        return cls(
+            tuple(map(cell_from_json, fields["lows"])), tuple(map(cell_from_json, fields["highs"]))
+        )
 
     def __str__(self) -> str:
         if not self.lows:

@@ -13,9 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import Cells, cells_of, distinct_points
-from cumae.data import check_number, check_rows, check_table, check_tables
+from cumae.data import (
+    cell_from_json,
+    cell_to_json,
+    check_number,
+    check_rows,
+    check_table,
+    check_tables,
+)
 from cumae.errors import InvalidData
 from cumae.parameters import check_count, check_flag
 from cumae.randomness import Source, integers, weighted_choice
@@ -56,11 +63,15 @@ class Stump(Hypothesis):
         return above_cut(values, self.cut, self.above)
 
     def _fields(self) -> dict[str, Any]:
-        return {"column": int(self.column), "cut": plain(self.cut), "above": bool(self.above)}
+        return {
+            "column": int(self.column),
+            "cut": cell_to_json(self.cut),
+            "above": bool(self.above),
+        }
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Stump:
-        return cls(fields["column"], cell(fields["cut"]), fields["above"])
+        return cls(fields["column"], cell_from_json(fields["cut"]), fields["above"])
 
     def __str__(self) -> str:
         return describe(f"column {self.column}", self.cut, self.above)

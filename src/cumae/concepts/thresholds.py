@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.concepts.base import ConceptClass, Hypothesis, cell, plain, text
+from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.kernels.sums import draw_score
-from cumae.data import check_cell, check_column
+from cumae.data import cell_from_json, cell_to_json, check_cell, check_column
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_choice, check_flag
 from cumae.randomness import Source, integers
@@ -50,11 +50,11 @@ class Threshold(Hypothesis):
         return np.asarray(at_least(column, self.cut) == self.above, dtype=np.int64)
 
     def _fields(self) -> dict[str, Any]:
-        return {"cut": plain(self.cut), "above": bool(self.above)}
+        return {"cut": cell_to_json(self.cut), "above": bool(self.above)}
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Threshold:
-        return cls(cell(fields["cut"]), fields["above"])
+        return cls(cell_from_json(fields["cut"]), fields["above"])
 
     def __str__(self) -> str:
         if self.cut is None:

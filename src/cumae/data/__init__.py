@@ -1,15 +1,19 @@
 """How private rows, labels and queries are read: each one by itself, by declared types.
 
-The way of a training row. ``row_source`` (``rows``, ``parquet``) wraps the table and reads nothing
-but its size, names and types. ``label_codes`` (``labels``) reads the label. When a shard asks for
-the row, ``RowSource.take`` copies it, and cells of unusual types become plain values (``cells``).
-What was declared about the columns (``columns``) then turns it into numbers: ``as_numbers`` for the
-estimator, or ``read_table`` where no cell may raise (``lenient``).
+The way of a training row of a predictor. ``row_source`` (``rows``, ``parquet``) wraps the table and
+reads nothing but its size, names and types. ``label_codes`` (``labels``) reads the label. When a
+shard asks for the row, ``RowSource.take`` copies it, and cells of unusual types become plain values
+(``cells``). Then it becomes numbers, by what was declared about the columns (``columns``):
+``as_numbers`` for an estimator, or ``read_table`` where no cell may raise (both in ``lenient``).
+Where all rows are needed at once, ``clean_table`` reads them, and puts zeros in the place of
+unusable ones.
 
-The way of a query. ``read_one_by_one`` (``lenient``) puts each query of a list into a row of its
-own. It passes ``row_source`` and ``take`` as a training row does. Then ``read_table``, or
-``typed_frame`` for models that take data frames, gives it the types that were fixed at fit. A query
-that cannot be read is unusable; it is no error, and the others do not notice.
+The way of a query (``Reader`` in ``cumae.predictors.base``). If queries are protected,
+``read_one_by_one`` (``lenient``) makes one table of a list of queries. ``row_source`` tells its
+width and names, which must be those of fit. ``Columns.read`` makes numbers of it; for models that
+take data frames, ``typed_frame`` gives it the types that were fixed at fit. A query that cannot be
+read is unusable. That is no error: a made-up row takes its place, and the others do not notice. If
+queries are public, ``Columns.encode`` reads them, and an unusable one is refused.
 
 Learners and concept classes read their rows as a whole before they pay, and refuse what they cannot
 use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``).
@@ -19,15 +23,15 @@ What all of them share exists once: ``containers`` knows names, widths and lengt
 categories (both in ``cells``). What one cell holds never changes how another one is read.
 """
 
-from cumae.data.cells import numbers, plain_cells
+from cumae.data.cells import answers_of, numbers, plain_cells
 from cumae.data.columns import FLAT, Columns, Declared
 from cumae.data.containers import (
     RowSource,
     cells_of_columns,
+    concatenated,
     frame_of,
     length_of,
     names_of,
-    stacked,
     width_of,
 )
 from cumae.data.declared import INDICATOR, Bounds, Column
@@ -61,6 +65,9 @@ from cumae.data.rows import (
 )
 from cumae.data.strict import (
     EXACT,
+    LONG,
+    cell_from_json,
+    cell_to_json,
     check_cell,
     check_column,
     check_number,
@@ -75,6 +82,7 @@ __all__ = [
     "EXACT",
     "FLAT",
     "INDICATOR",
+    "LONG",
     "UNLABELLED",
     "ArrayRows",
     "Bounds",
@@ -86,8 +94,11 @@ __all__ = [
     "ParquetRows",
     "RowSource",
     "SomeRows",
+    "answers_of",
     "as_numbers",
     "bad_rows",
+    "cell_from_json",
+    "cell_to_json",
     "cells_of_columns",
     "check_cell",
     "check_column",
@@ -100,6 +111,7 @@ __all__ = [
     "check_tuple",
     "class_places",
     "clean_table",
+    "concatenated",
     "exact_weights",
     "family",
     "frame_of",
@@ -112,7 +124,6 @@ __all__ = [
     "read_one_by_one",
     "read_table",
     "row_source",
-    "stacked",
     "table_of",
     "typed_frame",
     "usable_frame",

@@ -16,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.data.arrow import arrow_kind
-from cumae.errors import InvalidParameter, shown
+from cumae.errors import InvalidData, InvalidParameter, shown
 
 
 def bare(series: Any) -> Any:
@@ -25,6 +26,7 @@ def bare(series: Any) -> Any:
     return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
 
 
+@claim("EVER")
 def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
     """Return some cells of a bare column as a numpy array, with NaN where pandas misses one.
 
@@ -38,7 +40,18 @@ def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
         values[:-1] = column.categories.to_numpy(dtype=object)
         # The code of a missing cell is -1: the last value.
         return np.asarray(values[column.codes[places]])
-    return np.asarray(column[places].to_numpy(dtype=object, na_value=np.nan))
+    some = column[places]
+    with contextlib.suppress(Exception):  # which a single cell may raise, as in a date of year 10^6
+        return _objects(some)
+    found = np.full(len(some), np.nan, dtype=object)
+    for place in range(len(some)):
+        with contextlib.suppress(Exception):
+            found[place : place + 1] = _objects(some[place : place + 1])
+    return found
+
+
+def _objects(column: Any) -> NDArray[Any]:
+    return np.asarray(column.to_numpy(dtype=object, na_value=np.nan))
 
 
 def cells_at(column: Any, places: Any = slice(None)) -> NDArray[Any]:
@@ -71,6 +84,7 @@ def missing_cells(cells: NDArray[Any], *, text: bool = False) -> NDArray[np.bool
     return gone
 
 
+@claim("SHARDS", "EVER")
 def plain_cells(cells: NDArray[Any]) -> NDArray[Any]:
     """Return cells that no code can stumble over: text, numbers, dates, and NaN for all else.
 
@@ -90,6 +104,8 @@ LONGEST = 2**63  # from here on, integers are no longer printed or stored like o
 def _plain_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
     """Return what an unusual object stands for, or NaN."""
     try:
+        if isinstance(value, np.timedelta64):  # for numpy these are integers
+            return math.nan
         if isinstance(value, np.datetime64 | np.bool_ | np.integer | np.str_):
             return value if isinstance(value, np.datetime64) else value.item()
         if type(value) is int and -LONGEST <= value < LONGEST:
@@ -107,10 +123,40 @@ def _plain_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
 
 
 def _plain_time(value: dt.datetime) -> dt.datetime:
-    """Return a time whose zone is none, or a plain one: a zone can be an object of any kind."""
-    if value.tzinfo is None or type(value.tzinfo) is dt.timezone:
-        return value
-    return value.astimezone(dt.UTC)
+    """Return a time whose zone is none, or a plain one: a zone can be an object of any kind.
+
+    Zones lose their names, and a time does not tell whether its hour comes twice that day: neither
+    would be stored.
+    """
+    if value.tzinfo is None:
+        return value.replace(fold=0)
+    if type(value.tzinfo) is not dt.timezone:
+        return value.astimezone(dt.UTC)
+    return value.replace(tzinfo=dt.timezone(value.tzinfo.utcoffset(None)), fold=0)
+
+
+@claim("SHARDS", "PRIOR")
+def answers_of(given: Any, count: int) -> NDArray[Any]:
+    """Return what a model answered for so many rows; none of it decides how the rest is read.
+
+    Of a list, numpy would choose one type for all: a single text would turn numbers into texts. An
+    array of texts may have become one in that way, so it is refused, and whoever asks can ask about
+    each row by itself. So is what is not one answer for each row: no answer would have its place.
+
+    Examples
+    --------
+    >>> from cumae.data.cells import answers_of
+    >>> answers_of([0, 1, "no idea"], 3).tolist()
+    [0, 1, 'no idea']
+    """
+    answers = given
+    if not isinstance(given, np.ndarray):
+        answers = np.fromiter(given, dtype=object, count=len(given))
+    if answers.shape != (count,) or answers.dtype.kind in "US":
+        raise InvalidData(
+            "a model gave texts, or not one answer for each row; it must give labels."
+        )
+    return np.asarray(answers)
 
 
 def kind_of(dtype: Any) -> str:
@@ -195,6 +241,7 @@ NUMBERS = {float, int, bool, type(None)}  # numpy reads these as ``number_of`` d
 NO_NUMBERS = (str, bytes, np.complexfloating, np.datetime64, np.timedelta64)
 
 
+@claim("EVER")
 def numbers(cells: NDArray[Any]) -> Floats:
     """Return cells as floats, each read by itself; NaN for what is missing or is no number.
 

@@ -78,10 +78,10 @@ class Columns:
         n_features: int,
         kinds: Sequence[str] | None = None,
     ) -> None:
-        self.given = None if names is None else [str(name) for name in names]
-        wanted = _by_position(declared, self.given, n_features)
-        titles = self.given or [str(place) for place in range(n_features)]
-        problems = Problems(self.given is None)
+        self.original_names = None if names is None else [str(name) for name in names]
+        wanted = _by_position(declared, self.original_names, n_features)
+        titles = self.original_names or [str(place) for place in range(n_features)]
+        problems = Problems(self.original_names is None)
         found = [problems.read(title, wanted.get(place)) for place, title in enumerate(titles)]
         if kinds is not None:
             found = [
@@ -120,7 +120,7 @@ class Columns:
         """
         X = table_of(X)
         names, width = names_of(X), width_of(X)
-        known = self.given
+        known = self.original_names
         if names is not None and known is not None and names != known:
             lacking = [name for name in known if name not in names]
             strange = [name for name in names if name not in known]
@@ -186,7 +186,7 @@ class Columns:
                 f"Complex data not supported: column {column.name}; give real numbers."
             )
         missing = missing_cells(cells, text=column.declared)
-        key = key_of(column.name, self.given is None)
+        key = key_of(column.name, self.original_names is None)
         if np.any(unread & ~missing):
             hint = (
                 "mend those cells; bad_rows finds them."
@@ -205,7 +205,11 @@ class Columns:
     @property
     def titles(self) -> list[str]:
         """Names as a sentence shows them, which numbers alone could not."""
-        return self.names if self.given is not None else [f"column {name}" for name in self.names]
+        return (
+            self.names
+            if self.original_names is not None
+            else [f"column {name}" for name in self.names]
+        )
 
     @property
     def numeric(self) -> list[int]:
@@ -228,7 +232,7 @@ class Columns:
             if column.categories is None and column.bounds is None:
                 raise InvalidParameter(
                     f"column {column.name} has no declared bounds. Write "
-                    f"columns={{{key_of(column.name, self.given is None)}: "
+                    f"columns={{{key_of(column.name, self.original_names is None)}: "
                     "(low, high)}, from what is known without the rows, or give public rows "
                     "as X_public."
                 )
@@ -237,7 +241,7 @@ class Columns:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
         return {
-            "names": self.given,
+            "names": self.original_names,
             "columns": [column.to_dict() for column in self.columns],
         }
 
@@ -245,7 +249,7 @@ class Columns:
     def from_dict(cls, plain: dict[str, Any]) -> Columns:
         """Rebuild what ``to_dict`` returned."""
         found = object.__new__(cls)
-        found.given = plain["names"]
+        found.original_names = plain["names"]
         found._set([Column.from_dict(column) for column in plain["columns"]])
         return found
 
@@ -256,7 +260,7 @@ class Columns:
 
     def key(self, name: str) -> str:
         """Return how a declaration names a column."""
-        return key_of(name, self.given is None)
+        return key_of(name, self.original_names is None)
 
     def fill(self, table: Floats) -> None:
         """Put the stand-in of today's range in the place of missing numbers of encoded rows."""
@@ -270,7 +274,7 @@ class Columns:
         """Return the same columns with a range for each that has none, in this order."""
         left = iter(ranges)
         found = object.__new__(Columns)
-        found.given = self.given
+        found.original_names = self.original_names
         found._set(
             [
                 column.within(next(left)) if column.encoded[0][1] is None else column

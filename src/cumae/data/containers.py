@@ -199,7 +199,7 @@ def select(X: Any, names: list[str]) -> Any:
     return X.iloc[:, [known.index(name) for name in names]]
 
 
-def stacked(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+def concatenated(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     """Return the cells of both; where types differ each cell keeps its own."""
     if first.dtype != second.dtype:
         first, second = first.astype(object), second.astype(object)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.data.cells import bare, cells_at, codes_of, is_missing, kind_of, places_of
 from cumae.data.containers import RowSource
 from cumae.data.parquet import ParquetRows
@@ -163,7 +164,8 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
 
 def _only(cell: Any) -> Any:
     """Return the label that stands alone in a list; a row of several is none."""
-    return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
+    # Not by isinstance, which asks the cell: it may be anything, and raise anything.
+    return cell[0] if type(cell) is list and len(cell) == 1 else cell
 
 
 # Ids of users and clients
@@ -175,6 +177,7 @@ SWITCHES = {
 }
 
 
+@claim("USER")
 def check_ids(ids: Any, wanted: bool, count: int, name: str) -> list[Any] | None:
     """Return ids of users or clients, one for each row."""
     if not wanted:

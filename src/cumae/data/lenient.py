@@ -1,7 +1,11 @@
-"""Lenient reading: each row by itself, and a row that cannot be read is unusable but no error.
+"""Lenient reading: a row that cannot be read is unusable, which is no error.
 
-Predictors read private rows and queries in this way. What one row holds changes neither how
-another one is read nor whether anything is raised.
+Predictors read private rows and protected queries in this way. What one row holds changes neither
+how another one is read nor whether anything is raised.
+
+One function raises all the same: ``as_numbers``, which prepares rows for an estimator. Private rows
+reach it as the rows of one shard, and its caller catches the error, so that it changes nothing but
+the model of that shard.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.data.cells import numbers, plain_cells
 from cumae.data.columns import Columns
 from cumae.data.containers import RowSource, frame_of, names_of, width_of
@@ -23,10 +28,25 @@ from cumae.quiet import warnings_raise
 
 
 def as_numbers(rows: Any, columns: Columns | None) -> Any:
-    """Return rows as an estimator gets them: encoded if declared, else frames as they are.
+    """Return rows in the form in which an estimator gets them.
 
-    What is no number raises ``InvalidData``. A missing number is an error only if columns are
-    declared: some estimators can learn from others.
+    Parameters
+    ----------
+    rows : array or DataFrame
+        The rows.
+    columns : Columns or None
+        What was declared; None if nothing was.
+
+    Returns
+    -------
+    array of floats or DataFrame
+        Numbers. A DataFrame without declared columns stays as it is.
+
+    Raises
+    ------
+    InvalidData
+        If a cell is no number. A missing number raises only if columns are declared: without
+        them the estimator gets NaN, because some estimators can learn from such rows.
     """
     if columns is not None:
         return columns.encode(rows)
@@ -47,13 +67,23 @@ def read_table(rows: Any, columns: Columns | None) -> Floats:
 
 
 def usable_rows(rows: Any, columns: Columns | None) -> NDArray[np.bool_]:
-    """Tell which rows are complete: numbers are finite, and no text of a frame is missing."""
+    """Tell which rows have no missing cell, and finite numbers where numbers belong.
+
+    Parameters
+    ----------
+    rows : array or DataFrame
+        The rows.
+    columns : Columns or None
+        What was declared. Without it, the type of each column of a DataFrame tells whether it
+        holds numbers or text; all columns of an array hold numbers.
+    """
     if hasattr(rows, "columns") and columns is None:
         kinds = [kind.kind in "biuf" for kind in rows.dtypes]
         return usable_frame(rows, np.flatnonzero(kinds).tolist())
     return np.asarray(np.isfinite(read_table(rows, columns)).all(axis=1))
 
 
+@claim("EVER")
 def typed_frame(
     frame: Any,
     numeric: Sequence[int],
@@ -63,7 +93,18 @@ def typed_frame(
     """Return a frame with floats in its numeric columns and objects in all others.
 
     The types are those of fit, and never inferred from cells: one cell could change what a pipeline
-    makes of all others. Where ``replaced`` is true, the row of ``stand_in`` takes the place.
+    makes of all others.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    numeric : sequence of int
+        Places of the columns that hold numbers.
+    replaced : array of bool, or None
+        Which rows are unusable; ``stand_in`` takes their place. None for no row.
+    stand_in : DataFrame of one row, or None
+        A made-up row.
     """
     columns = []
     for place in range(frame.shape[1]):
@@ -78,11 +119,20 @@ def typed_frame(
     return frame_of(names_of(frame) or [], columns)
 
 
+@claim("BBL", "EVER")
 def read_one_by_one(X: Any, width: int) -> Any:
-    """Return queries of which each is read for itself, whatever the others are.
+    """Return queries as one table, in which each query is read without looking at the others.
 
-    A list is a list of queries. One of them that is no row of this width becomes a row of missing
-    cells. So do masked cells, and cells of arrays of complex or structured type.
+    In a list of queries, one that is no row of this width becomes a row of missing cells. In a
+    masked array, each masked cell becomes a missing one. Arrays of complex or structured type
+    become arrays of objects, whose cells nobody can read as numbers. All else stays as it is.
+
+    Parameters
+    ----------
+    X : list, tuple, array or DataFrame
+        The queries.
+    width : int
+        Number of columns at fit.
     """
     if isinstance(X, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(X), np.nan, X.data)
@@ -111,20 +161,30 @@ def _cells_of(query: Any, width: int) -> Sequence[Any]:
 
 
 def usable_frame(frame: Any, numeric: Sequence[int]) -> NDArray[np.bool_]:
-    """Tell which rows of a frame have no missing cell, and finite numbers where it needs them."""
+    """Tell which rows of a frame have no missing cell, and finite numbers in numeric columns."""
     usable = np.asarray(~frame.isna().to_numpy().any(axis=1))
     for place in numeric:
         usable &= np.isfinite(numbers(frame.iloc[:, place].to_numpy()))
     return usable
 
 
+@claim("BBL", "QUERY", "PRIOR")
 def clean_table(
     rows: RowSource, labels: Integers, columns: Columns | None
 ) -> tuple[Floats, Integers]:
-    """Return all rows and labels of a source.
+    """Return all rows of a source as numbers, and their labels.
 
     A row that is unusable, or has none of the declared labels, is replaced by zeros with the first
     label: refusing it would tell about it, and dropping it would change the number of rows.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The rows.
+    labels : array of int
+        Places in the declared classes; -1 for none of them.
+    columns : Columns or None
+        What was declared; None if nothing was.
     """
     places, labels = np.arange(rows.n_rows), labels.copy()
     table = read_table(rows.take(places), None) if columns is None else rows.read(places, columns)

@@ -5,6 +5,9 @@ given and on the row's place there: a matrix product adds in another order for a
 every table that a model gets has the same number of rows. A row's place follows from its running
 number, and empty places hold a stand-in, a made-up row. The last place always does: a model that
 fails on a row only because of the stand-ins around it must fail in a full table, too.
+
+Such a table is called a block here. In learners, blocks are disjoint parts of the training rows; in
+concept classes, they are runs of candidates that are drawn from together.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ def block_rows(width: int) -> int:
     return max(2, min(BLOCK_ROWS, BLOCK_CELLS // max(1, width)))
 
 
+@claim("SHARDS")
 def blank_block(stand_in: Any) -> Any:
     """Return a block with the stand-in in every place; the stand-in is a table of one row."""
     everywhere = np.zeros(block_rows(stand_in.shape[1]), dtype=np.int64)
@@ -123,7 +127,7 @@ def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
         yield Block(_placed(blank, places[rows], X, rows), rows, places[rows], blank)
 
 
-@claim("SHARDS", "EVER")
+@claim("SHARDS", "EVER", "PRIOR")
 @dataclass(frozen=True)
 class AskedInBlocks:
     """A model that is asked about the rows of a batch in blocks of one shape.
@@ -168,10 +172,13 @@ class AskedInBlocks:
 
     def _asked(self, table: Any) -> Floats | None:
         with contextlib.suppress(Exception), warnings_raise():
-            return np.asarray(self.ask(table), dtype=np.float64)
+            # A copy: if it fails after it has written there, the rows are asked about again.
+            found = np.asarray(self.ask(table.copy()), dtype=np.float64)
+            return found if found.shape == (len(table), *self.otherwise.shape) else None
         return None
 
 
+@claim("SHARDS", "MEMO")
 def first_with(numbers: Integers) -> Integers:
     """Return for each row the first row that has its number.
 
@@ -186,6 +193,7 @@ def first_with(numbers: Integers) -> Integers:
     return np.asarray(first[back], dtype=np.int64)
 
 
+@claim("SHARDS")
 def _turns(places: Integers) -> Integers:
     """Return for each row how many rows before it have its place."""
     order = np.argsort(places, kind="stable")
@@ -196,6 +204,7 @@ def _turns(places: Integers) -> Integers:
     return turns
 
 
+@claim("SHARDS")
 def _placed(blank: Any, places: Integers, X: Any, rows: Integers) -> Any:
     """Return a copy of a block with some rows of ``X`` at these places."""
     if not hasattr(blank, "iloc"):

@@ -86,6 +86,7 @@ class Ensemble:
         return found
 
 
+@claim("SHARDS")
 def count_votes(
     voters: Sequence[Voters], X: Any, n_classes: int, numbers: Integers | None = None
 ) -> Integers:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from cumae.claims import claim
 from cumae.quiet import GLOBALS, warnings_raise
 
 
+@claim("SHARDS")
 class _OneThread:
     """Holds the libraries of linear algebra to one thread while anybody is inside.
 
@@ -69,6 +71,7 @@ def _in_control() -> Iterator[ThreadpoolController]:
             call(force=True)
 
 
+@claim("SHARDS")
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Let libraries of linear algebra use one thread.
@@ -89,6 +92,7 @@ def one_core() -> Iterator[None]:
         yield
 
 
+@claim("SHARDS")
 @contextlib.contextmanager
 def own_randomness(seed: int) -> Iterator[None]:
     """Seed the global generators for one shard, and put them back afterwards.
@@ -107,6 +111,7 @@ def own_randomness(seed: int) -> Iterator[None]:
             random.setstate(python_state)
 
 
+@claim("SHARDS")
 @contextlib.contextmanager
 def strictly(seed: int) -> Iterator[None]:
     """Train one shard: warnings are errors, and random numbers its own."""

@@ -50,6 +50,7 @@ class Split:
         return self.order[self.first(shard) : self.first(shard + 1)]
 
 
+@claim("SHARDS")
 def shard_seeds(n_shards: int, source: Source) -> Integers:
     """Draw a seed for each shard."""
     return integers(2**31 - 1, n_shards, source)

@@ -16,6 +16,8 @@ from typing import Any
 import joblib
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -50,8 +52,8 @@ class Trainer:
     n_classes: int
     columns: Columns | None = None
 
-    def given(self, labels: Integers) -> Any:
-        """Return labels in the form in which ``train`` takes them."""
+    def targets(self, labels: Integers) -> Any:
+        """Return labels in the form in which ``train`` takes them; a subclass may take weights."""
         return labels
 
     def train(self, rows: Any, labels: Integers, seed: int) -> Any:
@@ -84,11 +86,23 @@ class Trainer:
     def train_many(
         self, rows: Any, labels: Integers, starts: Integers, seeds: Integers
     ) -> list[Any]:
-        """Return the models of the shards that start there: as ``train``, but faster.
+        """Train several shards in one loop where that is faster, else one by one.
 
-        Trees are the same but for which of equally good cuts they take. So which way is taken
-        must depend on the estimator and on whether the rows are an array or a frame, or else on
-        a shard's own rows.
+        The models are those of ``train``, except that trees may take another one of several equally
+        good cuts. One row of one shard must not change the models of others. So whether the loop
+        is taken depends on the estimator and on whether rows are an array or a frame; a shard that
+        the loop cannot handle, because of its own rows, is trained alone.
+
+        Parameters
+        ----------
+        rows : array or DataFrame
+            The rows of all these shards, one shard after the other.
+        labels : array of int
+            What ``targets`` returns for them.
+        starts : array of int
+            Where each shard starts in the rows, and at last the number of rows.
+        seeds : array of int
+            One for each shard.
         """
         weights = np.asarray(labels[:, None] == np.arange(self.n_classes), dtype=np.int64)
         found = grown(self.model, self.columns, rows, weights, starts, seeds, balanced=False)
@@ -114,12 +128,21 @@ class Trainer:
         return models
 
 
+@claim("SHARDS")
 def seeded(estimator: Any, seed: int) -> Any:
     """Give every part of an estimator a seed of its own shard, unless a number was declared."""
     for name, value in estimator.get_params(deep=True).items():
         if name.split("__")[-1] == "random_state" and not isinstance(value, int | np.integer):
             estimator.set_params(**{name: seed})
     return estimator
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """Return the name under which ``fit`` takes weights of rows; None if it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 @claim("SHARDS")
@@ -135,8 +158,29 @@ def train_shards(
 ) -> list[Any]:
     """Train all shards through joblib; each worker gets the rows of its own shards only.
 
-    Seeds come from ``shard_seeds``: the same split and seeds give the same models, wherever and in
-    whatever order they are trained.
+    The same split and seeds give the same models, wherever and in whatever order they are trained.
+
+    Parameters
+    ----------
+    rows : RowSource
+        All rows.
+    labels : array of int
+        What ``trainer.targets`` returns for them.
+    split : Split
+        Which rows belong to which shard.
+    trainer : Trainer
+        Trains one shard.
+    seeds : array of int
+        One for each shard, from ``shard_seeds``.
+    n_jobs : int, or None
+        Number of processes, as in joblib.
+    progress : bool, or None
+        Whether to show a progress bar; None shows it on a terminal.
+
+    Returns
+    -------
+    list
+        One model for each shard; None votes for the first class.
     """
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     models: list[Any] = []
@@ -151,6 +195,7 @@ def train_shards(
 Task = tuple[Any, Integers, Integers, Integers]  # rows, labels, where shards start, seeds
 
 
+@claim("SHARDS")
 def train_one_by_one(
     trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
 ) -> list[Any]:
@@ -163,6 +208,7 @@ def train_one_by_one(
         ]
 
 
+@claim("SHARDS")
 def _tasks(rows: RowSource, labels: Integers, split: Split, seeds: Integers) -> Iterator[Task]:
     """Load the rows of many shards at a time and cut them into tasks of some shards each.
 

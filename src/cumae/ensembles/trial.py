@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers, frame_of, read_table
 from cumae.ensembles.blocks import blank_block, block_rows
@@ -20,6 +21,7 @@ from cumae.quiet import warnings_raise
 QUERIES = 16
 
 
+@claim("SHARDS")
 def check_model(model: Any, what: str = "estimator") -> Any:
     """Refuse what is no classifier, or what could carry anything from one shard to another.
 
@@ -65,6 +67,7 @@ def _state(part: Any) -> list[str]:
     return names + (_state(inner) if hasattr(inner, "fit") else [])
 
 
+@claim("SHARDS")
 def try_out(
     trainer: Trainer,
     rows: RowSource,
@@ -94,9 +97,9 @@ def try_out(
     tables = [made_up_rows(rows, trainer.columns, size, shift) for shift in (0.0, 0.5)]
     labels = made_up_labels(size, trainer.n_classes)
     try:
-        first = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
-        trainer.train_or_raise(tables[1], trainer.given(labels[::-1].copy()), 2)
-        again = trainer.train_or_raise(tables[0], trainer.given(labels), 1)
+        first = trainer.train_or_raise(tables[0], trainer.targets(labels), 1)
+        trainer.train_or_raise(tables[1], trainer.targets(labels[::-1].copy()), 2)
+        again = trainer.train_or_raise(tables[0], trainer.targets(labels), 1)
         queries = _asked(tables[1][: min(size, QUERIES)], trainer, stand_in)
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
@@ -124,7 +127,7 @@ def try_out(
         )
     # What a shard really gets, which may be another way to the same model; and compiles it all.
     (model,) = trainer.train_many(
-        tables[0], trainer.given(labels), np.array([0, size]), np.array([1])
+        tables[0], trainer.targets(labels), np.array([0, size]), np.array([1])
     )
     Ensemble([model], trainer.n_classes, stand_in).votes(queries)
     learnt = np.asarray(first.predict(_asked(tables[0], trainer, stand_in))).ravel()

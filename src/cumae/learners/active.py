@@ -15,11 +15,12 @@ from cumae.claims import claim
 from cumae.data import UNLABELLED, length_of
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
-from cumae.learners.wrappers.base import LEARNER, SLACK, Published, read_pair
+from cumae.learners.wrappers.base import LEARNER, Published
 from cumae.live import NOT_KEPT, one_at_a_time
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Flag, Kind, Or, check_parameters
 from cumae.privacy import Approximate, Budget, Cost, subsample
-from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.formulas import SLACK
+from cumae.privacy.plans import Plan, pair_cost, read_pair
 from cumae.privacy.validation import check_rate
 from cumae.randomness import Source, permutation, sample, source_for
 
@@ -68,7 +69,8 @@ def smallest_labelled(pair: Approximate, rate: float) -> Approximate:
     return Approximate(min(pair.eps, math.log1p(excess) * UP), min(failure, ALMOST_ONE))
 
 
-@dataclass(frozen=True)
+@claim("ACTIVE")
+@dataclass(frozen=True, repr=False)  # which rows were drawn is a secret
 class Drawn:
     """Rows that were selected and not learnt from yet."""
 
@@ -257,7 +259,9 @@ class ActiveLearner(Published):
         total = sizes.labelled + sizes.unlabelled
         count = self._count(total)
         inner = self._plan_base(rows, self.n_labels, count - self.n_labels)
-        cost = self._cost(inner.cost, read_pair(inner, base), count / total)
+        cost = self._cost(
+            inner.cost, read_pair(inner.cost, base.epsilon, base.delta), count / total
+        )
         if cost.delta(self.epsilon) > self.delta:
             raise InvalidParameter(
                 f"{count} of {total} rows cost epsilon={cost.epsilon(self.delta):.6g} at "

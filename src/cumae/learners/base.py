@@ -177,7 +177,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     ) -> Self:
         check_parameters(self, self.parameter_table)
         X, y = labelled_table(X, y)
-        sizes, rows = self.prepare(X, y, X_public, y_public)
+        sizes, rows = self.read_rows(X, y, X_public, y_public)
         plan = self.plan(sizes, rows)
         epsilon, delta = self.limits()
         source = source_for(self.random_state)
@@ -205,11 +205,18 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """Return what was declared about the columns of the rows."""
         return self.columns
 
+    def _columns_of(self, X: Any) -> Columns:
+        """Return what is known about the columns; refuse those that must be declared and are not.
+
+        Nothing but names, types and the width of the table is looked at.
+        """
+        return Columns.of(X, self.declared_columns())
+
     def limits(self) -> tuple[float, float]:
         """Return the epsilon and the delta that a fit keeps to."""
         return self.epsilon, self.delta
 
-    def prepare(
+    def read_rows(
         self,
         X: ArrayLike,
         y: ArrayLike,
@@ -238,7 +245,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
             If a row cannot be read, or there is none.
         """
         X, X_public = table_of(X), table_of(X_public)
-        columns = Columns.of(X, self.declared_columns())
+        columns = self._columns_of(X)
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)

@@ -14,7 +14,15 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Trees
 from cumae.concepts.columns import alike, check_alike
-from cumae.data import Columns, Declared, cells_of_columns, check_column, width_of
+from cumae.data import (
+    Columns,
+    Declared,
+    cells_of_columns,
+    check_column,
+    names_of,
+    table_of,
+    width_of,
+)
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
@@ -55,9 +63,21 @@ class ConceptLearner(Learner):
             return ONE_CUTS
         return FEW_CUTS if labelled * self.epsilon < FEW_LABELS else SEVERAL_CUTS
 
+    def _takes_anything(self, X: Any) -> bool:
+        """Tell whether the rows are one column for a class that only compares.
+
+        Such a class takes text, dates, long integers, and whatever else has an order.
+        """
+        return self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1
+
+    def _columns_of(self, X: Any) -> Columns:
+        if self._takes_anything(X):
+            return Columns(None, names_of(X), 1)
+        return super()._columns_of(X)
+
     def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
-        # A class that only compares takes one column of anything: text, dates, long integers.
-        if self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1:
+        X = table_of(X)
+        if self._takes_anything(X):
             return check_column(cells_of_columns(X)[0])
         table = columns.encode(X)
         check_finite(self._concept, table)

@@ -86,9 +86,7 @@ def plan_with_ranges(
     )
 
 
-def _largest(
-    ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta: float
-) -> float:
+def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta: float) -> float:
     """Return an epsilon for the learner with which all of it keeps to epsilon and delta.
 
     The first guess is what is left in zCDP, which is close where all noise is Gaussian.

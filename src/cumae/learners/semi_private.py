@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import UNLABELLED, Declared, stacked
+from cumae.concepts.columns import alike
+from cumae.data import UNLABELLED, Columns, Declared, check_column, concatenated
 from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import public_points
@@ -114,6 +116,11 @@ class SemiPrivateLearner(ConceptLearner):
         """
         return self._fit(X, y, X_public, y_public)
 
+    def _check_readable(self, columns: Columns, rows: Rows) -> None:
+        super()._check_readable(columns, rows)
+        if rows.X.ndim == 1:  # of one type each, but perhaps not together; before anything is paid
+            check_column(_scored(rows)[0], "X together with X_public")
+
     def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
         """Decide what is protected."""
         del rows
@@ -146,9 +153,17 @@ class SemiPrivateLearner(ConceptLearner):
         points = public_points(
             concept, np.concatenate(tables), self._count(len(self.columns_), len(rows.y))
         )
-        X, y = rows.X, rows.y
-        if rows.public is not None and rows.public_y is not None:
-            known = rows.public_y != UNLABELLED
-            X = stacked(X, rows.public[known])
-            y = np.concatenate([y, rows.public_y[known]])
-        self._draw(points, X, y, source)
+        self._draw(points, *_scored(rows), source)
+
+
+@claim("SSPP")
+def _scored(rows: Rows) -> tuple[NDArray[Any], Integers]:
+    """Return private rows, and public ones whose labels are known, with their labels."""
+    if rows.public is None or rows.public_y is None:
+        return rows.X, rows.y
+    known = rows.public_y != UNLABELLED
+    if not known.any():
+        return rows.X, rows.y
+    # Dates may have several units.
+    X = concatenated(*alike(rows.X, rows.public[known]))
+    return X, np.concatenate([rows.y, rows.public_y[known]])

@@ -252,6 +252,7 @@ def delta_at_gap(epsilon: float, gap: int) -> float:
     return max(tail * UP, LEAST)  # a tail that underflows is not 0
 
 
+@claim("BT")
 def _width(epsilon: float) -> int:
     """Return the least number W of counts between the noisy thresholds that the proof needs.
 

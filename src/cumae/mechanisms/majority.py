@@ -184,6 +184,7 @@ def counts_moved(n_classes: int) -> int:
     return 1 if n_classes == 2 else 2
 
 
+@claim("MULTI")
 def _covered(noise: GaussianNoise | LaplaceNoise) -> int:
     """Return how many counts one row may move by one under this noise."""
     return noise.moves if isinstance(noise, GaussianNoise) else noise.sensitivity

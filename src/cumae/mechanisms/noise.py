@@ -159,6 +159,7 @@ class GaussianNoise(Mechanism):
         return values + noise.reshape(values.shape)
 
 
+@claim("NOISE")
 def noise_from_facts(
     facts: Mapping[str, Any], random_state: int | Source | None = None
 ) -> GaussianNoise | LaplaceNoise:

@@ -1,4 +1,7 @@
-"""What the two sparse-vector mechanisms share: tails of integer Laplace noise, and its drawing."""
+"""What the two sparse-vector mechanisms share: integer Laplace noise, and how much is charged.
+
+A sparse-vector mechanism answers clear queries for free, and charges those that are unclear.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.mechanisms.base import Ahead, Interactive
 from cumae.parameters import check_count
@@ -16,6 +20,7 @@ from cumae.privacy.validation import check_epsilon
 from cumae.randomness import LARGEST_SCALE, Source, discrete_laplace
 
 
+@claim("BT", "STAB")
 class SparseVector(Interactive):
     """Threshold noise that lasts until a charged answer, and fresh noise for each query.
 
@@ -92,11 +97,13 @@ def check_threshold_noise(value: object) -> int:
     return noise
 
 
+@claim("BT", "STAB")
 def rate_of(epsilon: float, share: Fraction) -> Fraction | float:
     """Return a share of epsilon, exactly; infinity stays what it is."""
     return Fraction(epsilon) * share if math.isfinite(epsilon) else epsilon
 
 
+@claim("BT", "STAB")
 @np.errstate(over="ignore", under="ignore")
 def upper_tail(rate: float, t: ArrayLike) -> Floats:
     """Return P(X >= t) for whole t and integer Laplace noise X with the given rate.
@@ -112,3 +119,26 @@ def upper_tail(rate: float, t: ArrayLike) -> Floats:
     # For t >= 1: q^t / (1 + q) with q = exp(-rate); below, by symmetry.
     beyond = np.exp(-rate * np.maximum(whole, 1.0 - whole)) / (1.0 + math.exp(-rate))
     return np.where(whole >= 1, beyond, 1.0 - beyond)
+
+
+def unstable_answers(max_queries: int, alpha: float, beta: float) -> int:
+    """Return how many unstable (unclear) answers to pay for, so that they hardly ever run out.
+
+    If each query is unstable with a chance of alpha, then more than these are unstable with a
+    chance of beta at most, by Chernoff's bound.
+
+    Parameters
+    ----------
+    max_queries : int of 1 or more
+        All queries.
+    alpha, beta : float above 0 and below 1
+        The two chances.
+
+    Examples
+    --------
+    >>> from cumae.mechanisms.sparse import unstable_answers
+    >>> unstable_answers(1_000, alpha=0.05, beta=0.05)
+    72
+    """
+    mean = alpha * max_queries
+    return max(1, min(max_queries, math.ceil(mean + math.sqrt(3 * mean * math.log(1 / beta)))))

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.data import (
     Columns,
@@ -66,6 +67,7 @@ SHARED_PARAMETERS: Mapping[str, Kind] = {
 }
 
 
+@claim("BBL", "QUERY", "EVER")
 @dataclass(frozen=True)
 class Reader:
     """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
@@ -106,7 +108,7 @@ class Reader:
             table = self.columns.encode(X)
             _check_finite(table)
             return table
-        known = self.columns.given or []
+        known = self.columns.original_names or []
         frame: Any = row_source(X).take(np.arange(length_of(X)))
         missing = np.argwhere(frame.isna().to_numpy())
         if len(missing):
@@ -160,7 +162,7 @@ class Reader:
         if self.as_frames and names_of(X) is None:
             raise InvalidData(
                 f"X has no names, but {self.owner} is expecting a data frame with the columns "
-                f"{self.columns.given!r}."
+                f"{self.columns.original_names!r}."
             )
         return self.columns.arrange(X, self.owner)
 
@@ -196,7 +198,7 @@ class Training:
         """VC dimension of the model, a concept class, for rows of this width; 1 at least."""
         return max(1, int(self.model.vc_dimension(self.width)))
 
-    def numbers(self) -> tuple[Floats, Integers]:
+    def cleaned(self) -> tuple[Floats, Integers]:
         """Return rows as numbers, and labels; an unusable row is zeros with the first label."""
         return clean_table(self.rows, self.labels, self.columns)
 
@@ -260,6 +262,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         state = super().__getstate__()
         return {name: state[name] for name in state if name not in NOT_KEPT}
 
+    @claim("BBL", "QUERY", "EVER")
     def __reduce_ex__(self, protocol: Any) -> Any:
         if any(name.endswith("_") for name in vars(self)):
             raise LiveState(
@@ -344,6 +347,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
             n_shards //= 2
         return n_shards
 
+    @claim("BBL", "QUERY")
     def _start(self, training: Training, plan: Plan, source: Source) -> Guarantee:
         """Pay for a plan, drop an earlier fit and set what every fitted predictor shows.
 
@@ -404,6 +408,7 @@ def class_names(classes: Any) -> NDArray[Any]:
     return np.array([*classes, None], dtype=object)[:-1]
 
 
+@claim("BBL", "QUERY")
 def check_own(concept: ConceptClass) -> None:
     """Refuse hypotheses that may refuse a private row: those of cumae label any finite one."""
     if isinstance(concept, FiniteClass):

@@ -18,7 +18,7 @@ from cumae.errors import InvalidParameter
 from cumae.randomness import Source
 
 
-@claim("EVER")
+@claim("EVER", "BBL", "QUERY")
 @dataclass(frozen=True, repr=False)  # a message must not show rows
 class Recipe:
     """All that the models of an ensemble are made from; the same recipe gives the same models.
@@ -33,23 +33,23 @@ class Recipe:
         Which rows belong to which shard.
     seeds : array of int
         One for each shard.
-    unit : int
-        How many votes a weight can stand for at most.
+    full_weight : int
+        What a row weighs whose label is certain, which is the most; 1 for labels.
     """
 
     rows: RowSource
     weights: Integers
     split: Split
     seeds: Integers
-    unit: int = 1
+    full_weight: int = 1
 
     @classmethod
     def draw(
-        cls, rows: RowSource, weights: Integers, n_shards: int, source: Source, unit: int = 1
+        cls, rows: RowSource, weights: Integers, n_shards: int, source: Source, full_weight: int = 1
     ) -> Self:
         """Draw the split and the seeds, from counts alone."""
         split = Split.draw(rows.n_rows, n_shards, source)
-        return cls(rows, weights, split, shard_seeds(n_shards, source), unit)
+        return cls(rows, weights, split, shard_seeds(n_shards, source), full_weight)
 
     def train(
         self, trainer: Trainer, stand_in: Any, n_jobs: int | None, progress: bool | None
@@ -83,7 +83,7 @@ class Recipe:
         return {
             "rows": self.rows.take(np.arange(self.rows.n_rows)),
             "weights": self.weights,
-            "unit": self.unit,
+            "full_weight": self.full_weight,
             "order": self.split.order,
             "seeds": self.seeds,
         }
@@ -97,7 +97,7 @@ class Recipe:
             raise InvalidParameter(
                 "a stored recipe has rows, weights and places that do not match."
             )
-        return cls(rows, weights, Split(order, len(seeds)), seeds, facts["unit"])
+        return cls(rows, weights, Split(order, len(seeds)), seeds, facts["full_weight"])
 
 
 def models_to_facts(ensemble: Ensemble, recipe: Recipe | None) -> dict[str, Any]:

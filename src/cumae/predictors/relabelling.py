@@ -14,10 +14,10 @@ from cumae.concepts.relabelling import largest_rate, relabelled, resampled, samp
 from cumae.data import ArrayRows
 from cumae.errors import InvalidData, InvalidParameter, shown
 from cumae.predictors.base import Training
-from cumae.privacy import Approximate, Cost
+from cumae.privacy import Approximate
+from cumae.privacy.formulas import SLACK
 from cumae.randomness import Source, integers, sample
 
-SLACK = 1.0 - 1e-9  # of what was asked, for rounding
 MOST_DELTA = 0.1  # that the answers get before sampling shrinks it
 MOST_RESAMPLED = 2.0  # epsilon of answers beyond which resampling is not costed
 ASSUMED_ERROR = 1e-9  # a small delta, to see by what resampling multiplies it
@@ -47,7 +47,16 @@ class Relabelling:
 def agnostic_costs(
     answers: Approximate, steps: Relabelling, concept: ConceptClass
 ) -> list[tuple[str, Approximate]]:
-    """Return what a row pays after each step, from the inside out; the last is the whole.
+    """Return what a row pays after each step, from the inside out; the last one is the whole cost.
+
+    Parameters
+    ----------
+    answers : Approximate
+        What the answers cost a row of the shards.
+    steps : Relabelling
+        What happens to the rows before.
+    concept : ConceptClass
+        Labels them.
 
     Examples
     --------
@@ -70,13 +79,22 @@ def agnostic_costs(
     return costs
 
 
-@claim("AGPRIV")
+@claim("AGPRIV", "BBL")
 def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
     """Draw rows in random order, and label them by a hypothesis that is drawn for their points.
 
     The result stays private: only shards may be trained on it.
+
+    Parameters
+    ----------
+    training : Training
+        Private rows and labels; its model is a concept class.
+    steps : Relabelling
+        How many rows are drawn, and with which epsilon they are labelled.
+    source : Source
+        Where random bits come from.
     """
-    table, labels = training.numbers()
+    table, labels = training.cleaned()
     drawn = sample(steps.n_rows, steps.n_sampled, source)
     points = table[drawn]
     hypothesis = training.model.choose(
@@ -163,19 +181,6 @@ def _inner_delta(goal: SampleGoal, steps: Relabelling, answer: float) -> float:
         factor = max(1.0, resampled(small, steps.n_sampled).failure / ASSUMED_ERROR)
     share = steps.n_sampled / steps.n_rows * factor
     return min(MOST_DELTA, goal.delta if share == 1 else goal.delta / share * SLACK)
-
-
-@claim("AGPRIV")
-def read_pair(cost: Cost, epsilon: float, delta: float) -> Approximate:
-    """Return a cost as a pair: pure if it is at most epsilon then, else at this delta."""
-    if cost.infinite:
-        return Approximate(math.inf, 0.0)
-    if cost.pure <= epsilon:
-        return Approximate(cost.pure, 0.0)
-    read = cost.epsilon(delta)
-    if cost.delta(epsilon) <= delta:
-        read = min(read, epsilon)  # reading off a curve rounds up by a hair
-    return Approximate(read, delta)
 
 
 def need_boostable(concept: object, instead: str) -> ConceptClass:

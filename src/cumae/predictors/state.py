@@ -18,8 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.concepts.base import cell, plain
-from cumae.data import frame_of, names_of
+from cumae.data import cell_from_json, cell_to_json, frame_of, names_of
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.predictors.base import Predictor
 from cumae.storage import TAG, from_plain, to_plain
@@ -52,6 +51,7 @@ class State(ABC):
 
     # What a journal changes. Each kind of state has those changes that its predictor makes.
 
+    @claim("EVER", "USER")
     def keep(self, rows: Any, weights: Any, ids: tuple[Any, Any]) -> None:
         """Keep what was asked, where something is kept of it: those rows that the ids admit."""
         admitted = self.admit(len(weights), ids)
@@ -59,6 +59,10 @@ class State(ABC):
 
     def admit(self, count: int, ids: tuple[Any, Any]) -> NDArray[np.bool_]:
         """Tell for each of the next rows whether it is kept, and remember it."""
+        raise NotImplementedError
+
+    def use(self) -> Any:
+        """Return the rows that the one draw of labels in this phase needs, and forget them."""
         raise NotImplementedError
 
     def prepare(self, following: Any, taken: int) -> None:
@@ -165,18 +169,26 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     return _by_name(Predictor)[state.kind].from_state(state)
 
 
-@claim("EVER", "LATE", "FRESH", "USER")
+@claim("EVER", "LATE", "FRESH", "USER", "BBL")
 class Journal:
     """Makes all changes of a state, each of them indivisible. This one keeps them in memory.
 
     A durable journal writes each change down before the call returns. Noise is drawn first, then
-    one call records what was spent and what is kept, and only then the answer leaves. A mechanism
-    counts a release before it draws, so that a call that is broken off in between has spent it.
+    one call records what was spent and what is kept, and only then the answer leaves.
 
-    Two kinds of events would not do. Rows of ``add_unlabelled`` are neither answers nor a phase, so
-    there is ``supplied``. The training of a next phase begins while the old one goes on: from then
-    on rows are kept for the phase after it. So its beginning, ``prepared``, must be recorded too,
-    with its rows, its split and its seeds.
+    Some parts of a state change before that call: a mechanism counts a release before it draws the
+    noise, a memo takes the noisy counts, and rows that wait for one draw are dropped before it. So
+    a call that is broken off in between has spent what it drew, though no answer left. These
+    changes need no record of their own: they belong to the change that follows. What was drawn
+    leaves only after ``answered``, ``prepared`` or ``entered``, and a durable journal writes the
+    counters of the mechanisms down with that change, as one. If the process dies before, nothing is
+    recorded, and what was drawn is lost before anybody saw it.
+
+    Two kinds of events, answers and phases, would not do. Rows of ``add_unlabelled`` are neither,
+    so there is ``supplied``. The training of a next phase begins while the old one goes on: from
+    then on rows are kept for the phase after it. So its beginning, ``prepared``, must be recorded
+    too, with its rows, its split and its seeds. ``used`` comes before a draw of labels, which must
+    not be repeated.
 
     Parameters
     ----------
@@ -211,6 +223,13 @@ class Journal:
         """Record rows that were supplied for the next phases."""
         self.state.waiting.append(rows)
 
+    def used(self) -> Any:
+        """Record that a draw of labels begins, and return the rows that it needs.
+
+        The state has forgotten them then: a draw that is broken off cannot be repeated.
+        """
+        return self.state.use()
+
     def prepared(self, following: Any, taken: int = 0) -> None:
         """Record that the training of the next phase has begun.
 
@@ -219,7 +238,8 @@ class Journal:
         Parameters
         ----------
         following : object
-            The training, with rows, split and seeds.
+            The training, with rows, split and seeds. For ``UniversalQueryRelease``, whose second
+            stage is trained on public answers, the student.
         taken : int
             How many supplied rows it took.
         """
@@ -330,13 +350,13 @@ def _check_of(array: NDArray[Any]) -> list[Any]:
 
 
 def _plain_cell(value: Any) -> Any:
-    return {"bytes": value.hex()} if isinstance(value, bytes) else plain(value)
+    return {"bytes": value.hex()} if isinstance(value, bytes) else cell_to_json(value)
 
 
 def _cell_of(written: Any) -> Any:
     if isinstance(written, dict) and "bytes" in written:
         return bytes.fromhex(written["bytes"])
-    return cell(written)
+    return cell_from_json(written)
 
 
 def _bytes_of(value: Any) -> NDArray[np.uint8]:

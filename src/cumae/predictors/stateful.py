@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.errors import InvalidParameter
 from cumae.live import belongs_here, one_at_a_time
 from cumae.predictors.base import Predictor, Reader, Training
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
@@ -157,10 +159,31 @@ class StatefulPredictor(Predictor):
         found = cls(**state.given())
         reader = state.fitted.reader
         found.n_features_in_, found.classes_ = reader.n_features, state.fitted.classes
-        if reader.columns.given is not None:
-            found.feature_names_in_ = np.array(reader.columns.given, dtype=object)
+        if reader.columns.original_names is not None:
+            found.feature_names_in_ = np.array(reader.columns.original_names, dtype=object)
         found._go_on(state)
         return found
+
+
+def check_votes(epsilon: float, delta: float) -> None:
+    """Refuse privacy parameters under which no phase could answer by noisy votes.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise. An infinite epsilon asks for no noise, and goes with any delta.
+    """
+    if epsilon == 0 or (delta == 0 and epsilon < math.inf):
+        raise InvalidParameter(
+            f"epsilon={epsilon!r}, delta={delta!r}: votes need both above 0; give delta=1e-6, say. "
+            "For delta=0 there is QueryRelease with mechanism='laplace'."
+        )
+
+
+def check_classes(classes: Any) -> None:
+    """Refuse -1 as a declared class, because unusable queries get it as their answer."""
+    if -1 in list(classes):
+        raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
 
 
 class PhasedPredictor(StatefulPredictor):

@@ -20,6 +20,7 @@ LEAST = 5e-324  # the smallest positive float
 FAR = 700.0  # no curve is searched for an epsilon beyond this
 HOPELESS = 1e6  # noise so small, or rho so large, that no epsilon up to FAR is left to promise
 UP = 1.0 + 1e-12  # closed forms are raised by this factor, far above their rounding errors
+SLACK = 1.0 - 1e-9  # a target is lowered by this factor, which leaves room for rounding
 
 
 def round_up(exact: Fraction) -> float:

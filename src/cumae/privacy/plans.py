@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
+from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.parameters import Object, Or
 from cumae.privacy.budget import Budget
@@ -68,3 +70,24 @@ def promise(plan: Plan, epsilon: float, delta: float, *, void: bool) -> Guarante
 def pair_cost(pair: Approximate) -> Cost:
     """Return a pair without a delta as what it is: pure."""
     return Pure(pair.eps) if pair.failure == 0 else pair
+
+
+@claim("AGPRIV", "ITER", "ACTIVE")
+def read_pair(cost: Cost, epsilon: float, delta: float) -> Approximate:
+    """Return a cost as a pair: without a delta if epsilon suffices for that, else at this delta.
+
+    Parameters
+    ----------
+    cost : Cost
+        What a plan costs; it keeps within (epsilon, delta).
+    epsilon, delta : float
+        What was asked of the plan.
+    """
+    if cost.infinite:
+        return Approximate(math.inf, 0.0)
+    if cost.pure <= epsilon:
+        return Approximate(cost.pure, 0.0)
+    read = cost.epsilon(delta)
+    if cost.delta(epsilon) <= delta:
+        read = min(read, epsilon)  # reading an epsilon off a curve rounds up by a hair
+    return Approximate(read, delta)

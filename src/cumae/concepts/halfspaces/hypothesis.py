@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.concepts.base import Hypothesis, cell, plain, text
+from cumae.concepts.base import Hypothesis, text
 from cumae.concepts.kernels.halfspaces_exact import dot_product, exact_rows, without_fractions
-from cumae.data import check_number, check_table, check_tuple
+from cumae.data import cell_from_json, cell_to_json, check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 
 Number: TypeAlias = int | float
@@ -80,7 +80,7 @@ class Halfspace(Hypothesis):
     def _fields(self) -> dict[str, Any]:
         # Whole numbers may be longer than Python writes in decimals.
         numbers = [
-            plain(value) if isinstance(value, float) else hex(value)
+            cell_to_json(value) if isinstance(value, float) else hex(value)
             for value in (*self.normal, self.offset)
         ]
         return {"normal": numbers[:-1], "offset": numbers[-1]}
@@ -88,7 +88,7 @@ class Halfspace(Hypothesis):
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Halfspace:
         numbers = [
-            int(value, 16) if isinstance(value, str) else float(cell(value))
+            int(value, 16) if isinstance(value, str) else float(cell_from_json(value))
             for value in (*fields["normal"], fields["offset"])
         ]
         return cls(tuple(numbers[:-1]), numbers[-1])

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
-from cumae.concepts.base import Hypothesis, cell, plain, text
-from cumae.data import check_number, check_table, check_tuple
+from cumae.concepts.base import Hypothesis, text
+from cumae.data import cell_from_json, cell_to_json, check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 
@@ -79,7 +79,7 @@ class Tree(Hypothesis):
     def _fields(self) -> dict[str, Any]:
         return {
             "columns": [int(column) for column in self.columns],
-            "cuts": [plain(cut) for cut in self.cuts],
+            "cuts": [cell_to_json(cut) for cut in self.cuts],
             "labels": [int(label) for label in self.labels],
         }
 
@@ -88,7 +88,7 @@ class Tree(Hypothesis):
         columns, cuts, labels = fields["columns"], fields["cuts"], fields["labels"]
         return cls(
             tuple(columns),
-            tuple(float(cell(cut)) for cut in cuts),
+            tuple(float(cell_from_json(cut)) for cut in cuts),
             tuple(labels),
         )
 

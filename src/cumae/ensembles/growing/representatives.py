@@ -26,6 +26,7 @@ import numba
 import numpy as np
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.concepts import ConceptClass, IntervalUnion, Rectangle, Threshold, Thresholds
 from cumae.concepts.base import Hypothesis
 
@@ -34,6 +35,7 @@ Limits: TypeAlias = tuple[float, float] | None
 NOTHING, ABOVE, BELOW, EVERYTHING = range(4)  # what gets label 1
 
 
+@claim("EVER")
 def represent(
     model: ConceptClass,
     found: Hypothesis,
@@ -175,6 +177,7 @@ def _middle(low: float, high: float) -> float:
     return half if low < half <= high else high
 
 
+@claim("EVER")
 def many_thresholds(
     model: Thresholds,
     column: Floats,

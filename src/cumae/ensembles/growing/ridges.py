@@ -18,11 +18,13 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.ensembles.growing.outcomes import FAILED, LEARNT, NO_ROWS, ONE_CLASS, models_of
 
 WIDEST = 64  # columns; above, solving takes longer than checking
 
 
+@claim("EVER")
 def can_solve(model: Any, rows: Any) -> bool:
     """Tell from the estimator and the table's type and width whether ``many_ridges`` applies."""
     return (
@@ -37,6 +39,7 @@ def can_solve(model: Any, rows: Any) -> bool:
     )
 
 
+@claim("EVER")
 def many_ridges(
     model: RidgeClassifier, rows: Floats, signed: Integers, starts: Integers, *, balanced: bool
 ) -> tuple[list[Any], Integers]:

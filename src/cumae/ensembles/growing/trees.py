@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.data import Columns, read_table
 from cumae.ensembles.growing.outcomes import FAILED, LEARNT, NO_ROWS, ONE_CLASS, models_of
 from cumae.ensembles.voters.trees import Nodes
@@ -30,6 +31,7 @@ PURE = float(np.finfo(np.float64).eps)  # impurity of a leaf, as in scikit-learn
 LEAF = -1
 
 
+@claim("SHARDS", "EVER")
 def can_grow(model: Any) -> bool:
     """Tell from the estimator alone whether ``many_trees`` applies: only a depth is set."""
     if type(model) is not DecisionTreeClassifier:
@@ -44,6 +46,7 @@ def can_grow(model: Any) -> bool:
     )
 
 
+@claim("SHARDS", "EVER")
 def grown(
     model: Any,
     columns: Columns | None,
@@ -66,6 +69,7 @@ def grown(
     return many_trees(model, table, weights, starts, seeds, balanced=balanced)
 
 
+@claim("SHARDS", "EVER")
 def many_trees(
     model: DecisionTreeClassifier,
     rows: Floats,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.data import numbers
 from cumae.errors import InvalidData, InvalidParameter
 
@@ -51,6 +52,7 @@ class Voters(ABC):
         """Return arrays from which ``voters_from_arrays`` makes the same voters."""
 
 
+@claim("SHARDS")
 class StackedVoters(Voters):
     """Voters whose models are arrays.
 

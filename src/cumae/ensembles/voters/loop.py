@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.data import answers_of
 from cumae.ensembles.blocks import blank_block, blocks, first_with
 from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.base import Voters, class_of, running, shares
@@ -111,30 +112,17 @@ def _count_part(part: Voters, X: Any, numbers: Integers | None) -> Integers:
     return part.count_here(X, numbers)
 
 
+@claim("SHARDS")
 def _ask(model: Any, table: Any, n_classes: int) -> Integers | None:
     """Return the vote for each row of a table; None if the model raises or warns."""
     try:
         with warnings_raise():
-            answer = _cell_by_cell(model.predict(table.copy()))
-            return _classes(answer, n_classes) if answer.shape == (len(table),) else None
+            return _classes(answers_of(model.predict(table.copy()), len(table)), n_classes)
     except Exception:  # noqa: BLE001 - whatever a model raises may depend on a private row
         return None
 
 
-def _cell_by_cell(answer: Any) -> NDArray[Any]:
-    """Return answers of which none decides how another one is read.
-
-    Of a list, numpy would choose one type for all: a single text would turn numbers into texts. An
-    array of texts may have become one in that way, so the block counts as failed, and each row is
-    asked by itself.
-    """
-    if not isinstance(answer, np.ndarray):
-        return np.fromiter(answer, dtype=object, count=len(answer))
-    if answer.dtype.kind in "US":
-        raise TypeError("models answer with places of classes")
-    return answer
-
-
+@claim("SHARDS")
 def _classes(answer: NDArray[Any], n_classes: int) -> Integers:
     if answer.dtype.kind in "biu":
         return np.where((answer > 0) & (answer < n_classes), answer, 0).astype(np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
-from cumae.data import Columns, Declared
+from cumae.data import Columns, Declared, answers_of
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import refuse_infinite
@@ -138,4 +138,5 @@ class Adapter(Learner):
         self.estimator_ = estimator
 
     def _labels(self, table: NDArray[Any]) -> Integers:
-        return np.asarray(self.estimator_.predict(table) == 1, dtype=np.int64)
+        answers = answers_of(self.estimator_.predict(table), len(table))
+        return np.asarray(answers == 1, dtype=np.int64)

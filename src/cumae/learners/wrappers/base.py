@@ -43,7 +43,6 @@ from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.plans import Plan
 from cumae.randomness import SYSTEM, Source
 
-SLACK = 1.0 - 1e-9  # a target is lowered by that factor, which leaves room for rounding
 KNOWN_RELATIONS = (REPLACE_ONE, ROLES_PUBLIC)
 
 # What the parameter that holds the base may be.
@@ -137,9 +136,10 @@ def plan_base(base: Learner, rows: Rows) -> LearningPlan[Any]:
     LearningPlan
         What a fit of the base to such rows would do, and its cost.
     """
-    return base.plan(*base.prepare(rows.X, rows.y, rows.public, rows.public_y))
+    return base.plan(*base.read_rows(rows.X, rows.y, rows.public, rows.public_y))
 
 
+@claim("OVR", "ITER", "ACTIVE")
 def fit_base(base: Any, *rows: Any) -> set[str]:
     """Fit; what another library says may hold values of the rows, and is dropped.
 
@@ -189,7 +189,7 @@ def check_all_rows(reader: Any, X: Any, X_public: Any) -> None:
     left to them.
     """
     if isinstance(reader, Learner):
-        reader.prepare(X, np.zeros(length_of(X), dtype=np.int64), X_public)
+        reader.read_rows(X, np.zeros(length_of(X), dtype=np.int64), X_public)
     elif reader is not None:
         names = names_of(X) or range(width_of(X))
         for name, cells in zip(names, cells_of_columns(X), strict=True):
@@ -239,9 +239,12 @@ class Wrapper(Learner):
         """Return what reads all rows, before any is drawn; None if none of them can be refused."""
         return self._copy()
 
+    def _columns_of(self, X: Any) -> Columns:
+        # Types are the base's concern.
+        return Columns(self.declared_columns(), names_of(X), width_of(X))
+
     def _encode(self, columns: Columns, X: ArrayLike) -> Any:
-        del columns
-        return X
+        return columns.arrange(X, type(self).__name__)
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
         del columns
@@ -375,6 +378,7 @@ class Published(Wrapper):
         return np.asarray(self.learner_.predict(table), dtype=np.int64)
 
 
+@claim("ITER", "ACTIVE")
 def restate(learner: Learner, guarantee: Guarantee) -> None:
     """Let a learner, and all learners inside of it, promise what holds for the whole only."""
     learner.guarantee_ = guarantee
@@ -382,14 +386,3 @@ def restate(learner: Learner, guarantee: Guarantee) -> None:
         for inner in value if isinstance(value, list | tuple) else [value]:
             if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
                 restate(inner, guarantee)
-
-
-@claim("ITER", "ACTIVE")
-def read_pair(plan: Plan, base: Learner) -> Approximate:
-    """Return the epsilon that a plan costs at the base's own delta, with that delta."""
-    if plan.cost.pure < np.inf:
-        return Approximate(plan.cost.pure, 0.0)
-    read = plan.cost.epsilon(base.delta)
-    if plan.cost.delta(base.epsilon) <= base.delta:
-        read = min(read, base.epsilon)  # reading an epsilon off a curve rounds up by a hair
-    return Approximate(read, base.delta)

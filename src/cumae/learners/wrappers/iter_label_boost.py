@@ -13,7 +13,7 @@ from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Sizes
 from cumae.learners.exponential import CONCEPT
-from cumae.learners.wrappers.base import LEARNER, SLACK
+from cumae.learners.wrappers.base import LEARNER
 from cumae.learners.wrappers.relabelled import (
     CONSTANTS,
     EPSILON_BOOST,
@@ -33,6 +33,7 @@ from cumae.parameters import (
     check_choice,
 )
 from cumae.privacy import Approximate, Budget
+from cumae.privacy.formulas import SLACK
 from cumae.randomness import Source
 from cumae.theorems.label_boost import base_rows, paper_schedule
 
@@ -43,8 +44,9 @@ GROWTH = 4  # each round of a schedule that was not given labels so many times m
 class IterLabelBoost(RelabellingWrapper):
     """Boost labels in rounds, each of which labels more rows than the one before.
 
-    Algorithms 4 and 5 of paper 1. The cost is computed from the inside out; what one round adds,
-    the random part of the rows that it keeps takes away again.
+    Algorithms 4 and 5 of paper 1. A round draws a private rule from the labelled rows and lets it
+    label more rows. That costs privacy; but a round keeps a random part of its rows only, which
+    makes all that follows cheaper for each row. The cost is computed from the last round backwards.
 
     Parameters
     ----------
@@ -192,11 +194,12 @@ constants='paper', which asks for 129,588,019 and 90,000; take constants='practi
 
     def _rounds(self, base: Approximate, sizes: Sizes, unlabelled: int) -> tuple[Round, ...]:
         count, inner = self.n_rounds, base
-        if self.resample:  # the more rows, the more it costs, up to a limit
+        if self.resample:  # computed for all rows: with fewer, it costs a little less
             inner = resampled(base, sizes.labelled + sizes.unlabelled)
         rates = []
         for number in range(count):
-            # Up to the outermost round, labelled rows are brought back to what the base costs.
+            # Counted from the last round backwards. Each round but the first keeps so few rows that
+            # it costs no more than the base; the first one may use up the whole epsilon.
             outermost = number == count - 1
             target = Approximate(self.epsilon * SLACK, self.delta) if outermost else base
             rates.append(self._rates(inner, target, sizes))

@@ -13,7 +13,7 @@ from cumae.data import Declared
 from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, Sizes
 from cumae.learners.exponential import CONCEPT
-from cumae.learners.wrappers.base import LEARNER, SLACK
+from cumae.learners.wrappers.base import LEARNER
 from cumae.learners.wrappers.relabelled import (
     CONSTANTS,
     EPSILON_BOOST,
@@ -23,6 +23,7 @@ from cumae.learners.wrappers.relabelled import (
 from cumae.learners.wrappers.schedules import Round, Schedule
 from cumae.parameters import CHANCE, DELTA, EPSILON, Kind
 from cumae.privacy import Approximate, Budget
+from cumae.privacy.formulas import SLACK
 from cumae.randomness import Source
 from cumae.theorems.label_boost import draw_labels
 

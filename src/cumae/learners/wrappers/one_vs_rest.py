@@ -198,10 +198,12 @@ def _check_classes(classes: Any) -> list[Any]:
     return found
 
 
+@claim("OVR")
 def _against_others(y: Integers, place: int) -> Integers:
     return np.where(y == UNLABELLED, UNLABELLED, y == place).astype(np.int64)
 
 
+@claim("OVR")
 def _even(epsilon: float, count: int) -> float:
     """Return the largest float of which so many add up to at most ``epsilon``."""
     share = epsilon / count
@@ -211,6 +213,7 @@ def _even(epsilon: float, count: int) -> float:
     return share
 
 
+@claim("OVR")
 def _short(share: float) -> float:
     """Round down to six digits: what is read off a copy's own curve is exact for short numbers."""
     if not 0 < share < math.inf:

@@ -21,8 +21,8 @@ from cumae.data import (
     cells_of_columns,
     check_labels,
     check_rows,
+    concatenated,
     length_of,
-    stacked,
     width_of,
 )
 from cumae.errors import InvalidParameter
@@ -86,7 +86,7 @@ def priv_samp(
     places = count + integers(length_of(dummies), size, source)
     chosen = integers(2, size, source)
     places[real], chosen[real] = used, labels[used]
-    return take_rows(_stacked(X, dummies), places), chosen
+    return take_rows(_with_dummies(X, dummies), places), chosen
 
 
 @claim("REDUCE")
@@ -123,14 +123,14 @@ def pub_samp(
     return take_rows(dummies, places), integers(2, size, source)
 
 
-def _stacked(X: Any, dummies: Any) -> Any:
+def _with_dummies(X: Any, dummies: Any) -> Any:
     """Return both tables in one, with the names that the first has."""
     if width_of(X) != width_of(dummies):
         raise InvalidParameter(
             f"dummies have {width_of(dummies)} columns, but X has {width_of(X)}; give the same."
         )
     pairs = zip(cells_of_columns(X), cells_of_columns(dummies), strict=True)
-    return _table([stacked(*pair) for pair in pairs], X)
+    return _table([concatenated(*pair) for pair in pairs], X)
 
 
 def _table(columns: list[NDArray[Any]], like: Any) -> Any:
@@ -249,7 +249,7 @@ class PublicDataReduction(Reduction):
             raise InvalidParameter("dummies is empty; give at least one public point.")
         # As the base gets them, any row may stand next to any dummy.
         dummies = _table(cells_of_columns(self.dummies), rows.X)
-        check_all_rows(self._reader(), _stacked(rows.X, self.dummies), dummies)
+        check_all_rows(self._reader(), _with_dummies(rows.X, self.dummies), dummies)
 
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         public, private, one_in = self._sizes(len(rows.y))

@@ -1,4 +1,8 @@
-"""Learners whose privacy is that of the one object that they wrap."""
+"""Learners whose privacy is that of the one object that they wrap.
+
+Such a learner fits copies of the object on parts of its rows that do not overlap, and publishes
+something made of the copies. So a row pays once, what its own copy costs.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,11 @@ class Reduction(Wrapper):
 
     @abstractmethod
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
-        """Return the rows for each fit of a copy, placed by coins, index and role only."""
+        """Return the rows for each copy that is fitted.
+
+        Which row goes where follows from coins, from its place in the table and from its role (with
+        a label, without one, or public); never from what is in it.
+        """
 
     @abstractmethod
     def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
@@ -115,7 +123,15 @@ class Reduction(Wrapper):
 
 @claim("REDUCE")
 def jointly(parts: Sequence[Guarantee], void: bool) -> Guarantee:
-    """Return one guarantee for runs that each saw rows of their own."""
+    """Return one guarantee for copies that were fitted on rows of their own: the weakest one.
+
+    Parameters
+    ----------
+    parts : sequence of Guarantee
+        What each copy promises.
+    void : bool
+        Whether a seed was used.
+    """
     first = parts[0]
     if len({(part.protects, part.relation) for part in parts}) > 1:
         raise UnknownCost("the copies protect different things; give a base that does not.")

@@ -22,7 +22,7 @@ from cumae.data import UNLABELLED, Columns, cells_of_columns, check_column, widt
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import ONE_COLUMN, check_labelled
-from cumae.learners.wrappers.base import SLACK, Published, read_pair
+from cumae.learners.wrappers.base import Published
 from cumae.learners.wrappers.schedules import (
     Schedule,
     best_epsilon,
@@ -31,7 +31,8 @@ from cumae.learners.wrappers.schedules import (
 )
 from cumae.parameters import EPSILON, Choice, Count, Or
 from cumae.privacy import Approximate
-from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.formulas import SLACK
+from cumae.privacy.plans import Plan, pair_cost, read_pair
 from cumae.randomness import Source, integers, sample
 
 CONSTANTS = Choice(("practical", "paper"))
@@ -85,7 +86,11 @@ class RelabellingWrapper(Published):
         check_schedule(schedule, sizes.labelled)
         inner = self._plan_base(rows, schedule.last, schedule.reserved)
         total = schedule_cost(
-            read_pair(inner, base), schedule, sizes.labelled, sizes.unlabelled, concept
+            read_pair(inner.cost, base.epsilon, base.delta),
+            schedule,
+            sizes.labelled,
+            sizes.unlabelled,
+            concept,
         )
         cost = pair_cost(total)
         if cost.delta(self.epsilon) > self.delta:

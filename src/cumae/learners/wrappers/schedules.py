@@ -96,6 +96,7 @@ def schedule_cost(
     return Approximate(max(role.eps for role in roles), max(role.failure for role in roles))
 
 
+@claim("ITER")
 def labelled_sizes(schedule: Schedule) -> list[int]:
     """Return how many rows have a label before the first round and after each."""
     return [schedule.labelled, *(step.labelled + step.kept for step in schedule.rounds)]
@@ -133,6 +134,7 @@ def check_round(step: object) -> Round:
     return step
 
 
+@claim("ITER")
 def check_schedule(schedule: Schedule, labelled: int) -> None:
     """Refuse a schedule that asks for more rows than there are, or for none.
 

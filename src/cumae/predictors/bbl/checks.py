@@ -25,8 +25,8 @@ def check_phases(rules: BBLRules, source: Source) -> tuple[float, PhaseSizes]:
     for sizes in phases:
         _check_sizes(sizes)
     if rules.given.votes == "between":
-        tried = (*phases[:2], phases[-1])
-        found = [(_half_gap(rules, sizes, source) / sizes.shards, sizes) for sizes in tried]
+        looked_at = (*phases[:2], phases[-1])
+        found = [(_half_gap(rules, sizes, source) / sizes.shards, sizes) for sizes in looked_at]
     else:
         found = [(sizes.scale / sizes.shards, sizes) for sizes in phases]
     return max(found, key=lambda pair: pair[0])

@@ -15,7 +15,7 @@ from cumae.concepts.relabelling import relabelled
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.privacy import ZCDP, Approximate, Cost, Pure, calibrate, subsample
-from cumae.privacy.formulas import FAR, UP
+from cumae.privacy.formulas import FAR, SLACK, UP
 from cumae.privacy.validation import check_nonnegative, keep
 
 CELLS = 256  # of the range of a draw's loss, in the final reading
@@ -95,6 +95,7 @@ class AfterDraw(Cost):
         return self.base.infinite
 
 
+@claim("BBL")
 @dataclass(frozen=True)
 class Draw:
     """A private draw of labels, as a row of S or T sees it: its range and its pure epsilon.
@@ -120,7 +121,19 @@ NO_DRAW = Draw(0.0, 0.0)
 
 @claim("BBL")
 def label_draw(concept: ConceptClass, epsilon: float, role: str, points: int) -> Draw:
-    """Return what a draw with so many points costs one of them, for a row of S or of T."""
+    """Return what a draw of a hypothesis that labels points costs one of these points.
+
+    Parameters
+    ----------
+    concept : ConceptClass
+        What is drawn from.
+    epsilon : float
+        Parameter of the draw.
+    role : {"S", "T"}
+        Whether the point has a label that scores the candidates (S), or none (T).
+    points : int
+        How many points there are.
+    """
     cost = relabelled(Approximate(0.0, 0.0), epsilon, role, concept, points).eps
     if concept.weight_error(points, epsilon / 2) > 0:
         return Draw(0.0, cost)
@@ -167,8 +180,26 @@ def least_noise(
 ) -> float:
     """Return the least noise of a phase's votes that keeps an entering row within (epsilon, delta).
 
-    The noise is the scale divided by the root of the number of releases, so that rho is
-    1/(2 noise^2), in a phase of any length. Infinite if nothing is left for votes.
+    The noise is the scale divided by the root of the number of releases. So all votes of a phase
+    of any length cost rho = 1/(2 noise^2), in terms of zCDP.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What a row may pay, for ever.
+    draw : Draw
+        The draw that labels the row; ``NO_DRAW`` for rows with labels of their own.
+    scored : float
+        Pure epsilon of the draw at the end of the phase.
+    share : float above 0 and up to 1
+        Share of the rows that are sampled.
+    coarse : bool
+        Whether a rough figure will do, while shares are searched.
+
+    Returns
+    -------
+    float
+        Infinite if nothing is left for votes.
     """
     if epsilon == math.inf:
         return 0.0
@@ -191,13 +222,25 @@ def between_pair(
 ) -> Approximate:
     """Return what BetweenThresholds may cost in a phase, for a row that enters it by sampling.
 
-    An epsilon of 0 means that nothing is left.
+    Parameters
+    ----------
+    epsilon, delta : float
+        What a row may pay, for ever.
+    draw : Draw
+        As in ``least_noise``.
+    scored, share : float
+        As in ``least_noise``.
+
+    Returns
+    -------
+    Approximate
+        With an epsilon of 0 if nothing is left.
     """
     if epsilon == math.inf:
         return Approximate(math.inf, 0.0)
-    inside = math.log1p(math.expm1(min(epsilon, FAR)) / share) * (1.0 - 1e-9)
+    inside = math.log1p(math.expm1(min(epsilon, FAR)) / share) * SLACK
     left = max(0.0, inside - draw.pure - scored)
-    return Approximate(left, min(0.1, delta / share * (1.0 - 1e-9)))
+    return Approximate(left, min(0.1, delta / share * SLACK))
 
 
 @claim("BBL")

@@ -12,6 +12,7 @@ from cumae.concepts.relabelling import most_points
 from cumae.errors import InvalidParameter
 from cumae.predictors.base import Training
 from cumae.predictors.bbl.costs import NO_DRAW, Draw, label_draw
+from cumae.predictors.stateful import check_votes
 from cumae.privacy import Approximate
 from cumae.privacy.plans import Plan
 
@@ -93,11 +94,7 @@ class Given:
             If no phase can keep the promise with these parameters.
         """
         epsilon, delta = float(parameters.epsilon), float(parameters.delta)
-        if epsilon == 0 or (delta == 0 and epsilon < math.inf):
-            raise InvalidParameter(
-                f"epsilon={epsilon!r}, delta={delta!r}: votes need both above 0; give delta=1e-6, "
-                "say. For delta=0 there is QueryRelease with mechanism='laplace'."
-            )
+        check_votes(epsilon, delta)
         if MOST_EPSILON < epsilon < math.inf:
             raise InvalidParameter(
                 f"epsilon={epsilon!r} is beyond {MOST_EPSILON:g}, where floats cannot tell what "

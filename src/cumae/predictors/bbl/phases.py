@@ -50,7 +50,7 @@ def train_best(
 
 @claim("BBL")
 def start_votes(rules: BBLRules, sizes: PhaseSizes, source: Source) -> Votes:
-    """Return what answers the queries of a phase, at the cost that the rules state."""
+    """Return the mechanism that answers in a phase, at the cost that the rules state."""
     if rules.given.votes == "between":
         pair = rules.first_pair if sizes.number == 1 else rules.pair
         return BetweenThresholds.calibrated(
@@ -74,7 +74,7 @@ class BestTrainer(Trainer):
 
 
 @claim("BBL")
-@dataclass
+@dataclass(repr=False)  # a message must not show rows
 class Kept:
     """Queries that become rows of the next phase; which of a phase's places was drawn beforehand.
 
@@ -108,7 +108,7 @@ class Kept:
 
 
 @claim("BBL")
-@dataclass
+@dataclass(repr=False)  # a message must not show rows
 class RunningPhase:
     """What there is during a phase; of its rows only those that will be scored are left."""
 
@@ -185,7 +185,7 @@ class RunningPhase:
 
 
 @claim("BBL")
-@dataclass
+@dataclass(repr=False)  # a message must not show rows
 class Labelled:
     """Labelled rows of a phase that is about to be trained; all coins are drawn already.
 
@@ -242,7 +242,24 @@ def boost_labels(
     epsilon: float,
     source: Source,
 ) -> Integers:
-    """Label rows by a hypothesis drawn among all dichotomies of both; scored on the labelled."""
+    """Label rows by a hypothesis that is drawn privately.
+
+    The candidates are all ways in which the class can label the scored rows and the new ones. They
+    are scored by how many labels of the scored rows they get right.
+
+    Parameters
+    ----------
+    concept : ConceptClass
+        What is drawn from.
+    scored : tuple of a table and an array of int
+        Rows of the old phase that were sampled, and their labels.
+    rows : array of float
+        Rows of the next phase, which get labels.
+    epsilon : float
+        Parameter of the draw.
+    source : Source
+        Where random bits come from.
+    """
     points, labels = scored
     drawn = concept.choose(
         np.concatenate([points, rows]), points, labels, epsilon, random_state=source

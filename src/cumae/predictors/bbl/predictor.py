@@ -27,7 +27,7 @@ from cumae.predictors.bbl.phases import Labelled, boost_labels
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.stateful import PhasedPredictor
+from cumae.predictors.stateful import PhasedPredictor, check_classes
 from cumae.privacy import Budget
 from cumae.randomness import Source, sample, source_for
 
@@ -51,9 +51,9 @@ class GenericBBL(PhasedPredictor):
     concept_class : ConceptClass
         From ``cumae.concepts``, with a proven ``label_boost_k`` (trees have none).
     epsilon : float of 0 or more
-        Privacy parameter, for ever.
+        Privacy parameter, for ever. ``fit`` refuses 0, with which nothing could be answered.
     delta : float from 0 and below 1
-        Privacy parameter, for ever.
+        Privacy parameter, for ever. ``fit`` refuses 0 unless epsilon is infinite.
     alpha : float above 0 and below 1
         Error of the first relabelling that is aimed at. With ``votes="between"`` it is also the
         expected share of split votes.
@@ -230,8 +230,7 @@ class GenericBBL(PhasedPredictor):
             Their labels; the name of a column for Parquet files.
         """
         training = self._training(X, y)
-        if -1 in list(self.classes):
-            raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
+        check_classes(self.classes)
         training.need_numbers()
         rules = BBLRules.of(self, PublicCounts.of(training))
         source = source_for(self.random_state)
@@ -254,7 +253,7 @@ class GenericBBL(PhasedPredictor):
             steps = Relabelling(n_rows, rules.first, rules.boost, resample=False)
             found = relabel(training, steps, source)
             return np.asarray(found.rows.take(np.arange(rules.first))), found.labels
-        table, labels = training.numbers()
+        table, labels = training.cleaned()
         drawn = sample(n_rows, rules.first, source)
         return table[drawn], labels[drawn]
 
@@ -272,9 +271,9 @@ class GenericBBL(PhasedPredictor):
         check_is_fitted(self, "guarantee_")
         if self._state_.phase.halted:
             return 0
-        if not self.fresh:
-            return math.inf
         state = self._state_
+        if not state.rules.given.fresh:  # as fit fixed it; the parameter may have changed since
+            return math.inf
         left, sizes = state.phase.left, state.phase.sizes
         if state.following is not None:  # its training was broken off: its rows are taken already
             sizes = state.following.sizes
@@ -336,7 +335,7 @@ class GenericBBL(PhasedPredictor):
     def _answer(self, table: Floats) -> Integers:
         """Answer within the phase, and keep those queries whose places were drawn beforehand."""
         labels = self._state_.phase.answer(table)
-        kept = None if self.fresh else table[: len(labels)]
+        kept = None if self._state_.rules.given.fresh else table[: len(labels)]
         self._journal_.answered(len(labels), kept)
         return labels
 
@@ -348,14 +347,13 @@ class GenericBBL(PhasedPredictor):
         state, source = self._state_, self._state_.fitted.source
         if state.following is None:
             phase, rules = state.phase, state.rules
-            if phase.scored is None:
+            scored = self._journal_.used()
+            if scored is None:
                 raise BudgetExhausted(
                     "a change of phases was broken off while labels were drawn; fit again."
                 )
-            # Dropped first: a draw that is broken off must not be repeated.
-            scored, phase.scored = phase.scored, None
             rows, taken = phase.kept.rows, 0
-            if self.fresh:
+            if rules.given.fresh:
                 taken = phase.sizes.answers
                 rows = state.waiting.first(taken)[phase.kept.places]
             labels = boost_labels(rules.given.concept, scored, rows, rules.boost, source)
@@ -371,11 +369,11 @@ class GenericBBL(PhasedPredictor):
     def add_unlabelled(self, X: ArrayLike) -> Self:
         """Supply rows for the next phases; they are protected like training rows.
 
-        Only with ``fresh=True``. A row with an unusable cell counts as zeros: refusing it would
-        tell about it.
+        Only with ``fresh=True``. A row with an unusable cell counts as a made-up one: refusing it
+        would tell about it.
         """
         check_is_fitted(self, "guarantee_")
-        if not self.fresh:
+        if not self._state_.rules.given.fresh:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
         table, _ = self._readable(X)
         self._journal_.supplied(table)

@@ -11,6 +11,7 @@ from typing import Any
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
+from cumae.mechanisms.sparse import unstable_answers
 from cumae.predictors.bbl.costs import (
     Draw,
     between_pair,
@@ -22,7 +23,6 @@ from cumae.predictors.bbl.costs import (
 )
 from cumae.predictors.bbl.given import Given, PublicCounts
 from cumae.predictors.noise import AIMED_NOISE
-from cumae.predictors.release.answers import unstable_answers
 from cumae.privacy import ZCDP, Approximate, Cost
 from cumae.theorems.everlasting import paper_rows
 from cumae.theorems.rows import need_rows
@@ -205,7 +205,10 @@ class BBLRules:
         return left
 
     def _grown(self, number: int) -> float:
-        """Return by what rows are multiplied; at first so that phases 1 and 2 are equally noisy."""
+        """Return by which factor the next phase has more rows.
+
+        After the first phase it is chosen so that phases 1 and 2 are equally noisy.
+        """
         growth = self.given.growth
         if number > 1 or not 0 < self.first_noise < math.inf or not 0 < self.noise < math.inf:
             return growth
@@ -246,13 +249,13 @@ def _with_training(rules: BBLRules) -> BBLRules:
     Without relabelling, all of them; else the number with the least noise for each of the rows.
     """
     given = rules.given
-    tried = SHARES if given.agnostic else [1.0]
+    candidates = SHARES if given.agnostic else [1.0]
     if given.train_share is not None:
-        tried = [given.train_share]
+        candidates = [given.train_share]
     best, chosen = 0.0, rules
-    for share in tried:
+    for share in candidates:
         found = replace(rules, first=_first_rows(given, share))
-        value, found = _first_votes(found, coarse=len(tried) > 1)
+        value, found = _first_votes(found, coarse=len(candidates) > 1)
         if value > best:
             best, chosen = value, found
     if best == 0:
@@ -274,10 +277,10 @@ def _with_queries(rules: BBLRules) -> BBLRules:
     phases falls as the square root of the share divided by the noise grows: that is made largest.
     """
     given = rules.given
-    tried = SHARES if given.query_share is None else [given.query_share]
+    candidates = SHARES if given.query_share is None else [given.query_share]
     best, chosen = 0.0, rules
-    for share in tried:
-        value, found = _later_votes(replace(rules, query_share=share), coarse=len(tried) > 1)
+    for share in candidates:
+        value, found = _later_votes(replace(rules, query_share=share), coarse=len(candidates) > 1)
         if value > best:
             best, chosen = value, found
         elif best > 0:
@@ -296,10 +299,27 @@ def _later_votes(rules: BBLRules, *, coarse: bool) -> tuple[float, BBLRules]:
 def _votes(
     rules: BBLRules, draw: Draw, share: float, *, coarse: bool
 ) -> tuple[float, float, Approximate]:
-    """Return what votes may cost in a phase whose rows are such a share of those that might enter.
+    """Return what votes may cost in a phase.
 
-    These are the share per unit of noise, which should be large, the noise itself, and the pair
-    that BetweenThresholds may cost.
+    Parameters
+    ----------
+    rules : BBLRules
+        All numbers that are known by now.
+    draw : Draw
+        The draw that labels the rows of the phase.
+    share : float
+        Share of the candidates for this phase that become its rows.
+    coarse : bool
+        Whether a rough figure will do.
+
+    Returns
+    -------
+    float
+        The share divided by the noise, which should be large.
+    float
+        The noise; infinite with BetweenThresholds.
+    Approximate
+        What BetweenThresholds may cost.
     """
     given = rules.given
     asked = (given.epsilon, given.delta, draw, rules.scored, share)
@@ -318,6 +338,6 @@ def _nothing_left(given: Given, whose: str, smaller: str) -> InvalidParameter:
 
 
 def _first_rows(given: Given, share: float) -> int:
-    """Return how many rows such a share of the training rows is; a draw takes no more than most."""
+    """Return how many training rows a share of them is, up to what a draw of labels can take."""
     rows = max(1, math.floor(Fraction(share) * given.counts.n_rows))
     return min(rows, given.counts.most) if given.agnostic else rows

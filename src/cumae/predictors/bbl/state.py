@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from cumae.arrays import Floats
+from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.predictors.bbl.phases import Labelled, RunningPhase, TrainBest, train_best
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.state import State
@@ -14,6 +15,7 @@ from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows
 
 
+@claim("BBL")
 @dataclass(repr=False)  # a message must not show what it holds
 class BBLState(State):
     """Everything that a ``GenericBBL`` must remember.
@@ -51,6 +53,10 @@ class BBLState(State):
     def keep(self, rows: Floats, weights: Any, ids: tuple[Any, Any]) -> None:
         del weights, ids
         self.phase.kept.keep(self.phase.asked - len(rows), rows)
+
+    def use(self) -> tuple[Floats, Integers] | None:
+        scored, self.phase.scored = self.phase.scored, None
+        return scored
 
     def prepare(self, following: Labelled, taken: int) -> None:
         self.waiting.take(taken)  # first: rows may be lost, but are never used twice

@@ -118,7 +118,7 @@ class RowsOfNextPhase(ABC):
         """
 
 
-@claim("EVER", "LATE")
+@claim("EVER", "LATE", "USER")
 class QueryRows(RowsOfNextPhase):
     """Queries are kept, and become the rows of the next phase."""
 
@@ -178,6 +178,7 @@ class QueryRows(RowsOfNextPhase):
         return joined(rows), np.concatenate(weights), 0
 
 
+@claim("USER")
 @dataclass
 class Forecast:
     """The counts of a state, to see what a batch would do to them. Ids and counts decide it.

@@ -1,4 +1,9 @@
-"""Margins: labels with their confidence, as whole weights that shards can train on."""
+"""Margins: labels with their confidence, as whole weights that shards can train on.
+
+The noisy votes on a query become a row of weights, one for each class: by how many votes the class
+is ahead of the weakest one. A later phase trains on these weights in the place of labels, so that
+answers that were nearly a tie teach little.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -19,13 +22,13 @@ from cumae.ensembles.growing.representatives import Limits, many_thresholds, rep
 from cumae.ensembles.growing.ridges import can_solve, many_ridges
 from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import strictly
-from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one
+from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one, weight_parameter
 from cumae.ensembles.trial import made_up_labels, made_up_rows
 from cumae.randomness import SeededSource, integers
 
 
 def weights_of_labels(labels: Integers, n_classes: int) -> Integers:
-    """Return weight 1 for a row's own class; nothing at all for rows without a label.
+    """Return a weight of 1 for the class of a row and 0 for all others; -1 means no class at all.
 
     Examples
     --------
@@ -37,10 +40,18 @@ def weights_of_labels(labels: Integers, n_classes: int) -> Integers:
     return np.asarray(labels[:, None] == np.arange(n_classes), dtype=np.int64)
 
 
+@claim("EVER")
 def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
-    """Return by how much each class leads the weakest one, counts cut to what votes can be.
+    """Return by how many votes each class is ahead of the weakest one.
 
-    With two classes that is one signed weight: 2 (v + noise) - T on the side of its sign.
+    Noise may push a count below 0 or above the number of shards; it is moved back first.
+
+    Parameters
+    ----------
+    noisy : array of int of shape (n_queries, n_classes)
+        Noisy vote counts.
+    n_shards : int
+        Number of models that voted.
 
     Examples
     --------
@@ -58,18 +69,22 @@ def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
 class MarginTrainer(Trainer):
     """Trains a shard on rows with a whole weight for each class, at least one of them 0.
 
-    A concept class takes them as signed weights of its exact ``erm``; of the hypotheses that label
-    the shard's rows alike, ``represent`` picks one that does not drift. An estimator gets each row
-    once for every class that has a weight there, with ``sample_weight``; if it takes none, each
-    row gets one label, drawn with the chance of its share of ``unit`` votes.
+    In its methods, ``labels`` are such weights: one row for each row, one column for each class.
+
+    - A concept class has two classes. Its exact ``erm`` takes the difference of both weights as one
+      signed weight. Many hypotheses label the shard's rows alike; ``represent`` picks one of them
+      in such a way that answers do not drift from phase to phase.
+    - An estimator that takes ``sample_weight`` gets each row once for every class that has a
+      weight there.
+    - Any other estimator gets each row once, with a drawn label (``drawn_labels``).
     """
 
-    unit: int = 1  # votes that there were
+    full_weight: int = 1  # of a row whose label is certain, which is the most
     balanced: bool = True  # whether all classes of a shard weigh the same
     weighted: bool = True  # whether an estimator gets weights, and not drawn labels
 
-    def given(self, labels: Integers) -> Integers:
-        return weights_of_labels(labels, self.n_classes) * self.unit
+    def targets(self, labels: Integers) -> Integers:
+        return weights_of_labels(labels, self.n_classes) * self.full_weight
 
     def train_or_raise(self, rows: Any, labels: Integers, seed: int) -> Any:
         weights = labels
@@ -84,7 +99,7 @@ class MarginTrainer(Trainer):
                 return represent(self.model, found, table, signed, limits, coin=coin)
             name = weight_parameter(self.model) if self.weighted else None
             if name is None:
-                places, classes = drawn_labels(weights, self.unit, seed)
+                places, classes = drawn_labels(weights, self.full_weight, seed)
                 given = {}
             else:
                 places, classes = np.nonzero(weights)
@@ -101,11 +116,24 @@ class MarginTrainer(Trainer):
     def train_many(
         self, rows: Any, labels: Integers, starts: Integers, seeds: Integers
     ) -> list[Any]:
-        """Return the models of the shards that start there: the same as one by one, but faster.
+        """Train several shards in one loop, faster than one by one.
 
-        Ridge classifiers are the same but for rounding, and trees but for which of equally good
-        cuts they take. So which way is taken must depend on the estimator and on whether the
-        rows are an array or a frame, or else on a shard's own rows.
+        The models are those of ``train``, with two exceptions: ridge classifiers may differ by
+        rounding, and trees may take another one of several equally good cuts. One row of one shard
+        must not change the models of others. So whether the loop is taken depends on the estimator
+        and on whether rows are an array or a frame; a shard that the loop cannot handle, because of
+        its own rows, is trained alone.
+
+        Parameters
+        ----------
+        rows : array or DataFrame
+            The rows of all these shards, one shard after the other.
+        labels : array of int of shape (n_rows, n_classes)
+            Their weights.
+        starts : array of int
+            Where each shard starts in the rows, and at last the number of rows.
+        seeds : array of int
+            One for each shard.
         """
         if type(self.model) is Thresholds and not hasattr(rows, "columns"):
             with contextlib.suppress(Exception):  # one by one, the other shards do not notice
@@ -139,15 +167,20 @@ class MarginTrainer(Trainer):
 
 
 def _coin(seed: int) -> bool:
-    """Return the shard's coin: nothing else uses the seed where a coin is needed."""
+    """Return the coin of a shard; where one is needed, nothing else uses the seed."""
     return bool(seed & 1)
 
 
 def scaled(weights: Integers, classes: Integers, *, balanced: bool) -> Floats:
-    """Return weights that are one on average, as regularisation expects it of rows.
+    """Return weights with a mean of 1, so that regularisation is as strong as without weights.
 
-    Balanced, each class of the shard has the same sum. Else the class with the smaller margins
-    loses weight in every phase, until nothing is left of it.
+    Parameters
+    ----------
+    weights, classes : array of int
+        Whole weights, and the class that each of them speaks for.
+    balanced : bool
+        Whether the weights of each class of the shard have the same sum. Otherwise the class with
+        the smaller margins loses weight in every phase, until nothing is left of it.
 
     Examples
     --------
@@ -163,25 +196,27 @@ def scaled(weights: Integers, classes: Integers, *, balanced: bool) -> Floats:
     return np.asarray(found / found.mean())
 
 
-def weight_parameter(estimator: Any) -> str | None:
-    """Return the name under which ``fit`` takes weights of rows; None if it takes none."""
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-
-
+@claim("EVER")
 def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> MarginTrainer:
     """Decide once whether shards get weights or drawn labels, by what made-up rows show.
 
     Some estimators have a parameter for weights and refuse it all the same, because a part of them
     takes none. Then all shards of all phases get drawn labels.
+
+    Parameters
+    ----------
+    trainer : MarginTrainer
+        What trains the shards.
+    rows : RowSource
+        Its types of columns are used, and nothing else.
+    size : int
+        Rows of a shard.
     """
     if isinstance(trainer.model, ConceptClass) or weight_parameter(trainer.model) is None:
         return trainer
     table = made_up_rows(rows, trainer.columns, size, 0.0)
     # Weights of many sizes, as in later phases.
-    weights = trainer.given(made_up_labels(size, trainer.n_classes))
+    weights = trainer.targets(made_up_labels(size, trainer.n_classes))
     weights *= 1 + np.arange(size)[:, None] % 7
     try:
         trainer.train_or_raise(table, weights, 1)
@@ -190,16 +225,32 @@ def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> Margi
     return trainer
 
 
-def drawn_labels(weights: Integers, unit: int, seed: int) -> tuple[Integers, Integers]:
-    """Draw one label for each row that has a weight, with the chance of its share of the votes.
+@claim("EVER")
+def drawn_labels(weights: Integers, full_weight: int, seed: int) -> tuple[Integers, Integers]:
+    """Draw one label for each row that has a weight; a class has its share of the votes as chance.
 
-    The seed is the shard's own. Labels are right on average, and drift all the same, faster than
-    weights do (docs/everlasting_drift.md): take an estimator with weights where there is one.
+    All classes share what is left of the full weight. Labels are right on average, and drift all
+    the same, faster than weights do (docs/everlasting_drift.md): take an estimator with weights
+    where there is one.
+
+    Parameters
+    ----------
+    weights : array of int of shape (n_rows, n_classes)
+        By how many votes each class is ahead of the weakest one.
+    full_weight : int
+        What a row weighs whose label is certain: the number of votes, if there is no prior.
+    seed : int
+        That of the shard.
+
+    Returns
+    -------
+    two arrays of int
+        Places of the rows that got a label, and the labels.
     """
     places = np.flatnonzero(weights.any(axis=1))
     kept = weights[places].astype(np.float64)
     n_classes = weights.shape[1]
-    rest = np.maximum(0.0, unit - kept.sum(axis=1, keepdims=True)) / n_classes
+    rest = np.maximum(0.0, full_weight - kept.sum(axis=1, keepdims=True)) / n_classes
     shares = np.cumsum(kept + rest, axis=1)
     coins = integers(2**53, len(places), SeededSource(seed)) / 2.0**53 * shares[:, -1]
     return places, np.asarray((coins[:, None] >= shares[:, :-1]).sum(axis=1), dtype=np.int64)

@@ -46,7 +46,7 @@ def row_keys(table: Any) -> list[bytes]:
 
 
 @claim("MEMO")
-def numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
+def query_numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
     """Return numbers that a query's own cells decide, so that equal queries have equal votes.
 
     The place in a block follows from a checksum of the key. Queries of one batch have the same
@@ -105,7 +105,7 @@ class School:
     def train(self, recipe: Recipe) -> Ensemble:
         """Train the models of a phase."""
         rules = self.rules
-        trainer = rules.trainer(self.model, self.columns, recipe.unit)
+        trainer = rules.trainer(self.model, self.columns, recipe.full_weight)
         return recipe.train(trainer, self.reader.stand_in, rules.n_jobs, rules.progress)
 
 
@@ -143,7 +143,7 @@ class OpenPhase:
         """Releases left."""
         return self.majority.remaining
 
-    def numbers(self, count: int) -> Integers:
+    def query_numbers(self, count: int) -> Integers:
         """Return the running numbers of the next queries of the phase; they decide their places."""
         return self.majority.asked + np.arange(count)
 
@@ -185,7 +185,7 @@ class OpenPhase:
         return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
 
 
-@claim("EVER")
+@claim("EVER", "LATE")
 class PhaseTraining:
     """The training of a phase, at once or in the background.
 

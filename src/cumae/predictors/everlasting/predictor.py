@@ -32,10 +32,10 @@ from cumae.predictors.everlasting.phases import (
     OpenPhase,
     PhaseTraining,
     School,
-    numbers_by_keys,
+    query_numbers_by_keys,
     row_keys,
 )
-from cumae.predictors.everlasting.prior import UNIT, Prior, combined, find_prior, trust_in
+from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined, find_prior, trust_in
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
@@ -62,9 +62,9 @@ class EverlastingPredictor(PhasedPredictor):
         that takes none gets labels drawn by their share of the votes. Without a prior, answers of
         estimators drift from phase to phase, and may end up all the same.
     epsilon : float of 0 or more
-        Privacy parameter, for ever; above 0.
+        Privacy parameter, for ever. ``fit`` refuses 0, with which nothing could be answered.
     delta : float from 0 and below 1
-        Privacy parameter, for ever; above 0.
+        Privacy parameter, for ever. ``fit`` refuses 0 unless epsilon is infinite.
     concept_class : ConceptClass, or None
         The same as ``estimator``, for a class of ``cumae.concepts``.
     shard_size : int of 1 or more, or "auto"
@@ -219,6 +219,7 @@ class EverlastingPredictor(PhasedPredictor):
 
     # Fitting
 
+    @claim("EVER", "PRIOR", "USER")
     @one_at_a_time
     def fit(self, X: Any, y: Any, *, users: Any = None) -> Self:
         """Train the first phase, and pay for everything that will ever be asked.
@@ -246,19 +247,19 @@ class EverlastingPredictor(PhasedPredictor):
         self._warn_of_drift(training, prior)
         rules.warn_of_noise(self.prior_share)
         source = source_for(self.random_state)
-        majority = rules.majority(rules.first, source, rules.tried)
-        promised = None if prior is None else prior.promise(rules.block)
+        majority = rules.majority(rules.first, source, rules.trust_rows)
+        promised = None if prior is None else prior.promise(rules.prior_rows)
         guarantee = self._start(training, rules.plan(majority.cost, promised), source)
         rules = replace(rules, rho=rho_of(majority))
         school = School(rules, training.model, training.reader, self.columns is not None)
-        order = kept[permutation(len(kept), source)]  # the split of blocks, from counts alone
-        trial_end = rules.block + rules.tried
+        order = kept[permutation(len(kept), source)]  # the split into parts, from counts alone
+        trust_end = rules.prior_rows + rules.trust_rows
         if prior is not None:
-            prior.fit(training, order[: rules.block], source)
-        phase = self._first_phase(training, order[trial_end:], school, source)
+            prior.fit(training, order[: rules.prior_rows], source)
+        phase = self._first_phase(training, order[trust_end:], school, source)
         trust = None
         if prior is not None:
-            places = order[rules.block : trial_end]
+            places = order[rules.prior_rows : trust_end]
             trust = self._choose_trust(training, places, prior, phase, source)
         admission.new_phase(rules.cap(phase.n_rows))
         # Later phases may be of other sizes; each is within what was asked for.
@@ -296,7 +297,7 @@ class EverlastingPredictor(PhasedPredictor):
         rows = school.first_rows(SomeRows(training.rows, places))
         weights = weights_of_labels(training.labels, training.n_classes)[places]
         recipe = Recipe.draw(rows, weights, school.rules.shards(rows.n_rows), source)
-        return PhaseTraining(school, 1, recipe).finish(source, school.rules.tried)
+        return PhaseTraining(school, 1, recipe).finish(source, school.rules.trust_rows)
 
     @claim("PRIOR")
     def _choose_trust(
@@ -305,7 +306,7 @@ class EverlastingPredictor(PhasedPredictor):
         """Let rows that neither the prior nor a shard sees choose how much the votes count."""
         table, usable = training.reader.some(training.rows, places)
         labels = np.where(usable, training.labels[places], -1)
-        numbers = phase.numbers(len(table))
+        numbers = phase.query_numbers(len(table))
         shares = prior.shares(table, numbers)
         noisy = phase.release(phase.ensemble.votes(table, numbers))
         n_shards = phase.ensemble.n_shards
@@ -406,7 +407,7 @@ class EverlastingPredictor(PhasedPredictor):
         """Return labels and whole weights from fresh noise; both are functions of it."""
         state, phase = self._state_, self._state_.phase
         keys = row_keys(table) if state.rules.memoize else None
-        numbers = partial(_numbers, phase, keys, len(table))
+        numbers = partial(_query_numbers, phase, keys, len(table))
         noisy = phase.release(phase.ensemble.votes(table, numbers(table.shape[1])), keys)
         if state.prior is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
@@ -425,9 +426,9 @@ class EverlastingPredictor(PhasedPredictor):
         if state.following is not None or not state.rows_from.complete(state):
             return
         rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
-        unit = state.phase.ensemble.n_shards if state.prior is None else UNIT
+        full_weight = state.phase.ensemble.n_shards if state.prior is None else FULL_WEIGHT
         n_shards, source = state.rules.shards(len(rows)), state.fitted.source
-        recipe = Recipe.draw(row_source(rows), weights, n_shards, source, unit)
+        recipe = Recipe.draw(row_source(rows), weights, n_shards, source, full_weight)
         following = PhaseTraining(state.school, state.phase.number + 1, recipe)
         self._journal_.prepared(following, supplied)
         if state.rules.background:
@@ -476,9 +477,9 @@ class EverlastingPredictor(PhasedPredictor):
 
 
 @claim("EVER", "MEMO")
-def _numbers(phase: OpenPhase, keys: list[bytes] | None, count: int, width: int) -> Integers:
+def _query_numbers(phase: OpenPhase, keys: list[bytes] | None, count: int, width: int) -> Integers:
     """Return what decides the places of queries in tables of so many columns.
 
     That is their running number or, with a memo, their own cells.
     """
-    return phase.numbers(count) if keys is None else numbers_by_keys(keys, width)
+    return phase.query_numbers(count) if keys is None else query_numbers_by_keys(keys, width)

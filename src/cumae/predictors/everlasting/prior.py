@@ -24,13 +24,13 @@ from cumae.randomness import Source
 
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
-TRIAL_SHARE, TRIAL_MOST = 0.05, 5_000  # rows that choose among them
-UNIT = 1000  # a whole weight stands for so many parts of a vote
+TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
+FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
 
 @claim("PRIOR", "EVER")
 class Prior:
-    """A learner that is trained on a block of rows of its own, and then combined with votes.
+    """A learner that is trained on rows of its own, and then combined with votes.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Prior:
         epsilon: float,
         source: Source,
     ) -> float:
-        """Draw how much the votes count, by how many rows of a third block come out right.
+        """Draw how much the votes count, by how many rows of a third part come out right.
 
         One of these rows moves each score by one at most. A label of -1 counts for nothing.
         ``shares`` are the prior's for these rows.
@@ -158,6 +158,7 @@ def _lean(learner: Learner, table: Floats) -> Floats:
     return np.where(known, 0.75, 0.25 / (len(learner.classes_) - 1))
 
 
+@claim("PRIOR")
 def find_prior(
     prior: Learner | bool | None, training: Training, epsilon: float, delta: float, declared: Any
 ) -> Prior | None:
@@ -192,6 +193,7 @@ def find_prior(
     return Prior(learner, columns, encoded=declared is not None)
 
 
+@claim("PRIOR")
 def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learner:
     """Refuse what cannot be a prior, whatever the rows are."""
     if isinstance(prior, type) and issubclass(prior, Learner):
@@ -250,5 +252,5 @@ def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Int
     """
     shares = np.clip(noisy / n_shards, 0.0, 1.0)
     sums = trust * (shares - 1 / shares.shape[1]) + prior
-    parts = np.rint(UNIT * (sums - sums.min(axis=1, keepdims=True)))
-    return np.asarray(np.minimum(parts, UNIT), dtype=np.int64)
+    parts = np.rint(FULL_WEIGHT * (sums - sums.min(axis=1, keepdims=True)))
+    return np.asarray(np.minimum(parts, FULL_WEIGHT), dtype=np.int64)

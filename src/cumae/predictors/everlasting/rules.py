@@ -14,8 +14,9 @@ from cumae.errors import InvalidParameter, TooFewRows
 from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS
 from cumae.predictors.everlasting.margins import MarginTrainer
-from cumae.predictors.everlasting.prior import TRIAL_MOST, TRIAL_SHARE
+from cumae.predictors.everlasting.prior import TRUST_MOST, TRUST_SHARE
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
+from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, calibrate_gaussian, parallel
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source
@@ -23,6 +24,7 @@ from cumae.randomness import Source
 GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
     "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
+    "what a model answers for a row depends on that row and its place in a table, and on no other",
 )
 EITHER = (
     "one training row or one query is replaced by any other, and the number of rows and the number "
@@ -60,8 +62,9 @@ class EverlastingRules:
         Releases of a phase for each of its rows.
     n_classes : int
         Number of declared classes.
-    first, block, tried : int
-        Rows of the first phase, of the prior, and those that choose the trust.
+    first, prior_rows, trust_rows : int
+        Rows that train the first phase, rows that train the prior, and rows that choose how much
+        the votes count against it.
     size : int
         Rows of a shard.
     balanced : bool
@@ -87,8 +90,8 @@ class EverlastingRules:
     growth: float
     n_classes: int
     first: int
-    block: int
-    tried: int
+    prior_rows: int
+    trust_rows: int
     size: int
     balanced: bool
     user_ids: bool
@@ -112,15 +115,15 @@ class EverlastingRules:
             If parameters contradict each other, or there are too few rows for them.
         """
         check_together(parameters)
-        block, tried = _blocks(parameters, sizes) if sizes.has_prior else (0, 0)
-        first = sizes.n_rows - block - tried
+        prior_rows, trust_rows = _rows_of_prior(parameters, sizes) if sizes.has_prior else (0, 0)
+        first = sizes.n_rows - prior_rows - trust_rows
         same = ("epsilon", "delta", "growth", "late", "client_cap", "n_jobs", "progress")
         flags = ("balanced", "user_ids", "fresh", "memoize", "background")
         return cls(
             n_classes=sizes.n_classes,
             first=first,
-            block=block,
-            tried=tried,
+            prior_rows=prior_rows,
+            trust_rows=trust_rows,
             size=_shard_size(parameters, first, sizes.n_classes),
             **{name: getattr(parameters, name) for name in same},
             **{name: bool(getattr(parameters, name)) for name in flags},
@@ -135,10 +138,12 @@ class EverlastingRules:
         """Return the number of shards for so many rows."""
         return max(1, n_rows // self.size)
 
+    @claim("EVER")
     def releases(self, n_rows: int) -> int:
         """Return how many noisy votes a phase with so many rows releases."""
         return math.ceil(self.growth * n_rows)
 
+    @claim("LATE")
     def late_releases(self, n_rows: int) -> int:
         """Return how many of them come after the training of the next phase has begun."""
         releases = self.releases(n_rows)
@@ -150,10 +155,25 @@ class EverlastingRules:
             return None
         return max(1, int(self.client_cap * self.releases(n_rows)))
 
-    def trainer(self, model: Any, columns: Columns | None, unit: int = 1) -> MarginTrainer:
-        """Return what trains a shard on rows with weights of so many votes at most."""
+    def trainer(self, model: Any, columns: Columns | None, full_weight: int = 1) -> MarginTrainer:
+        """Return what trains a shard.
+
+        Parameters
+        ----------
+        model : classifier, Pipeline or ConceptClass
+            What is trained.
+        columns : Columns, or None
+            What is known about the columns; None if nothing was declared.
+        full_weight : int
+            What a row weighs whose label is certain, which is the most.
+        """
         return MarginTrainer(
-            model, self.n_classes, columns, unit, balanced=self.balanced, weighted=self.weighted
+            model,
+            self.n_classes,
+            columns,
+            full_weight,
+            balanced=self.balanced,
+            weighted=self.weighted,
         )
 
     @claim("EVER")
@@ -203,7 +223,7 @@ class EverlastingRules:
         follows, of_what = "answers are hardly better than chance", "rows"
         if self.user_ids:
             of_what = "users"
-        if self.block:
+        if self.prior_rows:
             follows = "the votes add hardly anything to the prior"
             wanted, of_what = rows_with_prior(wanted, prior_share), f"{of_what} given to fit"
         less = f", or a growth below {self.growth:g}" if self.growth > 2 else ""
@@ -218,14 +238,9 @@ class EverlastingRules:
 
 def check_together(parameters: Any) -> None:
     """Refuse parameters that contradict each other."""
-    epsilon, delta, growth = parameters.epsilon, parameters.delta, parameters.growth
-    if epsilon < math.inf and (epsilon == 0 or delta == 0):
-        raise InvalidParameter(
-            f"epsilon={epsilon!r}, delta={delta!r}: votes need both above 0; give delta=1e-6, say. "
-            "For delta=0 there is QueryRelease with mechanism='laplace'."
-        )
-    if -1 in list(parameters.classes):
-        raise InvalidParameter("classes have -1, the answer to unusable queries; rename it.")
+    check_votes(parameters.epsilon, parameters.delta)
+    check_classes(parameters.classes)
+    growth = parameters.growth
     if parameters.fresh and not growth > 1:
         raise InvalidParameter(
             f"growth={growth!r} with fresh=True: labelling the fresh rows takes as many releases "
@@ -245,26 +260,37 @@ def check_together(parameters: Any) -> None:
         )
 
 
-def _blocks(parameters: Any, sizes: PublicSizes) -> tuple[int, int]:
+def _rows_of_prior(parameters: Any, sizes: PublicSizes) -> tuple[int, int]:
     """Return how many rows the prior gets, and how many choose the trust."""
     count, share = sizes.n_rows, parameters.prior_share
-    block = int(share * count)
-    tried = min(TRIAL_MOST, int(TRIAL_SHARE * count))
+    prior_rows = int(share * count)
+    trust_rows = min(TRUST_MOST, int(TRUST_SHARE * count))
     least = LEAST_ROWS_PER_CLASS * sizes.n_classes
-    if block < 1 or count - block - tried < least:
+    voting = count - prior_rows - trust_rows
+    if prior_rows < 1 or voting < least:
         raise InvalidParameter(
-            f"prior_share={share!r} of {count:,} rows leaves {block:,} for the prior, {tried:,} to "
-            f"choose the trust and {count - block - tried:,} for the votes, which need {least} at "
-            "least; give 0.5, say, or more rows."
+            f"prior_share={share!r} of {count:,} rows leaves {prior_rows:,} for the prior, "
+            f"{trust_rows:,} to choose the trust and {voting:,} for the votes, which need {least} "
+            "at least; give 0.5, say, or more rows."
         )
-    return block, tried
+    return prior_rows, trust_rows
 
 
 def rows_with_prior(voting: float, prior_share: float) -> float:
-    """Return how many rows fit needs for so many that vote: prior and trial have their own."""
+    """Return how many rows ``fit`` needs for so many that vote.
+
+    Some of its rows train the prior, and some choose how much votes count against it.
+
+    Parameters
+    ----------
+    voting : float
+        Rows of the first phase.
+    prior_share : float
+        Share of the rows that train the prior.
+    """
     rest = 1 - prior_share
-    many = (voting + TRIAL_MOST) / rest
-    return many if TRIAL_SHARE * many >= TRIAL_MOST else voting / (rest - TRIAL_SHARE)
+    many = (voting + TRUST_MOST) / rest
+    return many if TRUST_SHARE * many >= TRUST_MOST else voting / (rest - TRUST_SHARE)
 
 
 def _shard_size(parameters: Any, n_rows: int, n_classes: int) -> int:

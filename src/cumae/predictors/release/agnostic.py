@@ -27,13 +27,12 @@ from cumae.predictors.relabelling import (
     agnostic_costs,
     need_boostable,
     plan_relabelling,
-    read_pair,
 )
 from cumae.predictors.release.answers import Demand, plan_answers
-from cumae.predictors.release.base import ASSUMPTIONS, VOTE_PARAMETERS, Prepared, Release
+from cumae.predictors.release.base import ASSUMPTIONS, VOTE_PARAMETERS, PlannedRelease, Release
 from cumae.predictors.release.state import AgnosticState
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.plans import Plan, pair_cost, read_pair
 from cumae.randomness import Source, source_for
 from cumae.theorems.query_release import SAMPLED, agnostic_sizes
 from cumae.theorems.rows import need_rows
@@ -212,7 +211,7 @@ class AgnosticQueryRelease(Release):
     def _model(self) -> ConceptClass:
         return need_boostable(self.concept_class, "QueryRelease")
 
-    def prepare(self, training: Training, source: Source) -> Prepared:
+    def plan_release(self, training: Training, source: Source) -> PlannedRelease:
         training.need_numbers()
         planned = self._printed if self.constants == "paper" else self._chosen
         steps, demand, printed = planned(training, self._demand(2))
@@ -227,7 +226,7 @@ class AgnosticQueryRelease(Release):
         costs = agnostic_costs(cost, steps, training.model)
         plan = self._plan(costs[-1][1], steps, answers.claims)
         self._warn_of_noise(steps.n_sampled, n_shards, answers)
-        return Prepared(demand, answers, started, n_shards, plan, steps, costs)
+        return PlannedRelease(demand, answers, started, n_shards, plan, steps, costs)
 
     def _chosen(self, training: Training, demand: Demand) -> tuple[Relabelling, Demand, int | None]:
         """Choose the sample, and what its answers may cost, from what is public."""
@@ -242,11 +241,11 @@ class AgnosticQueryRelease(Release):
             bool(self.resample),
         )
         every = [math.inf] if self.epsilon == math.inf else EPSILONS
-        boosts, tried = (
+        boosts, answers = (
             every if asked == "auto" else [float(asked)]
             for asked in (self.epsilon_boost, self.epsilon_answers)
         )
-        steps, pair = plan_relabelling(goal, training.model, boosts, tried)
+        steps, pair = plan_relabelling(goal, training.model, boosts, answers)
         return steps, replace(demand, epsilon=pair.eps, delta=pair.failure), None
 
     def _printed(
@@ -279,8 +278,8 @@ class AgnosticQueryRelease(Release):
         claims = ("AGPRIV", "LB", "SUB", *boot, "CHOOSE", "QUERY", "SHARDS", *claims, "COMP")
         return Plan(cost, claims, assumptions=ASSUMPTIONS[:1])
 
-    def _shown(self, prepared: Prepared) -> dict[str, Any]:
-        steps = prepared.steps
+    def _shown(self, planned: PlannedRelease) -> dict[str, Any]:
+        steps = planned.steps
         if steps is None:
             raise AssertionError("there is no sample")
         stages = [
@@ -290,12 +289,12 @@ class AgnosticQueryRelease(Release):
                 "delta": pair.failure,
                 "rows": steps.n_rows if name == "sampled" else steps.n_sampled,
             }
-            for name, pair in prepared.costs
+            for name, pair in planned.costs
         ]
         return {
-            **super()._shown(prepared),
+            **super()._shown(planned),
             "n_sampled_": steps.n_sampled,
             "epsilon_boost_": steps.epsilon,
-            "epsilon_answers_": prepared.demand.epsilon,
+            "epsilon_answers_": planned.demand.epsilon,
             "stages_": stages,
         }

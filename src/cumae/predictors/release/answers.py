@@ -1,4 +1,8 @@
-"""Which mechanism answers, what it costs and how much noise it adds: all from public numbers."""
+"""Which mechanism answers, what it costs and how much noise it adds: all from public numbers.
+
+Mechanisms are compared by the lead that they need: by how many votes a class must be beyond the
+middle (half of the votes, for two classes) to come out with a chance of 95 %.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +90,19 @@ class AnswerPlan:
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked for, in public numbers."""
+    """What is asked of a mechanism, in public numbers.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What all answers may cost together.
+    max_queries : int
+        How many answers there will be.
+    max_unstable : int
+        How many of them may be unclear, where these are charged for.
+    n_classes : int
+        Number of declared classes.
+    """
 
     epsilon: float
     delta: float
@@ -139,6 +155,7 @@ def _plan(name: str, demand: Demand, why: str) -> AnswerPlan:
     return _stability(demand, why)
 
 
+@claim("QUERY")
 def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
     kind = "laplace" if name == "laplace" else "gaussian"  # without noise both are the majority
     if kind == "gaussian" and demand.delta == 0 and demand.epsilon < math.inf:
@@ -163,11 +180,15 @@ def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
         lead = SURE_DEVIATIONS * noise.scale
     else:
         lead = _laplace_quantile(noise.epsilon / noise.sensitivity)
-    if demand.n_classes > 2:  # two noisy counts are compared, each half of the lead apart
+    # With two classes one noisy count is compared with the middle. With more, the winner is that
+    # of several noisy counts: a lead beyond the middle is twice as much between two of them, and
+    # the difference of two noises is sqrt(2) times as wide.
+    if demand.n_classes > 2:
         lead *= math.sqrt(2.0) / 2.0
     return AnswerPlan(name, NoisyMajority.claims, lead, start, why)
 
 
+@claim("QUERY")
 def _stability(demand: Demand, why: str) -> AnswerPlan:
     def start(n_shards: int, source: Source) -> StabilityTest:
         del n_shards
@@ -186,6 +207,7 @@ def _stability(demand: Demand, why: str) -> AnswerPlan:
     return AnswerPlan("stability", StabilityTest.claims, lead, start, why)
 
 
+@claim("QUERY")
 def _between(demand: Demand, why: str) -> AnswerPlan:
     def start(n_shards: int, source: Source) -> BetweenAnswers:
         asked = BetweenThresholds.calibrated(
@@ -201,6 +223,7 @@ def _between(demand: Demand, why: str) -> AnswerPlan:
     return AnswerPlan("between", BetweenThresholds.claims, lead, start, why)
 
 
+@claim("QUERY")
 class BetweenAnswers:
     """Labels from BetweenThresholds: "between" is an unstable answer.
 
@@ -267,18 +290,3 @@ def _laplace_quantile(*rates: float) -> float:
         return -math.log(2 * (1 - SURE)) / rates[0]
     spread = math.sqrt(sum(2 / rate**2 for rate in rates))
     return SURE_DEVIATIONS * spread
-
-
-def unstable_answers(max_queries: int, alpha: float, beta: float) -> int:
-    """Return how many of the queries may be unstable, if each is with a chance of alpha.
-
-    By Chernoff's bound there are more with a chance of beta at most.
-
-    Examples
-    --------
-    >>> from cumae.predictors.release.answers import unstable_answers
-    >>> unstable_answers(1_000, alpha=0.05, beta=0.05)
-    72
-    """
-    mean = alpha * max_queries
-    return max(1, min(max_queries, math.ceil(mean + math.sqrt(3 * mean * math.log(1 / beta)))))

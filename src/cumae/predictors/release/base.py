@@ -16,12 +16,13 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.live import one_at_a_time
+from cumae.mechanisms.sparse import unstable_answers
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.relabelling import Relabelling, relabel
-from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand, unstable_answers
+from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand
 from cumae.predictors.release.state import ReleaseState
 from cumae.predictors.release.voting import Voting
 from cumae.predictors.stateful import StatefulPredictor
@@ -51,7 +52,7 @@ VOTE_PARAMETERS: Mapping[str, Kind] = {
 
 @claim("QUERY", "AGPRIV", "UNV")
 @dataclass(frozen=True)
-class Prepared:
+class PlannedRelease:
     """A release that was planned from public numbers: nothing is paid, and no row was looked at.
 
     Parameters
@@ -119,7 +120,7 @@ class Release(StatefulPredictor):
     # Fitting
 
     @abstractmethod
-    def prepare(self, training: Training, source: Source) -> Prepared:
+    def plan_release(self, training: Training, source: Source) -> PlannedRelease:
         """Plan everything from public numbers, before anything is paid.
 
         Parameters
@@ -131,19 +132,19 @@ class Release(StatefulPredictor):
         """
 
     def _fit_votes(self, training: Training, source: Source) -> None:
-        prepared = self.prepare(training, source)
-        guarantee = self._start(training, prepared.plan, source)
-        voting = prepared.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
-        fitted = self._fitted(training, guarantee, source, **self._shown(prepared))
+        planned = self.plan_release(training, source)
+        guarantee = self._start(training, planned.plan, source)
+        voting = planned.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
+        fitted = self._fitted(training, guarantee, source, **self._shown(planned))
         self._go_on(self.state_class(fitted, voting))
 
-    def _shown(self, prepared: Prepared) -> dict[str, Any]:
+    def _shown(self, planned: PlannedRelease) -> dict[str, Any]:
         """Return the public attributes."""
         return {
-            "mechanism_": prepared.answers.mechanism,
-            "why_": prepared.answers.why,
-            "n_shards_": prepared.n_shards,
-            "noise_per_vote_": prepared.noise_per_vote,
+            "mechanism_": planned.answers.mechanism,
+            "why_": planned.answers.why,
+            "n_shards_": planned.n_shards,
+            "noise_per_vote_": planned.noise_per_vote,
         }
 
     def _demand(self, n_classes: int) -> Demand:

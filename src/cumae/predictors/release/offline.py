@@ -66,7 +66,9 @@ class Offline:
         return self.hypothesis
 
     def ask(self, points: Floats) -> Integers:
-        """Answer the batch."""
+        """Answer the batch; without queries nothing is drawn, and the rows stay."""
+        if not len(points):
+            return np.zeros(0, dtype=np.int64)
         if len(points) > self.max_queries and self.rows is not None:
             raise BudgetExhausted(
                 f"{len(points)} queries were asked, but {self.remaining} remain; ask fewer."

@@ -21,7 +21,13 @@ from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.release.answers import ONLINE, plan_answers
-from cumae.predictors.release.base import ASSUMPTIONS, AUTO_COUNT, CONSTANTS, Prepared, Release
+from cumae.predictors.release.base import (
+    ASSUMPTIONS,
+    AUTO_COUNT,
+    CONSTANTS,
+    PlannedRelease,
+    Release,
+)
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.state import ReleaseState
 from cumae.privacy import Budget
@@ -203,7 +209,7 @@ class QueryRelease(Release):
             self._fit_votes(training, source)
         return self
 
-    def prepare(self, training: Training, source: Source) -> Prepared:
+    def plan_release(self, training: Training, source: Source) -> PlannedRelease:
         demand = self._demand(training.n_classes)
         mechanism, printed = self.mechanism, None
         if self.constants == "paper":
@@ -217,7 +223,7 @@ class QueryRelease(Release):
         claims = ("QUERY", "SHARDS", *answers.claims, "COMP")
         plan = Plan(started.cost, claims, assumptions=ASSUMPTIONS)
         self._warn_of_noise(training.rows.n_rows, n_shards, answers)
-        return Prepared(demand, answers, started, n_shards, plan)
+        return PlannedRelease(demand, answers, started, n_shards, plan)
 
     def _printed(self, training: Training) -> SubSampSizes:
         """Return the sizes of Algorithm 5."""
@@ -249,7 +255,7 @@ class QueryRelease(Release):
             concept.choose_cost(self.epsilon), ("QUERY", "SSPP", "CHOOSE"), assumptions=ASSUMPTIONS
         )
         guarantee = self._start(training, plan, source)
-        rows = training.numbers()
+        rows = training.cleaned()
         offline = Offline(concept, *rows, self.epsilon, int(self.max_queries), source)
         why = "mechanism='offline' was asked for"
         fitted = self._fitted(training, guarantee, source, mechanism_="offline", why_=why)

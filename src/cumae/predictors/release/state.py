@@ -114,6 +114,11 @@ class UniversalState(State):
         del ids
         self.first.lessons.append(Lesson(rows, weights))
 
+    def prepare(self, following: Any, taken: int) -> None:
+        del taken
+        self.first.close()  # all votes were counted
+        self.student = following
+
     def enter(self, phase: Hypothesis | Student) -> None:
         self.published = phase
 

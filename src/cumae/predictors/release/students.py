@@ -15,12 +15,11 @@ from sklearn.dummy import DummyClassifier
 from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers
-from cumae.ensembles.trainer import seeded
+from cumae.ensembles.trainer import seeded, weight_parameter
 from cumae.ensembles.trial import made_up_rows
 from cumae.errors import CumaeError, InvalidParameter
-from cumae.predictors.everlasting.margins import weight_parameter
 
-TRIED_ROWS = 40
+MADE_UP_ROWS = 40
 
 
 @dataclass(frozen=True)
@@ -131,16 +130,16 @@ def try_student(
     student: Any, rows: RowSource, columns: Columns | None, classes: NDArray[Any]
 ) -> None:
     """Train and ask a student on made-up rows, so that its real errors show beforehand."""
-    table = as_numbers(made_up_rows(rows, columns, TRIED_ROWS, 0.0), columns)
-    shares = np.full((TRIED_ROWS, len(classes)), 0.2 / len(classes))
-    shares[np.arange(TRIED_ROWS), np.arange(TRIED_ROWS) % len(classes)] += 0.8
+    table = as_numbers(made_up_rows(rows, columns, MADE_UP_ROWS, 0.0), columns)
+    shares = np.full((MADE_UP_ROWS, len(classes)), 0.2 / len(classes))
+    shares[np.arange(MADE_UP_ROWS), np.arange(MADE_UP_ROWS) % len(classes)] += 0.8
     try:
         train_student(student, Lesson(table, shares), classes, 1).predict(table)
     except CumaeError:
         raise
     except Exception as error:
         raise InvalidParameter(
-            f"student fails on {TRIED_ROWS} made-up rows with {rows.n_features} columns: "
+            f"student fails on {MADE_UP_ROWS} made-up rows with {rows.n_features} columns: "
             f"{type(error).__name__}: {error}. Give another student."
         ) from error
 

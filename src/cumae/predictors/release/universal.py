@@ -23,7 +23,7 @@ from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, class_names
-from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, Prepared
+from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
 from cumae.predictors.release.first import FirstStage
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.stages import (
@@ -121,7 +121,7 @@ class UniversalQueryRelease(StatefulPredictor):
     hypothesis_, student_
         What was published at the end of the first stage; it may be used freely. A student takes
         rows as numbers, encoded by ``columns`` where they are declared.
-    answered_ : tuple of a table and an array of floats
+    first_answers_ : tuple of a table and an array of floats
         The queries of the first stage so far and, for each class, the share that was answered.
         Both are public; the student is trained on them.
 
@@ -247,17 +247,17 @@ class UniversalQueryRelease(StatefulPredictor):
         n_first = count_first(self, training)
         before, after = split_epsilon(self.epsilon, float(self.share))
         concept.check_draw(after, max(n_first, training.rows.n_rows))
-        table, labels = training.numbers()
+        table, labels = training.cleaned()
         clean = replace(training, rows=ArrayRows(table), labels=labels, columns=None)
         release = first_release(self, clean, n_first, before, self.mechanism)
-        prepared = release.prepare(clean, source)
-        inner = promise(prepared.plan, before, self.delta, void=source.deterministic)
+        planned = release.plan_release(clean, source)
+        inner = promise(planned.plan, before, self.delta, void=source.deterministic)
         plan = plan_both(inner, universal_cost(inner, after), "SSPP", "CHOOSE", "COMP")
         guarantee = self._start(training, plan, source)
-        first = self._trained(prepared, clean, n_first, source)
+        first = self._trained(planned, clean, n_first, source)
         waiting = Offline(concept, table, labels, after, n_first, source)
         second = {"name": "hypothesis", "epsilon": after, "delta": 0.0, "rows": len(table)}
-        shown = self._shown(prepared, inner, n_first, len(table), second)
+        shown = self._shown(planned, inner, n_first, len(table), second)
         fitted = self._fitted(training, guarantee, source, **shown)
         self._go_on(UniversalState(fitted, None, first, waiting))
 
@@ -280,13 +280,13 @@ class UniversalQueryRelease(StatefulPredictor):
         if mechanism == "auto":  # the others release no shares to learn from
             mechanism = "gaussian" if self.delta > 0 else "laplace"
         release = first_release(self, training, n_first, self.epsilon, mechanism)
-        prepared = release.prepare(training, source)
-        inner = promise(prepared.plan, self.epsilon, self.delta, void=source.deterministic)
+        planned = release.plan_release(training, source)
+        inner = promise(planned.plan, self.epsilon, self.delta, void=source.deterministic)
         plan = plan_both(inner, Approximate(inner.epsilon, inner.delta))
         guarantee = self._start(training, plan, source)
-        first = self._trained(prepared, training, n_first, source)
+        first = self._trained(planned, training, n_first, source)
         second = {"name": "student", "epsilon": 0.0, "delta": 0.0, "rows": 0}
-        shown = self._shown(prepared, inner, n_first, training.rows.n_rows, second)
+        shown = self._shown(planned, inner, n_first, training.rows.n_rows, second)
         fitted = self._fitted(training, guarantee, source, **shown)
         self._go_on(UniversalState(fitted, self.student, first))
         if pool is not None:
@@ -294,23 +294,28 @@ class UniversalQueryRelease(StatefulPredictor):
             self._switch()
 
     def _trained(
-        self, prepared: Prepared, training: Training, count: int, source: Source
+        self, planned: PlannedRelease, training: Training, count: int, source: Source
     ) -> FirstStage:
         """Train the shards of the first stage."""
-        voting = prepared.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
+        voting = planned.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
         return FirstStage(voting, count, training.n_classes, training.reader.nothing())
 
     def _shown(
-        self, prepared: Prepared, inner: Guarantee, count: int, n_rows: int, second: dict[str, Any]
+        self,
+        planned: PlannedRelease,
+        inner: Guarantee,
+        count: int,
+        n_rows: int,
+        second: dict[str, Any],
     ) -> dict[str, Any]:
         """Return the public attributes."""
         spent = {"epsilon": inner.epsilon, "delta": inner.delta, "rows": n_rows}
         return {
             "n_first_": count,
-            "mechanism_": prepared.answers.mechanism,
-            "why_": prepared.answers.why,
-            "n_shards_": prepared.n_shards,
-            "noise_per_vote_": prepared.noise_per_vote,
+            "mechanism_": planned.answers.mechanism,
+            "why_": planned.answers.why,
+            "n_shards_": planned.n_shards,
+            "noise_per_vote_": planned.noise_per_vote,
             "stages_": [{"name": "first queries", **spent}, second],
         }
 
@@ -354,7 +359,7 @@ class UniversalQueryRelease(StatefulPredictor):
         return student.model
 
     @property
-    def answered_(self) -> tuple[Any, Floats]:
+    def first_answers_(self) -> tuple[Any, Floats]:
         """Queries of the first stage, and the share of each class in their answers."""
         check_is_fitted(self, "guarantee_")
         lesson = self._state_.first.lesson
@@ -401,13 +406,13 @@ class UniversalQueryRelease(StatefulPredictor):
     def _switch(self) -> None:
         """Publish what answers from now on, once; the private models and rows are dropped."""
         state = self._state_
-        state.first.close()
         if state.published is not None:
             return
         if state.waiting is not None:
+            self._journal_.prepared(None)
             self._journal_.entered(state.waiting.draw(state.first.lesson.queries))
         else:
-            state.student = self.student  # one that failed may have been replaced
+            self._journal_.prepared(self.student)  # one that failed may have been replaced
             seed = integers(2**31 - 1, source=state.fitted.source)
             self._journal_.entered(state.taught(seed))
 
