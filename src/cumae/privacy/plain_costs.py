@@ -10,7 +10,7 @@ from cumae.privacy.cost import Cost, check_cost
 from cumae.privacy.validation import from_plain_number, plain_number
 
 
-def cost_to_dict(cost: Cost) -> dict[str, Any]:
+def cost_to_dict(cost: Any) -> dict[str, Any]:
     """Return plain values that stand for a cost, exactly; infinity becomes ``"inf"``.
 
     Parameters
@@ -28,7 +28,8 @@ def cost_to_dict(cost: Cost) -> dict[str, Any]:
     UnknownCost
         If it cannot be stored.
     """
-    if not is_dataclass(check_cost(cost)):
+    check_cost(cost)
+    if not is_dataclass(cost):
         raise UnknownCost(
             f"a {type(cost).__name__} cannot be stored, because it is no dataclass; build the cost "
             "from those of cumae.privacy."
@@ -37,7 +38,7 @@ def cost_to_dict(cost: Cost) -> dict[str, Any]:
     return {"kind": type(cost).__name__, **values}
 
 
-def cost_from_dict(plain: dict[str, Any]) -> Cost:
+def cost_from_dict(plain: Any) -> Cost:
     """Return the cost that ``cost_to_dict`` was given.
 
     Parameters
@@ -93,6 +94,6 @@ def _from_plain(plain: Any) -> Any:
     return cost_from_dict(plain) if isinstance(plain, dict) else from_plain_number(plain)
 
 
-def _descendants(kind: type[Cost]) -> set[Any]:
+def _descendants(kind: Any) -> set[Any]:
     children = kind.__subclasses__()
     return {*children, *(found for child in children for found in _descendants(child))}
