@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from cumae.cli import app
 from cumae.cli.app import ExitCode
+
+README = Path(__file__).parents[2] / "README.md"
 
 
 def test_the_demo_publishes_a_model_and_answers_through_two_phases() -> None:
@@ -31,6 +34,13 @@ def test_the_demo_publishes_a_model_and_answers_through_two_phases() -> None:
     assert "for one training row or one query: " in oracle
     assert "Accuracy of 100,000 answers in 2 phases" in said
     assert max(map(len, result.stdout.splitlines())) <= 100
+    # The README shows what is printed; figures differ from run to run.
+    shown = README.read_text(encoding="utf-8").split("prints:\n\n```\n")[1].split("```")[0]
+    assert _without_figures(result.stdout).startswith(_without_figures(shown))
+
+
+def _without_figures(text: str) -> str:
+    return " ".join(re.sub(r"\d[\d.,]*", "#", text).split())
 
 
 @pytest.mark.parametrize("epsilon", ["-1", "0", "much", "nan"])

@@ -34,7 +34,7 @@ def demo(
     Accuracies are not protected: they are printed to compare.
     """
     started = time.monotonic()
-    typer.echo("Loading cumae and the survey. The first run also compiles and takes twice as long.")
+    typer.echo("Loading cumae and the survey. The first run also compiles, which takes longer.")
     # Here, because loading takes seconds: the line above is printed at once.
     from cumae import EverlastingPredictor, PrivateLogisticRegression  # noqa: PLC0415
     from cumae.datasets import load_health_survey  # noqa: PLC0415
@@ -55,7 +55,7 @@ def demo(
     _say(f"Accuracy for {len(truth):,} other people: {private:.1%}")
     _say(f"The same model without privacy: {best:.1%}. Guessing: {guessing:.1%}")
 
-    typer.echo("\n2. An oracle that answers for ever. Its models are never published.")
+    typer.echo("\n2. An oracle that answers for ever. The models that vote are never published.")
     _say("Training thousands of small models ...")
     oracle = EverlastingPredictor(
         epsilon=epsilon, delta=DELTA, columns=columns, prior=PrivateLogisticRegression()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -34,6 +33,8 @@ def claim_path(path: Path) -> None:
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Keep other processes from paying from the account in this file."""
+    import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
+
     while True:
         file = os.open(path, os.O_RDWR)
         try:
