@@ -310,6 +310,30 @@ def test_processes_together_never_exceed_the_cap(tmp_path: Path) -> None:
     assert len(Budget.load(path).entries) == 30
 
 
+def test_what_was_paid_before_a_crash_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "account.json"
+    Budget(100.0).save(path)
+    work = (
+        "import sys\n"
+        "from cumae import Budget\n"
+        "from cumae.privacy import Pure\n"
+        "budget = Budget.load(sys.argv[1])\n"
+        "while True:\n"
+        "    budget.spend(Pure(0.01))\n"
+        "    print('paid', flush=True)\n"
+    )
+    run = [sys.executable, "-c", work, str(path)]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(20):
+            process.stdout.readline()
+        process.kill()
+        paid = 20 + len(process.stdout.readlines())
+    found = Budget.load(path)
+    assert len(found.entries) in (paid, paid + 1)  # the last one may not have been told
+    found.spend(Pure(0.01))
+
+
 def test_an_old_copy_that_was_put_back_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "account.json"
     budget = Budget(1.0)
