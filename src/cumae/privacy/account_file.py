@@ -54,7 +54,7 @@ def write_account(path: Path, account: dict[str, Any]) -> None:
     file, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     try:
         with os.fdopen(file, "w", encoding="utf-8") as text:
-            json.dump(plain, text, indent=1, allow_nan=False)
+            text.write(json.dumps(plain, allow_nan=False))
             text.flush()
             os.fsync(text.fileno())
         Path(scratch).replace(path)

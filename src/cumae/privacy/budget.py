@@ -146,6 +146,7 @@ the rows are used.
         self._entries: list[Entry] = []
         self._totals: _Totals = (Fraction(0), Fraction(0), Fraction(0))
         self._path: Path | None = None
+        self._stored: dict[str, Any] = {}  # what the file held when it was last seen
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -194,7 +195,9 @@ the rows are used.
                     "larger budget before the rows are used."
                 )
             if self._path is not None:  # before it counts: what is not on the disk was not paid
-                write_account(self._path, self._to_dict([*self._entries, entry]))
+                stored = self._to_dict([*self._entries, entry])
+                write_account(self._path, stored)
+                self._stored = stored
             self._entries.append(entry)
             self._totals = totals
 
@@ -207,7 +210,10 @@ the rows are used.
                 yield
                 return
             with held(self._path):
-                self._adopt(Budget._from_dict(read_account(self._path)))
+                found = read_account(self._path)
+                if found != self._stored:
+                    self._adopt(Budget._from_dict(found))
+                    self._stored = found
                 yield
 
     def _adopt(self, stored: Budget) -> None:
