@@ -435,3 +435,14 @@ def test_values_that_make_no_account_are_refused(tmp_path: Path, change: dict[st
     account_file_module.write_account(path, plain["account"] | change)
     with pytest.raises(InvalidParameter, match="stored"):
         Budget.load(path)
+
+
+def test_a_cost_that_is_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
+    path, plain = _stored(tmp_path)
+    cost: dict[str, Any] = {"kind": "Pure", "eps": 0.5}
+    for _ in range(400):
+        cost = {"kind": "Subsampled", "base": cost, "rate": 1.0}
+    entry = plain["account"]["entries"][0] | {"cost": cost}
+    account_file_module.write_account(path, plain["account"] | {"entries": [entry]})
+    with pytest.raises(InvalidParameter, match="stored"):
+        Budget.load(path)

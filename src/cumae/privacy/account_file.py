@@ -80,6 +80,7 @@ def read_account(path: Path) -> dict[str, Any]:
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         known = plain["kind"] == KIND
+        digest = _digest(plain.get("account"))
     except (LookupError, RecursionError, TypeError, ValueError):
         known = False
     if not known:
@@ -90,7 +91,7 @@ def read_account(path: Path) -> dict[str, Any]:
             f"{FORMAT}. Load it with a newer version."
         )
     account = plain.get("account")
-    if not isinstance(account, dict) or plain.get("sha256") != _digest(account):
+    if not isinstance(account, dict) or plain.get("sha256") != digest:
         raise InvalidParameter(
             f"path={str(path)!r} was damaged or edited after it was saved; its payments cannot be "
             "trusted."
@@ -98,6 +99,6 @@ def read_account(path: Path) -> dict[str, Any]:
     return account
 
 
-def _digest(account: dict[str, Any]) -> str:
+def _digest(account: Any) -> str:
     text = json.dumps(account, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

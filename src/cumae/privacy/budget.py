@@ -325,7 +325,7 @@ the rows are used.
             for entry in map(Entry.from_dict, plain["entries"]):
                 budget._totals = budget._add(entry)
                 budget._entries.append(entry)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, RecursionError, TypeError, ValueError) as error:
             raise InvalidParameter(f"a stored account cannot be read: {error}") from error
         if not budget._fits(budget._totals):
             raise InvalidParameter("a stored account has paid more than its cap; it is damaged.")
