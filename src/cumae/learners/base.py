@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
@@ -27,6 +26,7 @@ from cumae.data import (
     width_of,
 )
 from cumae.errors import InvalidData, InvalidParameter
+from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import forget
 from cumae.mechanisms import LaplaceNoise
 from cumae.parameters import (
@@ -115,7 +115,7 @@ def check_some(labels: Integers) -> None:
         raise InvalidData("X has no rows; give at least one.")
 
 
-class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
+class Learner(PrivateEstimator, ABC):
     """A classifier that may be published: its fitted state is its private output, and no more.
 
     A subclass makes a ``plan`` from public numbers, which says what the fit costs; then ``_learn``
@@ -179,6 +179,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         epsilon, delta = self.limits()
         source = source_for(self.random_state)
         guarantee = promise(plan, epsilon, delta, void=source.deterministic)
+        warn_if_clones_pay(self, epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)

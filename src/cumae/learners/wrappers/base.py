@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,6 +33,7 @@ from cumae.errors import (
     TooFewRows,
     UnknownCost,
 )
+from cumae.estimators import own_clone
 from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows
 from cumae.parameters import Object, check_parameters, described
 from cumae.privacy import Approximate, Guarantee
@@ -108,7 +108,7 @@ def copy_base(base: Any, source: Source = SYSTEM, **wanted: Any) -> Any:
     >>> copy.epsilon, copy.delta
     (0.5, 0.0)
     """
-    copy = clone(base, safe=False)
+    copy = own_clone(base, safe=False)
     known = copy.get_params(deep=False) if hasattr(copy, "get_params") else {}
     if source is not SYSTEM:
         wanted["random_state"] = source
