@@ -18,7 +18,7 @@ READY := .venv/.ready
 help:  ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-demo: $(READY)  ## Learn privately from the bundled survey and print the result
+demo: $(READY)  ## Publish a private model of the bundled survey, and answer 100,000 questions
 	@$(BIN)/cumae demo
 
 test: lint types imports tests  ## Run every check and test
@@ -77,4 +77,4 @@ clean:  ## Remove the environment and everything that was generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml
-	PYTHON="$(PYTHON)" tools/make_environment
+	@PYTHON="$(PYTHON)" tools/make_environment

@@ -33,7 +33,8 @@ COUNTRIES = _words(
     Puerto-Rico Scotland South Taiwan Thailand Trinadad&Tobago United-States Vietnam Yugoslavia"""
 )
 EMPLOYERS = _words(
-    """Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc State-gov Without-pay"""
+    """Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc State-gov
+    Without-pay"""
 )
 SCHOOLS = _words(
     """10th 11th 12th 1st-4th 5th-6th 7th-8th 9th Assoc-acdm Assoc-voc Bachelors Doctorate HS-grad
@@ -91,9 +92,10 @@ def adult() -> Table:
 def credit_default() -> Table:
     """Credit card clients in Taiwan in 2005, and whether they failed to pay."""
     rows, labels = _read("credit_default")
-    declared: dict[str, Any] = {name: (-2, 8) for name in rows if name.startswith("PAY_")}
-    declared |= {name: (-200_000, 1_000_000) for name in rows if name.startswith("BILL_AMT")}
-    declared |= {name: (0, 1_000_000) for name in rows if name.startswith("PAY_AMT")}
+    names = [str(name) for name in rows]
+    declared: dict[str, Any] = {name: (-2, 8) for name in names if name.startswith("PAY_")}
+    declared |= {name: (-200_000, 1_000_000) for name in names if name.startswith("BILL_AMT")}
+    declared |= {name: (0, 1_000_000) for name in names if name.startswith("PAY_AMT")}
     declared |= {"LIMIT_BAL": (0, 1_000_000), "SEX": [1, 2], "AGE": (18, 80)}
     declared |= {"EDUCATION": [0, 1, 2, 3, 4, 5, 6], "MARRIAGE": [0, 1, 2, 3]}
     return Table(rows, labels, declared)
@@ -136,4 +138,4 @@ def hospital(count: int = 6_000, seed: int = 0) -> Table:
 def _falling(count: int) -> NDArray[np.float64]:
     """Return chances of which the first are the largest, as codes in hospitals have."""
     weights = 1 / (5.0 + np.arange(count))
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())

@@ -1,58 +1,84 @@
 """cumae: learning and predicting under differential privacy."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cumae.errors import (
     AnswersDrift,
     BudgetExhausted,
     CumaeError,
+    EveryFitPays,
     InvalidData,
     InvalidParameter,
     LiveState,
     TooFewRows,
     UnknownCost,
 )
-from cumae.privacy import Budget, Guarantee
 
 __version__ = "0.1.0.dev0"
 
-_DATA = ("Columns", "ParquetRows", "bad_rows")
+# These are imported when asked for, because numpy, scikit-learn and numba take seconds to load.
+# Editors and type checkers read the imports below, and a test compares both lists.
+_HOMES = {
+    "cumae.privacy": ("Budget", "Guarantee"),
+    "cumae.data": ("Columns", "ParquetRows", "bad_rows"),
+    "cumae.learners": (
+        "AccuracyBoost",
+        "ActiveLearner",
+        "Adapter",
+        "GenericLearner",
+        "HypothesisLearner",
+        "IterLabelBoost",
+        "LabelBoost",
+        "OneVsRest",
+        "PrivateBooster",
+        "PrivateLearner",
+        "PrivateLogisticRegression",
+        "PublicDataReduction",
+        "SemiPrivateLearner",
+    ),
+    "cumae.predictors": (
+        "AgnosticQueryRelease",
+        "EverlastingPredictor",
+        "GenericBBL",
+        "QueryRelease",
+        "UniversalQueryRelease",
+    ),
+}
 
-_LEARNERS = (
-    "AccuracyBoost",
-    "ActiveLearner",
-    "Adapter",
-    "GenericLearner",
-    "HypothesisLearner",
-    "IterLabelBoost",
-    "LabelBoost",
-    "OneVsRest",
-    "PrivateBooster",
-    "PrivateLearner",
-    "PrivateLogisticRegression",
-    "PublicDataReduction",
-    "SemiPrivateLearner",
-)
+if TYPE_CHECKING:
+    from cumae.data import Columns, ParquetRows, bad_rows
+    from cumae.learners import (
+        AccuracyBoost,
+        ActiveLearner,
+        Adapter,
+        GenericLearner,
+        HypothesisLearner,
+        IterLabelBoost,
+        LabelBoost,
+        OneVsRest,
+        PrivateBooster,
+        PrivateLearner,
+        PrivateLogisticRegression,
+        PublicDataReduction,
+        SemiPrivateLearner,
+    )
+    from cumae.predictors import (
+        AgnosticQueryRelease,
+        EverlastingPredictor,
+        GenericBBL,
+        QueryRelease,
+        UniversalQueryRelease,
+    )
+    from cumae.privacy import Budget, Guarantee
+else:
 
-_PREDICTORS = (
-    "AgnosticQueryRelease",
-    "EverlastingPredictor",
-    "GenericBBL",
-    "QueryRelease",
-    "UniversalQueryRelease",
-)
-
-
-def __getattr__(name: str) -> Any:
-    # These are imported when asked for: scikit-learn and numba take seconds to load.
-    if name in _DATA:
-        return getattr(importlib.import_module("cumae.data"), name)
-    if name in _LEARNERS:
-        return getattr(importlib.import_module("cumae.learners"), name)
-    if name in _PREDICTORS:
-        return getattr(importlib.import_module("cumae.predictors"), name)
-    raise AttributeError(f"module 'cumae' has no attribute {name!r}")
+    def __getattr__(name):
+        """Import what was asked for; type checkers would take any name if they saw this."""
+        for module, names in _HOMES.items():
+            if name in names:
+                return getattr(importlib.import_module(module), name)
+        raise AttributeError(f"module 'cumae' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -70,6 +96,7 @@ __all__ = [
     "Columns",
     "CumaeError",
     "EverlastingPredictor",
+    "EveryFitPays",
     "GenericBBL",
     "GenericLearner",
     "Guarantee",

@@ -9,8 +9,9 @@
     ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
     └── LiveState          (also TypeError)     a live privacy state must not be duplicated
 
-and two warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
-work, but its answers change from phase to phase.
+and three warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
+work, but its answers change from phase to phase; ``EveryFitPays``, it will work, but clones of the
+same estimator are fitted in a loop, and each fit pays.
 
 A message says what was wrong, with which value of which parameter, and what to do about
 it. Of the data it names a row and a column at most, never a value.
@@ -55,6 +56,10 @@ class TooFewRows(UserWarning):
 
 class AnswersDrift(UserWarning):
     """Each phase learns from the answers of the one before, and nothing holds it in its place."""
+
+
+class EveryFitPays(UserWarning):
+    """Several clones of one estimator are fitted, as in a search, and each fit pays anew."""
 
 
 def shown(value: object) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Iterator
+from contextvars import ContextVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from cumae.claims import claim
 # one of them may change these at a time.
 GLOBALS = threading.RLock()
 
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 # They are about the code of a model and not about rows, and would silence every vote.
 HARMLESS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, ResourceWarning)
@@ -28,5 +30,14 @@ def warnings_raise() -> Iterator[None]:
         warnings.simplefilter("error")
         for kind in HARMLESS:
             warnings.simplefilter("ignore", kind)
-        with np.errstate(all="warn", under="ignore"):
-            yield
+        token = _QUIET.set(True)
+        try:
+            with np.errstate(all="warn", under="ignore"):
+                yield
+        finally:
+            _QUIET.reset(token)
+
+
+def is_quiet() -> bool:
+    """Tell whether this runs inside of ``warnings_raise``, where a warning would be a failure."""
+    return _QUIET.get()

@@ -50,9 +50,9 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return {
         "pandas": FRAME,
         "pandas with its own types": FRAME.convert_dtypes(),
-        "polars": pl.from_arrow(arrow),
+        "polars": pl.from_pandas(FRAME),
         "pyarrow": arrow,
-        "shuffled": pl.from_arrow(arrow).select(["seen", "visits", "job", "age", "smokes"]),
+        "shuffled": pl.from_pandas(FRAME).select(["seen", "visits", "job", "age", "smokes"]),
     }[request.param]
 
 

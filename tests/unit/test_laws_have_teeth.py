@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cumae import EverlastingPredictor, InvalidParameter
@@ -24,6 +24,7 @@ from cumae.data import lenient
 from cumae.ensembles import trial
 from cumae.ensembles.isolation import one_core
 from cumae.ensembles.trainer import train_shards
+from cumae.estimators import own_clone
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
 from cumae.predictors.everlasting import predictor as everlasting
@@ -48,7 +49,7 @@ def blas_threads() -> set[int]:
 def caught(law: Any, name: str, **changes: Any) -> bool:
     predictor, pair = PREDICTORS[name]
     try:
-        law(clone(predictor).set_params(**changes), pair)
+        law(own_clone(predictor).set_params(**changes), pair)
     except Exception:  # noqa: BLE001 - an error that reaches the caller is a fault, too
         return True
     return False
@@ -107,10 +108,10 @@ def trial_rows_do_not_meet(predictor: EverlastingPredictor, odd: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EverlastingPredictor, "_choose_trust", watched)
         patch.setattr(Prior, "choose_trust", computed)
-        one = clone(predictor).set_params(random_state=5).fit(X, Y)
+        one = own_clone(predictor).set_params(random_state=5).fit(X, Y)
         other = X.copy()
         other[seen[0][0][-1]] = odd  # the last of them
-        clone(predictor).set_params(random_state=5).fit(other, Y)
+        own_clone(predictor).set_params(random_state=5).fit(other, Y)
     assert one.trust_ is not None
     (places, noisy, shares), (_, noisy_other, shares_other) = seen
     assert len(places) > 5

@@ -28,6 +28,8 @@ from cumae.privacy import Approximate, Pure, subsample
 from cumae.randomness import SeededSource, Source
 from tests.divergence import Exact, assert_covers
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 Law = NDArray[np.float64]
 Value = tuple[int, int]  # what everyone can see of a row, and its label
 Base = Callable[[tuple[Value, ...], tuple[int, ...]], Law]

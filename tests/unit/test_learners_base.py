@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from cumae.concepts import (
@@ -31,6 +30,7 @@ from cumae.concepts import (
     UnionOfIntervals,
 )
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.estimators import own_clone
 from cumae.learners import (
     GenericLearner,
     Learner,
@@ -170,14 +170,14 @@ def test_a_fit_spends_its_cost_and_no_more(fit: Fit) -> None:
         data = (*data, PUBLIC)
     budget = Budget(2.5 * asked[0], 3 * asked[1])
     for _ in range(2):
-        learner = clone(template).set_params(budget=budget).fit(*data)
+        learner = own_clone(template).set_params(budget=budget).fit(*data)
     assert len(budget.entries) == 2
     assert {entry.what for entry in budget.entries} == {type(template).__name__}
     for entry in budget.entries:
         assert entry.epsilon == pytest.approx(learner.guarantee_.epsilon, rel=1e-5)
         assert learner.guarantee_.epsilon <= asked[0]
         assert entry.delta == asked[1]
-    refused = clone(template).set_params(budget=budget)
+    refused = own_clone(template).set_params(budget=budget)
     with pytest.raises(BudgetExhausted):
         refused.fit(*data)
     assert len(budget.entries) == 2
@@ -274,7 +274,7 @@ def test_shapes_of_labels() -> None:
     with pytest.raises(InvalidData, match="X has 997 rows but y has 996"):
         learner.fit(X, Y[1:])
     with pytest.raises(InvalidData, match="requires y"):
-        learner.fit(X, None)  # type: ignore[arg-type]
+        learner.fit(X, None)
 
 
 def test_a_second_fit_forgets_the_first() -> None:

@@ -23,6 +23,8 @@ from cumae.randomness import SYSTEM, SeededSource
 from cumae.sanitizers import Quantiles
 from tests.statistics import chi_square_rejects
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 RNG = np.random.default_rng(2)
 X = RNG.uniform(-1, 1, (600, 2))
 Y = ((X[:, 0] > 0) != (X[:, 1] > 0)).astype(int)

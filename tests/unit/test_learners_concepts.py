@@ -32,6 +32,8 @@ from cumae.privacy import BoundedRange, Cost, Pure, parallel
 from cumae.sanitizers import Quantiles, Sanitizer, StableThresholds
 from tests.statistics import binomial_rejects
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 RNG = np.random.default_rng(3)
 X = RNG.random((240, 2))
 Y = ((X[:, 0] > 0.4) ^ (RNG.random(240) < 0.1)).astype(int)

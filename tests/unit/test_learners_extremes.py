@@ -28,6 +28,8 @@ from cumae.learners import (
 )
 from cumae.privacy import Budget
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 GRID = [[0.1], [0.5], [0.9]]
 ONE = [(0, 1)]
 

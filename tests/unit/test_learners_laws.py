@@ -46,6 +46,8 @@ from cumae.learners.wrappers.base import Wrapper
 from cumae.learners.wrappers.relabelled import RelabellingWrapper
 from cumae.privacy import REPLACE_ONE, Guarantee
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 ROWS = 120
 ONE, TWO = [(0.0, 1.0)], [(0.0, 1.0), (0.0, 1.0)]
 GRID = [[x / 10] for x in range(11)]
@@ -139,9 +141,13 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
     ),
     "PrivateLogisticRegression": (PrivateLogisticRegression(bounds=TWO), rows(2)),
     "PrivateLogisticRegression, bins": (PrivateLogisticRegression(bins=4), rows(2, public=True)),
-    "PrivateLogisticRegression, undeclared": (PrivateLogisticRegression(bins="auto"), rows(2)),
+    "PrivateLogisticRegression, undeclared": (
+        PrivateLogisticRegression(12.0, bins="auto"),  # that 120 rows show their ranges
+        rows(2),
+    ),
     "PrivateBooster": (PrivateBooster(columns=TWO, n_rounds=3), rows(2)),
-    "PrivateBooster, start": (PrivateBooster(1.0, 1e-6, n_rounds=2), rows(2)),
+    "PrivateBooster, start": (PrivateBooster(1.0, 1e-6, n_rounds=2, columns=TWO), rows(2)),
+    "PrivateBooster, undeclared": (PrivateBooster(12.0, 1e-6, n_rounds=2), rows(2)),
     "PrivateBooster, halfspaces": (
         PrivateBooster(columns=TWO, n_rounds=3, n_cuts=3, concept_class=Halfspaces()),
         rows(2),

@@ -39,6 +39,8 @@ from cumae.learners import (
 )
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 BIG = 2**53
 
 

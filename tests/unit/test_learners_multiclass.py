@@ -27,6 +27,8 @@ from cumae.learners.wrappers.accuracy import AccuracyBoost
 from cumae.learners.wrappers.one_vs_rest import OneVsRest, _even, _short
 from cumae.privacy import BoundedRange, Budget, compose
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 AGE = (np.arange(3000) % 90).reshape(-1, 1)
 GROUP = np.array(["young", "middle", "old"])[AGE[:, 0] // 30]
 NAMES = ["young", "middle", "old"]

@@ -22,6 +22,8 @@ from cumae.privacy import DiscreteGaussianVectors
 from cumae.randomness import discrete_gaussian
 from cumae.sanitizers import Quantiles
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 
 class Watch:
     """Records the epsilon of each draw, and the first column of the rows that it sees."""

@@ -23,6 +23,8 @@ from cumae.learners.wrappers.public_reduction import PublicDataReduction, priv_s
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 from tests.statistics import binomial_rejects
 
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
 Table = NDArray[Any]
 DOMAIN = [[x] for x in range(10)]
 X = (np.arange(400) % 10).reshape(-1, 1)

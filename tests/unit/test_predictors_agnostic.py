@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
-from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Halfspaces, Intervals, Rectangles, Stumps, Thresholds, Trees
 from cumae.ensembles.trainer import Trainer
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, TooFewRows
+from cumae.estimators import own_clone
 from cumae.mechanisms import noise
 from cumae.predictors.relabelling import Relabelling, agnostic_costs
 from cumae.predictors.release import agnostic
@@ -192,13 +192,13 @@ def test_many_answers_with_laplace_noise_are_read_at_their_delta() -> None:
 def test_as_many_rows_as_privacy_allows() -> None:
     x, y = np.tile(X, (10, 1)), np.tile(Y, 10)
     plain = AgnosticQueryRelease(Thresholds(), 1.0, mechanism="gaussian", n_shards=5)
-    one = clone(plain).set_params(epsilon_boost=1.0, epsilon_answers=1.0).fit(x, y)
+    one = own_clone(plain).set_params(epsilon_boost=1.0, epsilon_answers=1.0).fit(x, y)
     rate = math.expm1(1.0) / math.expm1(1.0 + 2 * math.log(1 + math.exp(0.5)))
     assert abs(one.n_sampled_ - rate * len(x)) <= 1
-    best = clone(plain).fit(x, y)
+    best = own_clone(plain).fit(x, y)
     assert best.n_sampled_ * best.epsilon_answers_ > one.n_sampled_ * one.epsilon_answers_
     # A smaller error asks for a better draw.
-    close = clone(plain).set_params(alpha=0.02).fit(x, y)
+    close = own_clone(plain).set_params(alpha=0.02).fit(x, y)
     assert close.epsilon_boost_ > best.epsilon_boost_
 
 
@@ -308,7 +308,7 @@ def test_refusals_before_anything_is_paid() -> None:
     assert not budget.entries
     release = AgnosticQueryRelease(Thresholds(), 1.0, budget=budget, n_shards=5).fit(X, Y)
     assert len(budget.entries) == 1
-    assert clone(release).get_params()["n_shards"] == 5
+    assert own_clone(release).get_params()["n_shards"] == 5
 
 
 def test_frames_and_declared_columns() -> None:

@@ -157,11 +157,12 @@ def test_every_phase_has_its_own_noise_for_its_own_releases(
         sizes.append(left)
         assert (phase.number, phase.left) == (number, 0)
         assert phase.ensemble.n_shards == phase.n_rows // 10
-        scale = phase.majority.noise.scale
-        assert Gaussian(scale, math.sqrt(left)).epsilon(1e-6) == pytest.approx(5.0, abs=0.02)
+        noise = phase.majority.noise
+        assert isinstance(noise, GaussianNoise)
+        assert Gaussian(noise.scale, math.sqrt(left)).epsilon(1e-6) == pytest.approx(5.0, abs=0.02)
         votes, noisy = spy.take()
         assert len(votes) == left
-        assert np.std((noisy - votes)[:, 1]) == pytest.approx(scale, rel=0.2)
+        assert np.std((noisy - votes)[:, 1]) == pytest.approx(noise.scale, rel=0.2)
         with pytest.raises(BudgetExhausted):
             phase.majority.release(votes[:1])
     assert sizes == [600, 900, 1350]

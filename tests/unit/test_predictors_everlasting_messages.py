@@ -152,7 +152,7 @@ def test_without_a_prior_there_is_no_trust() -> None:
 
 @pytest.mark.parametrize("share", [0.5, 0.2])
 def test_the_number_of_rows_that_would_do_is_of_all_of_them(share: float) -> None:
-    given = {"columns": BOUNDS, "prior_share": share}
+    given: dict[str, Any] = {"columns": BOUNDS, "prior_share": share}
     (told,) = heard(EverlastingPredictor(TREE, 3.0, **given), X, Y)
     assert "the votes add hardly anything to the prior" in told
     assert "chance" not in told
@@ -363,6 +363,7 @@ def test_the_printed_one_names_its_own_parameters(changes: dict[str, Any], what:
 def test_a_prior_that_was_fitted_is_fitted_anew() -> None:
     old = PrivateLogisticRegression(9.0, 1e-5, columns=BOUNDS).fit(X, Y)
     one = oracle(TREE, prior=old).fit(X, Y)
+    assert one.prior_ is not None
     assert one.prior_ is not old
     assert (one.prior_.epsilon, one.prior_.delta) == (5.0, 1e-6)
 

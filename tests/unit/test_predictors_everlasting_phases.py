@@ -235,7 +235,8 @@ def test_the_switch_waits_for_training_and_never_comes_early(
     assert one.phase_ == 2
     # Training that is done early does not switch early.
     one.predict(RNG.random((230, 1)))
-    one._state_.following._thread.join(10)
+    following: Any = one._state_.following
+    following._thread.join(10)
     one.predict(RNG.random((60, 1)))
     assert one.phase_ == 2
 

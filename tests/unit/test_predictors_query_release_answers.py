@@ -68,7 +68,12 @@ def test_clear_answers_cost_nothing(mechanism: str) -> None:
 
 def test_unclear_queries_get_random_labels_or_none() -> None:
     coins = np.random.default_rng(0).integers(0, 2, len(X))
-    options = {"mechanism": "stability", "max_unstable": 60, "max_queries": 60, "n_shards": 400}
+    options: dict[str, Any] = {
+        "mechanism": "stability",
+        "max_unstable": 60,
+        "max_queries": 60,
+        "n_shards": 400,
+    }
     random_labels = QueryRelease(Thresholds(), **options).fit(X[:, :1], coins)
     assert set(random_labels.predict(QUERIES[:, :1]).tolist()) == {0, 1}
     names = np.array(["no", "yes"])[coins]
@@ -143,6 +148,7 @@ def test_offline_draws_one_hypothesis_over_the_queries(monkeypatch: pytest.Monke
     assert np.array_equal(points, QUERIES[:, :1])
     assert (rows, epsilon) == (len(X), 1.0)
     assert release.remaining_ == 0
+    assert release._state_.offline is not None
     assert release._state_.offline.rows is None
     with pytest.raises(BudgetExhausted, match="hypothesis_"):
         release.predict(QUERIES[:5, :1])

@@ -291,7 +291,8 @@ def test_with_a_memo_the_place_for_a_wide_prior_follows_from_its_own_width(
     monkeypatch.setattr("cumae.predictors.everlasting.phases.crc32", lambda _: 7)
     one.predict(rows_of(table, 0, 3))
     one.predict(rows_of(table, 2, 3))
-    size = block_rows(one._state_.prior.width) - 1
+    kept: Any = one._state_.prior
+    size = block_rows(kept.width) - 1
     assert size < block_rows(2) - 1
     assert asked[0][2] % size == asked[1][0] % size
 

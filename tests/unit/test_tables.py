@@ -16,18 +16,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from benchmarks._tables import Table, adult, credit_default, hospital
 from cumae import (
     Budget,
     EverlastingPredictor,
     InvalidData,
     InvalidParameter,
+    OneVsRest,
     ParquetRows,
     PrivateBooster,
     PrivateLogisticRegression,
     QueryRelease,
+    TooFewRows,
 )
 from cumae.learners.ranged import range_epsilon
+from tests.tables import adult, credit_default, hospital
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +45,7 @@ FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 
 @cache
-def table(name: str) -> Table:
+def table(name: str) -> Any:
     return TABLES[name]().some(SIZE + ASKED)
 
 
@@ -178,7 +180,7 @@ def test_one_strange_row_among_undeclared_ranges_changes_no_refusal(value: float
         found.append(learner)
         assert np.all(np.isfinite(np.array(learner.columns_.bounds, dtype=float)))
         assert np.all(np.isfinite(learner.predict_proba(other)))
-        low, high = learner.columns_.bounds[0][:2]
+        low, high, *_ = learner.columns_.bounds[0] or ()
         assert -200 < low < 40
         assert 60 < high < 300
     assert found[0].guarantee_ == found[1].guarantee_
@@ -287,3 +289,29 @@ def test_a_pipeline_that_cannot_answer_a_missing_cell_is_refused(kind: str) -> N
     oracle = estimators([(0, 1), (0, 1, "missing")])[kind].set_params(estimator=estimator)
     with pytest.raises(InvalidParameter, match="a missing cell"):
         oracle.fit(rows, (rows[:, 0] > 0.5).astype(int))
+
+
+# Warnings that help
+
+
+def test_few_rows_are_told_before_the_payment() -> None:
+    budget = Budget(1.0)
+    rows = np.random.default_rng(0).random((40, 4))
+    learner = PrivateBooster(0.1, columns=[(0, 1)] * 4, budget=budget)
+    # Warnings are errors in these tests, so that nothing was paid when it was heard.
+    with pytest.raises(TooFewRows, match=r"40 rows with 4 columns .* 200 rows would do"):
+        learner.fit(rows, np.arange(40) % 2)
+    assert budget.spent == Budget(1.0).spent
+    with pytest.warns(TooFewRows):
+        learner.fit(rows, np.arange(40) % 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.set_params(epsilon=0.5).fit(rows, np.arange(40) % 2)
+
+
+def test_a_wrapper_warns_once_of_few_rows() -> None:
+    rows = np.random.default_rng(0).random((40, 4))
+    base = PrivateBooster(columns=[(0, 1)] * 4)
+    with pytest.warns(TooFewRows) as heard:
+        OneVsRest(base, [0, 1, 2], epsilon=0.1).fit(rows, np.arange(40) % 3)
+    assert len(heard) == 1

@@ -21,6 +21,7 @@ from cumae.arrays import Words
 from cumae.checks.ends import demand_end, end_of, in_a_fork
 from cumae.checks.shards import Neighbours, demand
 from cumae.errors import BudgetExhausted, CumaeError, LiveState
+from cumae.estimators import own_clone
 from cumae.privacy import Budget
 from cumae.randomness import SeededSource
 
@@ -72,7 +73,7 @@ class Started:
         self, learner: Any, pair: Neighbours, X: Any, budget: Budget | None = None
     ) -> None:
         self.pair, self.source = pair, CountedSource(pair.seed)
-        self.learner = clone(learner).set_params(random_state=self.source, budget=budget)
+        self.learner = own_clone(learner).set_params(random_state=self.source, budget=budget)
         self.asked = self.learner.select(X) if self.half_done else None
         self.source.drawn = 0
 

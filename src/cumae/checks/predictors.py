@@ -23,6 +23,7 @@ from cumae.checks.shards import Neighbours, demand
 from cumae.concepts import ConceptClass
 from cumae.data import length_of, row_source
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
+from cumae.estimators import own_clone
 from cumae.randomness import SeededSource
 
 
@@ -111,7 +112,7 @@ def one_row_cannot_be_seen(predictor: Any, pair: Neighbours) -> None:
 
 def shards_learn(predictor: Any, pair: Neighbours) -> None:
     """Without noise, answers to the training rows are not all the same: what was tried out runs."""
-    one = fitted(clone(predictor), pair, epsilon=math.inf)
+    one = fitted(own_clone(predictor), pair, epsilon=math.inf)
     rows = row_source(pair.X)
     most = min(100, rows.n_rows, int(min(one.remaining_, 100)))
     asked = pair.X[:most] if hasattr(pair.X, "iloc") else np.asarray(pair.X)[:most]
@@ -191,7 +192,7 @@ class Watched(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped 
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Watched:
         del sample_weight  # of no use here: shapes do not depend on what is learnt
-        self.model_ = clone(self.estimator).fit(X, y)
+        self.model_ = own_clone(self.estimator).fit(X, y)
         self.classes_ = self.model_.classes_
         return self
 
@@ -211,7 +212,7 @@ def models_see_one_shape(predictor: Any, pair: Neighbours) -> None:
     estimator = predictor.get_params(deep=False).get("estimator")
     if estimator is None or isinstance(estimator, ConceptClass):
         return
-    one = fitted(clone(predictor), pair, estimator=Watched(estimator))
+    one = fitted(own_clone(predictor), pair, estimator=Watched(estimator))
     queries = few(pair.queries)
     batches = in_batches(queries, [1, 3])
     if predictor.counts_unusable:
@@ -275,7 +276,7 @@ def _answers_one_batch(one: Any) -> bool:
 
 def _fit(predictor: Any, pair: Neighbours, X: Any, y: Any) -> Any:
     """Fit a clone; it gets an id for each row, or rows for the next phase, if it wants them."""
-    one = clone(predictor).set_params(random_state=SeededSource(pair.seed), budget=None)
+    one = own_clone(predictor).set_params(random_state=SeededSource(pair.seed), budget=None)
     users = {"users": range(row_source(X).n_rows)} if getattr(one, "user_ids", False) else {}
     one.fit(X, y, **users)
     return one.add_unlabelled(pair.X) if getattr(one, "fresh", False) else one

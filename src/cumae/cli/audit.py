@@ -9,15 +9,17 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from cumae.audit import catalogue, report
-from cumae.audit.results import Audit
-from cumae.audit.runs import Attack
 from cumae.cli.app import ExitCode
 from cumae.errors import InvalidParameter
+
+# What takes seconds to load is imported by the functions that use it: other commands start faster.
+if TYPE_CHECKING:
+    from cumae.audit.results import Audit
+    from cumae.audit.runs import Attack
 
 
 def _in_a_folder(path: Path | None) -> Path | None:
@@ -128,6 +130,8 @@ def audit(
     value far below the claim is no sign that the claim is loose: a better attacker, or more runs,
     may show more. No audit proves privacy; the proofs do.
     """
+    from cumae.audit import catalogue, report  # noqa: PLC0415
+
     if list_only and any([report_file, plot_file, json_file]):
         raise typer.BadParameter("--list plays nothing, so that there is nothing to write.")
     chosen, left_out = _chosen(names or list(catalogue.SOURCES), epsilon, delta)
@@ -186,6 +190,8 @@ def _chosen(names: list[str], epsilon: float, delta: float) -> tuple[list[Attack
 
     A name is that of something to attack, or of one of the attacks on it.
     """
+    from cumae.audit import catalogue  # noqa: PLC0415
+
     known = {name.lower(): name for name in catalogue.SOURCES}
     chosen: dict[str, Attack] = {}
     left_out = []

@@ -1,113 +1,83 @@
-"""``cumae demo``: learn one rule from the bundled survey, privately."""
+"""``cumae demo``: publish a model of the bundled survey, and answer questions about it for ever."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import textwrap
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from cumae.datasets import load_health_survey
-from cumae.mechanisms import ExponentialMechanism
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from cumae import EverlastingPredictor
 
-    from numpy.typing import NDArray
-
-# Every fifth row is held out: a split that involves no chance and looks at no row.
-HELD_OUT_EVERY = 5
-
-
-@dataclass(frozen=True)
-class SurveyRule:
-    """Says "positive" on one side of a cut through one column of whole numbers."""
-
-    column: str
-    cut: int
-    positive_above: bool
-
-    def predict(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Label the values of the column of the rule: those of at least ``cut`` are above."""
-        return np.asarray((values >= self.cut) == self.positive_above, dtype=np.int64)
-
-    def __str__(self) -> str:
-        if self.positive_above:
-            return f"{self.column} is {self.cut} or more"
-        return f"{self.column} is {self.cut - 1} or less"
-
-
-def rules_within(bounds: Mapping[str, tuple[int, int]]) -> list[SurveyRule]:
-    """List every rule that splits the declared bounds of its column; no data are involved.
-
-    Examples
-    --------
-    >>> from cumae.cli.demo import rules_within
-    >>> [str(rule) for rule in rules_within({"Sex": (0, 1)})]
-    ['Sex is 1 or more', 'Sex is 0 or less']
-    """
-    return [
-        SurveyRule(column, cut, positive_above)
-        for column, (low, high) in bounds.items()
-        for cut in range(low + 1, high + 1)
-        for positive_above in (True, False)
-    ]
-
-
-def count_right(
-    columns: Sequence[NDArray[np.int64]],
-    labels: NDArray[np.int64],
-    bounds: Mapping[str, tuple[int, int]],
-) -> NDArray[np.int64]:
-    """Count the rows that each of ``rules_within(bounds)`` labels right, in that order.
-
-    Replacing one row changes each count by at most 1. Each column is read once: the counts for all
-    its cuts are running sums over its histogram.
-    """
-    scores = []
-    for values, (low, high) in zip(columns, bounds.values(), strict=True):
-        places = np.clip(values, low, high) - low
-        negatives, positives = (
-            np.bincount(places[labels == label], minlength=high - low + 1) for label in (0, 1)
-        )
-        # For the cut between places i and i + 1: negatives up to i, positives from i + 1 on.
-        right = np.cumsum(negatives)[:-1] + positives.sum() - np.cumsum(positives)[:-1]
-        scores.append(np.column_stack([right, len(labels) - right]).ravel())
-    return np.concatenate(scores)
+QUESTIONS = 100_000
+BATCH = 10_000
+DELTA = 1e-6
+# Two of five rows ask: a split that involves no chance and looks at no row.
+GROUPS, ASKING = 5, 2
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller protects more.")] = 1.0,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Learn from this many rows; all if not given.")
-    ] = None,
+    epsilon: Annotated[
+        float, typer.Option(min=0.01, help="Privacy budget: smaller protects more.")
+    ] = 1.0,
 ) -> None:
-    """Learn one rule from the bundled health survey, privately, and try it on held-out rows.
+    """Publish a model of a health survey, and answer 100,000 questions by an everlasting oracle.
 
-    Of the survey, every fifth row is held out and the others are learned from. The rule is one
-    column, one cut and one direction, drawn by the exponential mechanism among all cuts within the
-    columns' declared bounds. The guarantee speaks of the rows learned from; the held-out rows only
-    measure the rule, and their accuracy is printed as it is.
+    Who has high blood pressure? Of five people in the bundled survey, three are learned from, and
+    two ask. First, a private logistic regression is published, and compared with the same model
+    without privacy. Then an oracle answers questions and protects those who ask as well. When it
+    has answered as many questions as it has rows, it trains new models on them and goes on.
+    Accuracies are not protected: they are printed to compare.
     """
-    mechanism = ExponentialMechanism(epsilon=epsilon)
+    started = time.monotonic()
+    typer.echo("Loading cumae and the survey. The first run also compiles, which takes longer.")
+    # Here, because loading takes seconds: the line above is printed at once.
+    from cumae import EverlastingPredictor, PrivateLogisticRegression  # noqa: PLC0415
+    from cumae.datasets import load_health_survey  # noqa: PLC0415
+
     survey = load_health_survey()
-    held_out = np.arange(len(survey.frame)) % HELD_OUT_EVERY == 0
-    train, test = survey.frame[~held_out].iloc[:rows], survey.frame[held_out]
+    asks = np.arange(len(survey.data)) % GROUPS < ASKING
+    X, y = survey.data[~asks], survey.target[~asks]
+    questions = survey.data[asks].iloc[:QUESTIONS]
+    truth = survey.target[asks].iloc[:QUESTIONS].to_numpy()
+    columns = {name: (low, high, 1) for name, (low, high) in survey.bounds.items()}
 
-    rules = rules_within(survey.bounds)
-    columns = [train[name].to_numpy() for name in survey.bounds]
-    scores = count_right(columns, train["label"].to_numpy(), survey.bounds)
-    chosen = rules[mechanism.choose(scores)]
-
-    truth: Any = test["label"].to_numpy()
-    accuracy = np.mean(chosen.predict(test[chosen.column].to_numpy()) == truth)
+    typer.echo(f"\n1. A model of {len(X):,} private interviews that may be published.")
+    model = PrivateLogisticRegression(epsilon=epsilon, delta=DELTA, columns=columns).fit(X, y)
+    free = PrivateLogisticRegression(epsilon=math.inf, delta=DELTA, columns=columns).fit(X, y)
+    _say(f"Promise: {model.guarantee_}")
+    private, best = ((one.predict(questions) == truth).mean() for one in (model, free))
     guessing = max(truth.mean(), 1 - truth.mean())
-    typer.echo(f"Learned from {len(train):,} rows, among {len(rules)} possible rules.")
-    typer.echo(f"SurveyRule: predict high blood pressure if {chosen}.")
-    typer.echo(f"      ({chosen.column}: {survey.meanings[chosen.column]})")
-    typer.echo(
-        f"Accuracy on {len(test):,} held-out rows, which are not protected: {accuracy:.1%}"
-        f" (always guessing the larger class: {guessing:.1%})"
-    )
-    typer.echo(f"Guarantee: {mechanism.guarantee(protects='one labelled training row')}")
+    _say(f"Accuracy for {len(truth):,} other people: {private:.1%}")
+    _say(f"The same model without privacy: {best:.1%}. Guessing: {guessing:.1%}")
+
+    typer.echo("\n2. An oracle that answers for ever. The models that vote are never published.")
+    _say("Training thousands of small models ...")
+    oracle = EverlastingPredictor(
+        epsilon=epsilon, delta=DELTA, columns=columns, prior=PrivateLogisticRegression()
+    ).fit(X, y)
+    _say(f"Promise: {oracle.guarantee_}")
+    answers = _ask(oracle, questions)
+    right = (answers == truth).mean()
+    _say(f"Accuracy of {len(answers):,} answers in {oracle.phase_} phases: {right:.1%}")
+    _say("It would go on answering under the same promise.")
+    typer.echo(f"\nDone in {time.monotonic() - started:.0f} seconds.")
+
+
+def _ask(oracle: EverlastingPredictor, questions: Any) -> Any:
+    """Return the answers, and say when the oracle goes on with new models."""
+    answers, phase = [], 0
+    for start in range(0, len(questions), BATCH):
+        answers.append(oracle.predict(questions.iloc[start : start + BATCH]))
+        if oracle.phase_ > phase:
+            phase = oracle.phase_
+            _say(f"Phase {phase}: {oracle.n_shards_:,} models vote, and noise is added ...")
+    return np.concatenate(answers)
+
+
+def _say(text: str) -> None:
+    typer.echo(textwrap.fill(text, 100, initial_indent="   ", subsequent_indent="   "))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats
 from cumae.data.cells import cells_at, missing_cells, unpacked
@@ -99,7 +99,7 @@ class Columns:
         self.shares = [share for column in columns for share in column.shares]
 
     @classmethod
-    def of(cls, X: ArrayLike, declared: Declared = None) -> Columns:
+    def of(cls, X: Any, declared: Declared = None) -> Columns:
         """Take the names, types and number of columns from a table, and nothing else."""
         X = table_of(X)
         return cls(declared, names_of(X), width_of(X), kinds_of(X))
@@ -140,7 +140,7 @@ class Columns:
             )
         return X
 
-    def encode(self, X: ArrayLike) -> Floats:
+    def encode(self, X: Any) -> Floats:
         """Return the rows as numbers; an error names a row and a column, never a value."""
         X = self.arrange(X)
         table = self.read(X)
@@ -149,7 +149,7 @@ class Columns:
                 self._refuse(column, cells)
         return table
 
-    def read(self, X: ArrayLike, *, plain: bool = False) -> Floats:
+    def read(self, X: Any, *, plain: bool = False) -> Floats:
         """Return the rows as numbers, without any error: NaN for what is missing or no number.
 
         Each cell is read by itself. ``X`` must have the columns that were declared. With ``plain``,

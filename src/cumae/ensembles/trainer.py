@@ -15,7 +15,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -26,6 +25,7 @@ from cumae.data import Columns, RowSource, as_numbers, usable_rows
 from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import one_core, strictly
 from cumae.ensembles.split import Split
+from cumae.estimators import own_clone
 from cumae.progress import Progress
 
 LOADED_CELLS = 2**24  # cells that are in memory at a time while shards train
@@ -81,7 +81,7 @@ class Trainer:
             table = as_numbers(rows, self.columns)
             if isinstance(self.model, ConceptClass):
                 return self.model.erm(np.asarray(table, dtype=np.float64), labels)
-            return seeded(clone(self.model), seed).fit(table, labels)
+            return seeded(own_clone(self.model), seed).fit(table, labels)
 
     def train_many(
         self, rows: Any, labels: Integers, starts: Integers, seeds: Integers

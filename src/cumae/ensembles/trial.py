@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
@@ -16,6 +16,7 @@ from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.voters.stacking import LoopVoters
 from cumae.errors import CumaeError, InvalidParameter
+from cumae.estimators import own_clone
 from cumae.quiet import warnings_raise
 
 QUERIES = 16
@@ -35,7 +36,7 @@ def check_model(model: Any, what: str = "estimator") -> Any:
             f"{what} is {kind}; give an instance of a scikit-learn classifier, of a Pipeline "
             "that ends in one, or of a class in cumae.concepts."
         )
-    for name, value in clone(model).get_params(deep=True).items():
+    for name, value in own_clone(model).get_params(deep=True).items():
         part = name.split("__")[-1]
         if part == "verbose" and value:
             raise InvalidParameter(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -185,7 +184,7 @@ class ActiveLearner(Published):
         return super().__reduce_ex__(protocol)
 
     @one_at_a_time
-    def select(self, X: ArrayLike) -> Integers:
+    def select(self, X: Any) -> Integers:
         """Return the indices of the rows to label; they depend on the number of rows only.
 
         Keep them to yourself and to those who label, unless ``transcript`` was asked for.
@@ -213,7 +212,7 @@ class ActiveLearner(Published):
         return np.array(drawn[: self.n_labels])
 
     @one_at_a_time
-    def fit(self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, X_public: Any = None) -> Self:
         """Learn from the rows that were given to ``select``.
 
         Parameters

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +13,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
@@ -28,7 +29,8 @@ from cumae.data import (
     table_of,
     width_of,
 )
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter, TooFewRows
+from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import forget
 from cumae.mechanisms import LaplaceNoise
 from cumae.parameters import (
@@ -42,9 +44,12 @@ from cumae.parameters import (
 )
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 from cumae.privacy.plans import BUDGET, Plan, promise
+from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
 from cumae.storage import rebuilt, stored
 
+# A model has to show in rows times epsilon against the root of the number of columns.
+ENOUGH_ROWS = 10
 PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
 
@@ -117,7 +122,7 @@ def check_some(labels: Integers) -> None:
         raise InvalidData("X has no rows; give at least one.")
 
 
-class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
+class Learner(PrivateEstimator, ABC):
     """A classifier that may be published: its fitted state is its private output, and no more.
 
     A subclass makes a ``plan`` from public numbers, which says what the fit costs; then ``_learn``
@@ -150,7 +155,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         """Whether it can use rows without a label, which -1 marks."""
         return False
 
-    def fit(self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, X_public: Any = None) -> Self:
         """Learn from private rows, and from public ones where there are any.
 
         Parameters
@@ -172,9 +177,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
 
     @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
-    def _fit(
-        self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
-    ) -> Self:
+    def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
         check_parameters(self, self.parameter_table)
         X, y = labelled_table(X, y)
         sizes, rows = self.read_rows(X, y, X_public, y_public)
@@ -182,6 +185,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         epsilon, delta = self.limits()
         source = source_for(self.random_state)
         guarantee = promise(plan, epsilon, delta, void=source.deterministic)
+        self._warn_of_few_rows(sizes, epsilon)
+        warn_if_clones_pay(self, epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)
@@ -201,6 +206,21 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         self.guarantee_ = guarantee if found is None else found
         return self
 
+    def _warn_of_few_rows(self, sizes: Sizes, epsilon: float) -> None:
+        """Warn, by public numbers, if noise is going to drown what the rows say."""
+        if epsilon == 0 or is_quiet():
+            return
+        needed = ENOUGH_ROWS * math.sqrt(sizes.features) / epsilon
+        count = sizes.labelled + sizes.unlabelled
+        if count < needed:
+            warnings.warn(
+                f"{count} rows with {sizes.features} columns of numbers are few for "
+                f"epsilon={epsilon!r}: noise is likely to drown them. {math.ceil(needed)} rows "
+                "would do, or a larger epsilon, or fewer columns.",
+                TooFewRows,
+                stacklevel=4,
+            )
+
     def declared_columns(self) -> Declared:
         """Return what was declared about the columns of the rows."""
         return self.columns
@@ -218,10 +238,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
 
     def read_rows(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
-        X_public: ArrayLike | None = None,
-        y_public: ArrayLike | None = None,
+        X: Any,
+        y: Any,
+        X_public: Any = None,
+        y_public: Any = None,
     ) -> tuple[Sizes, Rows]:
         """Read rows as a fit does, and refuse what cannot be read.
 
@@ -282,7 +302,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     def _labels(self, table: NDArray[Any]) -> Integers:
         """Label encoded rows 0 or 1."""
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Label rows. The learner is published, so this is free, and may go on for ever.
 
         Parameters
@@ -298,14 +318,14 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.classes_[self._labels(self._encode(self.columns_, X))])
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the exact accuracy. On private rows that is a leak: use ``private_score``."""
         return float(super().score(X, y, sample_weight))
 
     def private_score(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         epsilon: float,
         *,
         budget: Budget | None = None,
@@ -375,10 +395,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     def _read(
         self,
         columns: Columns,
-        X: ArrayLike,
+        X: Any,
         labels: Integers,
-        X_public: ArrayLike | None,
-        y_public: ArrayLike | None,
+        X_public: Any | None,
+        y_public: Any | None,
     ) -> Rows:
         public = None
         if X_public is not None and length_of(X_public) >= self.least_public:
@@ -399,10 +419,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # unt
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
         """Refuse rows that this learner cannot take, before anything is drawn or paid for."""
 
-    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
+    def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         return columns.encode(X)
 
-    def _check_y(self, y: ArrayLike, *, unlabelled: bool) -> Integers:
+    def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
         """Return labels as 0 and 1, and -1 where there is none."""
         classes = list(self.classes) if np.iterable(self.classes) else []
         if len(classes) != 2 or classes[0] == classes[1]:

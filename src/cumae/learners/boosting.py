@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from cumae.arrays import Floats, Integers
@@ -169,7 +169,7 @@ class PrivateBooster(ScoredLearner):
             steps=blocks,
         )
 
-    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
+    def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         table = columns.encode(X)
         check_finite(self._concept(0, len(columns)), table)
         return table

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
@@ -75,7 +75,7 @@ class ConceptLearner(Learner):
             return Columns(None, names_of(X), 1)
         return super()._columns_of(X)
 
-    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
+    def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         X = table_of(X)
         if self._takes_anything(X):
             return check_column(cells_of_columns(X)[0])

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sklearn.base import clone
-
 from cumae.claims import claim
 from cumae.data import Bounds, Columns
 from cumae.errors import InvalidData, InvalidParameter
+from cumae.estimators import own_clone
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.privacy import ZCDP, Cost, calibrate
 from cumae.randomness import Source
@@ -71,7 +70,7 @@ def plan_with_ranges(
     closed = replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * count))
 
     def planned(left: float) -> tuple[Learner, LearningPlan[Any]]:
-        copy = clone(learner).set_params(epsilon=left, budget=None, random_state=None)
+        copy = own_clone(learner).set_params(epsilon=left, budget=None, random_state=None)
         return copy, plan(copy, closed, rows)
 
     left = epsilon
@@ -171,7 +170,7 @@ def learn_with_ranges(
     columns = learner.columns_
     ranges = Ranges(steps.epsilon, len(columns.open), random_state=source)
     found = columns.within(ranges.find(rows.X[:, columns.open]))
-    copy = clone(steps.learner)
+    copy = own_clone(steps.learner)
     copy.columns_, copy.classes_ = found, learner.classes_
     table = rows.X.copy()
     found.fill(table)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
@@ -62,12 +62,12 @@ class ScoredLearner(Learner):
             One number for each row.
         """
 
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: Any) -> Floats:
         """Return the log odds of the second class."""
         check_is_fitted(self, "guarantee_")
         return self.log_odds(self._encode(self.columns_, X))
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the chances of both classes."""
         return chances(self.decision_function(X))
 

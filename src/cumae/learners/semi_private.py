@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -93,10 +93,10 @@ class SemiPrivateLearner(ConceptLearner):
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
-        X_public: ArrayLike | None = None,
-        y_public: ArrayLike | None = None,
+        X: Any,
+        y: Any,
+        X_public: Any = None,
+        y_public: Any = None,
     ) -> Self:
         """Learn from private labelled rows over candidates that public rows define.
 

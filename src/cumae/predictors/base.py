@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,6 +35,7 @@ from cumae.data import (
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, stand_in_row, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
+from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
 from cumae.parameters import (
     COLUMNS,
@@ -221,7 +221,7 @@ def check_kinds(rows: RowSource, columns: Columns | None) -> None:
         Columns(None, rows.names, rows.n_features, kinds)
 
 
-class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # untyped bases
+class Predictor(PrivateEstimator, ABC):
     """A classifier that answers queries under a guarantee and must not be published itself.
 
     Inside it are models that no privacy protects. So it cannot be copied, pickled or used in
@@ -356,6 +356,7 @@ class Predictor(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # u
         none.
         """
         guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
+        warn_if_clones_pay(self, self.epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
         forget(self)

@@ -5,16 +5,30 @@ from __future__ import annotations
 import math
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost
+from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost, shown
 from cumae.parameters import check_choice
+from cumae.privacy.account_file import claim_path, held, read_account, write_account
 from cumae.privacy.cost import ZCDP, Cost, check_cost
 from cumae.privacy.formulas import round_up
-from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative, check_rate, keep
+from cumae.privacy.plain_costs import cost_from_dict, cost_to_dict
+from cumae.privacy.validation import (
+    check_delta,
+    check_epsilon,
+    check_nonnegative,
+    check_rate,
+    from_plain_number,
+    keep,
+    plain_number,
+)
 
 _Exact: TypeAlias = Fraction | float  # a float if it is infinite
 _Totals: TypeAlias = tuple[_Exact, _Exact, _Exact]  # epsilon, delta, rho
@@ -22,19 +36,56 @@ _Totals: TypeAlias = tuple[_Exact, _Exact, _Exact]  # epsilon, delta, rho
 
 @dataclass(frozen=True)
 class Entry:
-    """One payment: what for, and how much."""
+    """One payment: what for, and how much.
+
+    Parameters
+    ----------
+    what : str
+        What was paid for.
+    cost : Cost
+        What it costs.
+    epsilon, delta : float
+        What was taken from the account; with zCDP accounting, epsilon is 0.
+    rho : float
+        With zCDP accounting, what was taken from the account.
+    """
 
     what: str
+    cost: Cost
     epsilon: float
     delta: float
     rho: float = 0.0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.what, str):
+            raise InvalidParameter(f"what={shown(self.what)} is no text; give a name for the use.")
+        check_cost(self.cost)
         keep(
             self,
             epsilon=check_epsilon(self.epsilon, up=True),
             delta=check_rate(self.delta, "delta", up=True),
             rho=check_nonnegative(self.rho, "rho", up=True),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {
+            "what": self.what,
+            "cost": cost_to_dict(self.cost),
+            "epsilon": plain_number(self.epsilon),
+            "delta": self.delta,
+            "rho": plain_number(self.rho),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Entry:
+        """Rebuild what ``to_dict`` returned."""
+        return cls(
+            plain["what"],
+            cost_from_dict(plain["cost"]),
+            from_plain_number(plain["epsilon"]),
+            plain["delta"],
+            from_plain_number(plain["rho"]),
         )
 
 
@@ -62,6 +113,9 @@ class Budget:
     and fold, and once more for the final refit; parallel workers in other processes are refused,
     because an account cannot be in two places. Scores computed on private rows leak in their own
     right and are not covered by any account.
+
+    ``save`` lets an account live in a file from then on, and ``load`` goes on with it after a
+    restart.
 
     Examples
     --------
@@ -91,6 +145,8 @@ the rows are used.
             )
         self._entries: list[Entry] = []
         self._totals: _Totals = (Fraction(0), Fraction(0), Fraction(0))
+        self._path: Path | None = None
+        self._stored: dict[str, Any] = {}  # what the file held when it was last seen
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -127,8 +183,7 @@ the rows are used.
                 f"{what} has no finite epsilon at delta={entry.delta!r}, but {self!r} has; pass "
                 "spend(..., delta=...) with a share of the budget's delta, such as 1e-7."
             )
-        self._check_process()  # first: in a forked process the lock may be held for ever
-        with self._lock:
+        with self._current():
             totals = self._add(entry)
             if not self._fits(totals):
                 need = f"epsilon={entry.epsilon!r}, delta={entry.delta!r}"
@@ -139,19 +194,153 @@ the rows are used.
                     f"{what} needs {need}, but {left} remain of {self!r}; ask for less, or open a "
                     "larger budget before the rows are used."
                 )
+            if self._path is not None:  # before it counts: what is not on the disk was not paid
+                stored = self._to_dict([*self._entries, entry])
+                write_account(self._path, stored)
+                self._stored = stored
             self._entries.append(entry)
             self._totals = totals
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Keep others from paying, and know what was paid by other processes."""
+        self._check_process()  # first: in a forked process the lock may be held for ever
+        with self._lock:
+            if self._path is None:
+                yield
+                return
+            with held(self._path):
+                found = read_account(self._path)
+                if found != self._stored:
+                    self._adopt(Budget._from_dict(found))
+                    self._stored = found
+                yield
+
+    def _adopt(self, stored: Budget) -> None:
+        """Take over what other processes have paid from the file of this account."""
+        known = stored._entries[: len(self._entries)]
+        if repr(stored) != repr(self) or known != self._entries:
+            raise LiveState(
+                f"{self._path} does not hold all that {self!r} has paid; it was replaced, perhaps "
+                "by an old copy. Put the right file back."
+            )
+        self._entries, self._totals = stored._entries, stored._totals
+
+    def save(self, path: str | Path) -> None:
+        """Keep the account in a file from now on, so that it survives a restart.
+
+        Every later payment is written to the file before it counts, so the file is never behind.
+        Several processes may load the same file: each payment looks at those of all others first.
+        An account lives in one file only. Do not copy the file and load the copy, and do not put
+        an old copy back: payments that the copy does not know of would be forgotten.
+
+        The file is JSON, readable by its owner only. It holds the cap, and of each payment its
+        name and its cost; nothing in it depends on rows.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; there must be no file yet.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is a file already.
+        LiveState
+            If the account is kept in another file.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from cumae import Budget
+        >>> from cumae.privacy import Pure
+        >>> path = Path(tempfile.mkdtemp()) / "account.json"
+        >>> budget = Budget(epsilon=1.0)
+        >>> budget.save(path)
+        >>> budget.spend(Pure(0.4), what="a first model")
+        >>> again = Budget.load(path)
+        >>> again.remaining, again.history
+        ((0.6, 0.0), [{'what': 'a first model', 'epsilon': 0.4, 'delta': 0.0}])
+        """
+        self._check_process()
+        wanted = Path(path).resolve()
+        with self._lock:
+            if self._path is not None:
+                if self._path == wanted:
+                    return  # it is up to date already
+                raise LiveState(
+                    f"{self!r} is kept in {self._path}; a second file could be spent once more."
+                )
+            claim_path(wanted)
+            try:
+                write_account(wanted, self._to_dict(self._entries))
+            except BaseException:
+                wanted.unlink(missing_ok=True)
+                raise
+            self._path = wanted
+
+    @classmethod
+    def load(cls, path: str | Path) -> Budget:
+        """Go on with an account that ``save`` has put into a file.
+
+        It refuses what the saved account would refuse, and writes its payments to the same file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Budget
+            The account, with all payments.
+
+        Raises
+        ------
+        InvalidParameter
+            If the file was not written by ``save``, or has been changed.
+        OSError
+            If the file cannot be read.
+        """
+        budget = cls._from_dict(read_account(Path(path)))
+        budget._path = Path(path).resolve()
+        return budget
+
+    def _to_dict(self, entries: list[Entry]) -> dict[str, Any]:
+        return {
+            "epsilon": plain_number(self.epsilon),
+            "delta": self.delta,
+            "accounting": self.accounting,
+            "entries": [entry.to_dict() for entry in entries],
+        }
+
+    @classmethod
+    def _from_dict(cls, plain: dict[str, Any]) -> Budget:
+        try:
+            epsilon, delta = from_plain_number(plain["epsilon"]), plain["delta"]
+            budget = cls(epsilon, delta, accounting=plain["accounting"])
+            for entry in map(Entry.from_dict, plain["entries"]):
+                budget._totals = budget._add(entry)
+                budget._entries.append(entry)
+        except (LookupError, RecursionError, TypeError, ValueError) as error:
+            raise InvalidParameter(f"a stored account cannot be read: {error}") from error
+        if not budget._fits(budget._totals):
+            raise InvalidParameter("a stored account has paid more than its cap; it is damaged.")
+        return budget
 
     def _price(self, cost: Cost, delta: float, what: str) -> Entry:
         check_cost(cost)
         if self.accounting == "sum":
-            return Entry(what, cost.epsilon(delta), delta)
+            return Entry(what, cost, cost.epsilon(delta), delta)
         if cost.zcdp is None:
             raise UnknownCost(
                 f"{what} has no proven rho ({cost!r}); use Budget(accounting='sum') for it."
             )
         rho, xi = cost.zcdp
-        return Entry(what, 0.0, xi, rho)
+        return Entry(what, cost, 0.0, xi, rho)
 
     def _add(self, entry: Entry) -> _Totals:
         # Decimals as printed, so that three uses at 0.1 fit into 0.3; nobody chooses a rho by hand.
@@ -169,6 +358,15 @@ the rows are used.
     def entries(self) -> tuple[Entry, ...]:
         """Everything paid so far, in order."""
         return tuple(self._entries)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """What was paid for what, in order, as plain values: a table for ``pandas.DataFrame``."""
+        names = ("epsilon", "delta") if self.accounting == "sum" else ("rho", "delta")
+        return [
+            {"what": entry.what} | {name: getattr(entry, name) for name in names}
+            for entry in self._entries
+        ]
 
     @property
     def spent(self) -> tuple[float, float]:
@@ -194,6 +392,18 @@ the rows are used.
     def __repr__(self) -> str:
         kind = "" if self.accounting == "sum" else f", accounting={self.accounting!r}"
         return f"Budget(epsilon={self.epsilon!r}, delta={self.delta!r}{kind})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in paid.values()) + "</tr>"
+            for paid in self.history
+        )
+        left = "epsilon = {:g}, delta = {:g}".format(*self.remaining)
+        unit = "epsilon" if self.accounting == "sum" else "rho"
+        return (
+            f"<div><p><b>{escape(repr(self))}</b>: {left} left</p><table><tr><th>what</th>"
+            f"<th>{unit}</th><th>delta</th></tr>{rows}</table></div>"
+        )
 
     # One account, one place: a copy could be spent twice.
 

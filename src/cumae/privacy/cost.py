@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from scipy import special
+import scipy  # its parts are loaded when they are first used
 
 from cumae.arrays import Floats
 from cumae.claims import claim
@@ -307,8 +307,8 @@ class Gaussian(Cost):
     def _curve(self, epsilon: Floats) -> Floats:
         if self.mu == 0:
             return np.zeros_like(epsilon)
-        first = special.log_ndtr(self.mu / 2 - epsilon / self.mu)
-        second = epsilon + special.log_ndtr(-self.mu / 2 - epsilon / self.mu)
+        first = scipy.special.log_ndtr(self.mu / 2 - epsilon / self.mu)
+        second = epsilon + scipy.special.log_ndtr(-self.mu / 2 - epsilon / self.mu)
         # The difference of two close numbers: its rounding error is one of their size, and the
         # exponential's grows with the exponent.
         first, second = np.maximum(first, -1e5), np.maximum(second, -1e5)  # far below any float

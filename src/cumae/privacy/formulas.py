@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
-from scipy import optimize
+import scipy  # its parts are loaded when they are first used
 
 from cumae.arrays import Floats
 from cumae.claims import claim
@@ -115,7 +115,7 @@ def zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
     least = values[np.arange(len(epsilon)), best]
     if len(epsilon) == 1:
         around = window[0, max(best[0] - 1, 0)], window[0, min(best[0] + 1, len(window[0]) - 1)]
-        found = optimize.minimize_scalar(
+        found = scipy.optimize.minimize_scalar(
             lambda t: float(log_delta(t, float(epsilon[0]))), bounds=around, method="bounded"
         )
         least = np.minimum(least, found.fun)

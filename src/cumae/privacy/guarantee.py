@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, Context, Decimal
+from html import escape
 from typing import Any
 
 from cumae.errors import InvalidParameter
@@ -144,6 +145,9 @@ that one row is replaced by any other, and the number of rows is public; proven 
                 "with the production source it would be " + sentence
             )
         return sentence
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
 
 def _up(value: float) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import fft, stats
+import scipy  # its parts are loaded when they are first used
 
 from cumae.arrays import Floats
 from cumae.claims import claim
@@ -162,7 +162,7 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
     length = max(high - low + 1, *(len(grid) for _, grid, _ in grids))
     if length > LONGEST:
         return None
-    masses, error = _convolve(grids, low, fft.next_fast_len(length, real=True))
+    masses, error = _convolve(grids, low, scipy.fft.next_fast_len(length, real=True))
     losses = np.asarray((low + np.arange(len(masses))) * step, dtype=np.float64)
     return _grid(losses, np.maximum(masses, 0.0), infinite, error + len(parts) * TAIL)
 
@@ -179,7 +179,7 @@ def _convolve(
     # Parseval and Cauchy-Schwarz, the 2-norm of these errors bounds the sum of the absolute errors
     # of masses.
     g = 8.0 * ROUNDING * (np.log2(length) + 4.0)
-    transforms = [fft.rfft(grid, length) for _, grid, _ in grids]
+    transforms = [scipy.fft.rfft(grid, length) for _, grid, _ in grids]
     counts = [count for _, _, count in grids]
     logs = [np.log(np.abs(values) + g) for values in transforms]
     total = sum(count * log for count, log in zip(counts, logs, strict=True))
@@ -188,7 +188,7 @@ def _convolve(
     )
     spectrum = np.prod([v**count for v, count in zip(transforms, counts, strict=True)], axis=0)
     shift = sum(start * count for start, _, count in grids) - low
-    masses = np.roll(fft.irfft(spectrum, length), shift)
+    masses = np.roll(scipy.fft.irfft(spectrum, length), shift)
     return masses, float(g * np.sqrt(2.0 * np.sum(error**2)))
 
 
@@ -196,7 +196,7 @@ def _binomial(atoms: Atoms, count: int) -> tuple[Floats, Floats]:
     """Losses and masses of a ``count``-fold composition of two atoms: a binomial, no transform."""
     (low, high), weight = atoms.losses, atoms.masses.sum()
     hits = np.arange(count + 1)
-    masses = stats.binom.pmf(hits, count, atoms.masses[1] / weight) * weight**count
+    masses = scipy.stats.binom.pmf(hits, count, atoms.masses[1] / weight) * weight**count
     # Losses of both signs cancel in the sum: extended precision, and what that may be off is added.
     wide = np.longdouble
     off = 4 * wide(count) * (abs(wide(low)) + abs(wide(high))) * np.finfo(wide).eps

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.data import Columns, Declared, answers_of
@@ -95,7 +95,7 @@ class Adapter(Learner):
         self.budget = budget
         self.random_state = random_state
 
-    def _encode(self, columns: Columns, X: ArrayLike) -> NDArray[Any]:
+    def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         table = columns.encode(X)
         refuse_infinite(table, "classifiers of other libraries")  # whichever rows they will get
         return table

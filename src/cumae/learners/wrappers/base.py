@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,6 +35,7 @@ from cumae.errors import (
     TooFewRows,
     UnknownCost,
 )
+from cumae.estimators import own_clone
 from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows
 from cumae.parameters import Object, check_parameters, described
 from cumae.privacy import Approximate, Guarantee
@@ -110,7 +110,7 @@ def copy_base(base: Any, source: Source = SYSTEM, **wanted: Any) -> Any:
     >>> copy.epsilon, copy.delta
     (0.5, 0.0)
     """
-    copy = clone(base, safe=False)
+    copy = own_clone(base, safe=False)
     known = copy.get_params(deep=False) if hasattr(copy, "get_params") else {}
     if source is not SYSTEM:
         wanted["random_state"] = source
@@ -169,8 +169,10 @@ def fit_base(base: Any, *rows: Any) -> set[str]:
             raise
         except Exception:  # noqa: BLE001 - whatever another library raises
             failed = True
+    # Of ours, about public facts; of few rows, a wrapper has warned already.
+    ours = AnswersDrift if isinstance(base, Learner) else (AnswersDrift, TooFewRows)
     for warning in heard:
-        if issubclass(warning.category, TooFewRows | AnswersDrift):  # of ours, about public facts
+        if issubclass(warning.category, ours):
             warnings.warn(warning.message, stacklevel=2)
     if failed:
         raise InvalidData(
@@ -243,7 +245,7 @@ class Wrapper(Learner):
         # Types are the base's concern.
         return Columns(self.declared_columns(), names_of(X), width_of(X))
 
-    def _encode(self, columns: Columns, X: ArrayLike) -> Any:
+    def _encode(self, columns: Columns, X: Any) -> Any:
         return columns.arrange(X, type(self).__name__)
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
@@ -349,23 +351,21 @@ class Published(Wrapper):
         self._fit_copy(copy, replace(rows, X=take_rows(rows.X, places), y=labels), most)
         self.learner_ = copy
 
-    def _fit(
-        self, X: ArrayLike, y: ArrayLike, X_public: ArrayLike | None, y_public: ArrayLike | None
-    ) -> Self:
+    def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
         super()._fit(X, y, X_public, y_public)
         # Alone, the base would promise what holds for the rows that it saw only.
         restate(self.learner_, self.guarantee_)
         return self
 
     @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: Any) -> Floats:
         """Return the log odds of the second class, if the base has them."""
         check_is_fitted(self, "guarantee_")
         scores: Floats = self.learner_.decision_function(X)
         return scores
 
     @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the chances of both classes, if the base has them."""
         check_is_fitted(self, "guarantee_")
         chances: Floats = self.learner_.predict_proba(X)

@@ -148,7 +148,7 @@ class HypothesisLearner(Reduction):
         return super()._stored_params() | {"domain": points}
 
 
-def _keys(X: ArrayLike) -> list[tuple[Any, ...]]:
+def _keys(X: Any) -> list[tuple[Any, ...]]:
     """Return rows as something that a dict can look up."""
     return list(zip(*(column.tolist() for column in cells_of_columns(X)), strict=True))
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
@@ -158,12 +158,12 @@ class OneVsRest(Wrapper):
             self.members_.append(member)
         self.share_ = each.eps
 
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: Any) -> Floats:
         """Return the score of each class for each row."""
         check_is_fitted(self, "guarantee_")
         return np.stack([_scores(member, X) for member in self.members_], axis=1)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:
         places = self._labels(self.decision_function(X))
         return np.asarray(self.classes_[places])
 
@@ -177,7 +177,7 @@ class OneVsRest(Wrapper):
         """Return the place of the largest score in each row; of equal ones, the first."""
         return np.asarray(np.argmax(table, axis=1), dtype=np.int64)
 
-    def _check_y(self, y: ArrayLike, *, unlabelled: bool) -> Integers:
+    def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
         classes = _check_classes(self.classes)
         if unlabelled and UNLABELLED in classes:
             raise InvalidParameter("classes hold -1, which marks a row without a label; rename it.")
@@ -223,7 +223,7 @@ def _short(share: float) -> float:
     return rounded if rounded <= share else float(f"{rounded - 10.0**-digits:.5e}")
 
 
-def _scores(member: Any, X: ArrayLike) -> Floats:
+def _scores(member: Any, X: Any) -> Floats:
     if hasattr(member, "predict_proba"):
         return np.asarray(member.predict_proba(X)[:, 1], dtype=np.float64)
     rule = member.decision_function if hasattr(member, "decision_function") else member.predict

@@ -36,8 +36,8 @@ from cumae.randomness import Source, integers, permutation, source_for
 
 @claim("REDUCE")
 def priv_samp(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: Any,
+    y: Any,
     dummies: ArrayLike,
     size: int,
     one_in: int,

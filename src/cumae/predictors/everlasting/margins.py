@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -24,6 +23,7 @@ from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import strictly
 from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one, weight_parameter
 from cumae.ensembles.trial import made_up_labels, made_up_rows
+from cumae.estimators import own_clone
 from cumae.randomness import SeededSource, integers
 
 
@@ -111,7 +111,7 @@ class MarginTrainer(Trainer):
             if len(np.unique(classes)) == 1:
                 return int(classes[0])
             picked = table.iloc[places] if hasattr(table, "iloc") else table[places]
-            return seeded(clone(self.model), seed).fit(picked, classes, **given)
+            return seeded(own_clone(self.model), seed).fit(picked, classes, **given)
 
     def train_many(
         self, rows: Any, labels: Integers, starts: Integers, seeds: Integers

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -15,6 +14,7 @@ from cumae.concepts import ConceptClass
 from cumae.data import Columns, SomeRows, clean_table, read_table
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, shown
+from cumae.estimators import own_clone
 from cumae.learners import Adapter, Learner, PrivateBooster
 from cumae.learners.scored import ScoredLearner, chances
 from cumae.mechanisms import ExponentialMechanism
@@ -60,7 +60,7 @@ class Prior:
                 for bound in self._columns.bounds
             ]
         )
-        tried = clone(self.learner).set_params(columns=self._bounds())
+        tried = own_clone(self.learner).set_params(columns=self._bounds())
         try:
             tried.fit(table, np.arange(size) % len(tried.classes))
         except CumaeError as error:
@@ -94,7 +94,7 @@ class Prior:
         declared = None
         if not self._encoded:
             declared = list(self._columns.columns)
-        found: Learner = clone(self.learner).set_params(columns=declared)
+        found: Learner = own_clone(self.learner).set_params(columns=declared)
         return found
 
     def _bounds(self) -> list[Any]:
@@ -177,7 +177,7 @@ def find_prior(
                 )
             return None
         prior = PrivateBooster()
-    learner = clone(_checked(prior, training.n_classes, epsilon, delta))
+    learner = own_clone(_checked(prior, training.n_classes, epsilon, delta))
     known = learner.get_params(deep=False)
     if known["columns"] is not None and declared is not None:
         raise InvalidParameter("columns are declared here and in the prior; do it once.")

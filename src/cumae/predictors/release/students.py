@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier
 
 from cumae.arrays import Floats, Integers
@@ -18,6 +18,7 @@ from cumae.data import Columns, RowSource, as_numbers
 from cumae.ensembles.trainer import seeded, weight_parameter
 from cumae.ensembles.trial import made_up_rows
 from cumae.errors import CumaeError, InvalidParameter
+from cumae.estimators import own_clone
 
 MADE_UP_ROWS = 40
 
@@ -123,7 +124,7 @@ def train_student(student: Any, lesson: Lesson, classes: NDArray[Any], seed: int
     queries = _take(lesson.queries, rows)
     if len(np.unique(places)) == 1:
         return DummyClassifier(strategy="most_frequent").fit(queries, classes[places])
-    return seeded(clone(student), seed).fit(queries, classes[places], **fit_params)
+    return seeded(own_clone(student), seed).fit(queries, classes[places], **fit_params)
 
 
 def try_student(

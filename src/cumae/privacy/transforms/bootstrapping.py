@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are first used
 
 from cumae.arrays import Floats
 from cumae.claims import claim
@@ -77,7 +77,7 @@ class Bootstrapped(Transformed):
             inner = np.minimum(np.log1p(np.expm1(epsilon) / seen), FAR) * (1.0 - 1e-12)
         most = min(self.draws, 40)  # P(L > 40) is below 1e-40 when draws = rows
         chances = np.exp(self._log_chances(most))
-        total = np.full_like(epsilon, stats.binom.sf(most, self.draws, 1.0 / self.rows))
+        total = np.full_like(epsilon, scipy.stats.binom.sf(most, self.draws, 1.0 / self.rows))
         for copies in range(1, most + 1):
             total += chances[copies] * group(self.base, copies).deltas(inner)
         return total

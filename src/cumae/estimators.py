@@ -1,0 +1,132 @@
+"""What all estimators of this package share: how they are cloned and how a notebook shows them.
+
+Searches such as ``GridSearchCV`` fit many clones of one estimator, and each fit pays. So clones
+remember which estimator they come from, and the second one that is about to pay warns.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+from cumae.errors import EveryFitPays
+from cumae.privacy import Guarantee
+from cumae.quiet import is_quiet
+
+
+@dataclass
+class Origin:
+    """What an estimator and all clones of it share; it knows nothing of parameters or rows."""
+
+    paying: int = 0  # clones that have paid
+
+
+@dataclass
+class Clone:
+    """What is known about one clone."""
+
+    origin: Origin
+    paid: bool = False
+
+
+# Beside the estimators and not in them, so that clones carry parameters only, and pickles nothing.
+_ORIGINS: WeakKeyDictionary[Any, Origin] = WeakKeyDictionary()
+_CLONES: WeakKeyDictionary[Any, Clone] = WeakKeyDictionary()
+_LOCK = threading.Lock()
+_WITHIN: ContextVar[bool] = ContextVar("within", default=False)
+
+
+def own_clone(model: Any, *, safe: bool = True) -> Any:
+    """Return a clone for work inside of another estimator, whose payment covers it.
+
+    Parameters
+    ----------
+    model : object
+        Any estimator.
+    safe : bool
+        As in ``sklearn.base.clone``.
+
+    Returns
+    -------
+    object
+        A clone; fits of several of them do not warn.
+    """
+    with _within():
+        return clone(model, safe=safe)
+
+
+@contextmanager
+def _within() -> Iterator[None]:
+    token = _WITHIN.set(True)
+    try:
+        yield
+    finally:
+        _WITHIN.reset(token)
+
+
+class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """The base of all learners and predictors."""
+
+    guarantee_: Guarantee
+
+    def __sklearn_clone__(self) -> Self:
+        copy: Self = super().__sklearn_clone__()
+        if not _WITHIN.get():
+            with _LOCK:
+                _ORIGINS[copy] = _ORIGINS.setdefault(self, Origin())
+                _CLONES[copy] = Clone(_ORIGINS[copy])
+        return copy
+
+    def _repr_html_inner(self) -> str:
+        return self._with_promise(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_promise(bundle["text/html"])
+        return bundle
+
+    def _with_promise(self, html: str) -> str:
+        if not hasattr(self, "guarantee_"):
+            return html
+        return f"<div>{html}<p>{escape(str(self.guarantee_))}</p></div>"
+
+
+def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:
+    """Warn if this is the second clone of one estimator that is about to pay.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        What is being fitted.
+    epsilon : float
+        What the fit is going to cost; an infinite one promises nothing, so nothing is paid.
+    """
+    if epsilon == math.inf or is_quiet():
+        return
+    with _LOCK:
+        known = _CLONES.get(estimator)
+        if known is None or known.paid:
+            return
+        known.paid = True
+        known.origin.paying += 1
+        if known.origin.paying != 2:
+            return
+    warnings.warn(
+        f"a second clone of the same {type(estimator).__name__} is fitted, as GridSearchCV and "
+        "cross_val_score do. Every fit pays: k fits to the same rows cost k times epsilon and "
+        "delta. Give the original a Budget, which all clones share and which refuses what it does "
+        "not cover, or search on public rows.",
+        EveryFitPays,
+        stacklevel=3,
+    )

@@ -1,0 +1,104 @@
+"""The file that an account lives in: JSON that is replaced as a whole, one writer at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cumae.claims import claim
+from cumae.errors import InvalidParameter
+
+FORMAT = 1
+KIND = "cumae budget"
+
+
+def claim_path(path: Path) -> None:
+    """Make an empty file for a new account, and refuse if there is a file already."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise InvalidParameter(
+            f"path={str(path)!r} exists already; go on with the account in it by Budget.load, or "
+            "give another path."
+        ) from None
+
+
+@claim("BUDGET")
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep other processes from paying from the account in this file."""
+    import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
+
+    while True:
+        file = os.open(path, os.O_RDWR)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # Who had to wait may hold a file that was replaced meanwhile.
+            if os.path.samestat(os.fstat(file), path.stat()):
+                yield
+                return
+        finally:
+            os.close(file)
+
+
+@claim("BUDGET")
+def write_account(path: Path, account: dict[str, Any]) -> None:
+    """Replace the file as a whole; when this returns, it will outlast a loss of power."""
+    plain = {"kind": KIND, "format": FORMAT, "account": account, "sha256": _digest(account)}
+    file, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as text:
+            text.write(json.dumps(plain, allow_nan=False))
+            text.flush()
+            os.fsync(text.fileno())
+        Path(scratch).replace(path)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@claim("BUDGET")
+def read_account(path: Path) -> dict[str, Any]:
+    """Return what ``write_account`` was given.
+
+    Raises
+    ------
+    InvalidParameter
+        If the file is of another kind or format, or was changed by anybody else.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        known = plain["kind"] == KIND
+        digest = _digest(plain.get("account"))
+    except (LookupError, RecursionError, TypeError, ValueError):
+        known = False
+    if not known:
+        raise InvalidParameter(f"path={str(path)!r} holds no account; give one that save wrote.")
+    if plain.get("format") != FORMAT:
+        raise InvalidParameter(
+            f"path={str(path)!r} has a format that this version of cumae does not know; it knows "
+            f"{FORMAT}. Load it with a newer version."
+        )
+    account = plain.get("account")
+    if not isinstance(account, dict) or plain.get("sha256") != digest:
+        raise InvalidParameter(
+            f"path={str(path)!r} was damaged or edited after it was saved; its payments cannot be "
+            "trusted."
+        )
+    return account
+
+
+def _digest(account: Any) -> str:
+    text = json.dumps(account, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
