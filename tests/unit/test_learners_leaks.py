@@ -283,7 +283,7 @@ def test_warnings_of_a_foreign_base_are_dropped_but_not_ours() -> None:
             return self
 
     with pytest.warns(TooFewRows, match="few rows") as heard:
-        AccuracyBoost(Loud(), 1.0, 0.0, blocks=1).fit([[1.0], [2.0]], [0, 1])
+        AccuracyBoost(Loud(), 1.0, 0.0, blocks=1).fit([[1.0], [2.0]] * 9, [0, 1] * 9)
     assert len(heard) == 1
 
 

@@ -134,7 +134,7 @@ def _range(first: float, last: float) -> Bounds:
     """Return the range around two quartiles on the scale of doublings."""
     if abs(first) < 1 and abs(last) < 1:
         return NOTHING
-    # A quartile stands for all numbers that are rounded to it.
-    low, high = off_scale(first - STEP / 2), off_scale(last + STEP / 2)
+    # A place of the grid stands for all numbers up to it and above the one before.
+    low, high = off_scale(first - STEP), off_scale(last)
     reach = FENCE * (high - low)
     return low - reach, high + reach

@@ -19,6 +19,7 @@ from cumae.concepts import Thresholds
 from cumae.sanitizers import (
     MultiplicativeWeights,
     Quantiles,
+    Ranges,
     Sanitizer,
     SmallDatabase,
     StableThresholds,
@@ -103,6 +104,17 @@ def stable_thresholds(epsilon: float, delta: float, sanitizer: Any = StableThres
     return a_row(make, delta, _lopsided(epsilon / 2, 0.0, 1e300), -1e300)
 
 
+def ranges(epsilon: float, delta: float, sanitizer: Any = Ranges) -> Attack:
+    """Return the attack on a row that decides in which of two neighbouring steps a quartile lies.
+
+    The median takes half of epsilon, so that the other half is within reach.
+    """
+    count = 1 + round(0.35 / epsilon)
+    low, high = 1.0, 1.05
+    rows = [low] * (2 * count + 1) + [high] * (6 * count - 1)
+    return a_row(partial(sanitizer, epsilon, 1), delta, rows, high)
+
+
 def small_database(epsilon: float, delta: float, sanitizer: Any = SmallDatabase) -> Attack:
     """Return the attack on a database of one point, which shows the place that has more rows."""
     make = partial(sanitizer, Thresholds(), epsilon, (0.0, 1.0), size=1)
@@ -135,6 +147,7 @@ def _lopsided(epsilon: float, most: float, above: float) -> list[float]:
 
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "Quantiles": (quantiles,),
+    "Ranges": (ranges,),
     "StableThresholds": (stable_thresholds,),
     "SmallDatabase": (small_database,),
     "MultiplicativeWeights": (multiplicative_weights,),
