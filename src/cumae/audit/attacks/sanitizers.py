@@ -109,7 +109,7 @@ def ranges(epsilon: float, delta: float, sanitizer: Any = Ranges) -> Attack:
 
     The median takes half of epsilon, so that the other half is within reach.
     """
-    count = 1 + round(0.35 / epsilon)
+    count = 2 + round(24 / epsilon)  # with fewer, a quartile lies anywhere
     low, high = 1.0, 1.05
     rows = [low] * (2 * count + 1) + [high] * (6 * count - 1)
     return a_row(partial(sanitizer, epsilon, 1), delta, rows, high)
