@@ -142,7 +142,7 @@ class WritingLearner(Adapter):
 def test_one_answer_of_a_prior_does_not_change_others(kind: Any) -> None:
     wrapper = WritingLearner if kind is Writing else Adapter
     learner = wrapper(kind(), epsilon=1.0, columns=[(0.0, 1.0)])
-    learner.fit([[0.1], [0.9]], [0, 1])
+    learner.fit([[0.1], [0.9]] * 9, [0, 1] * 9)
     prior = Prior(learner, Columns([(0.0, 1.0)], None, 1), encoded=True)
 
     def shares(hidden: float) -> Any:

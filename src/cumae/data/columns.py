@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
-from cumae.data.cells import cells_at, missing_cells, unpacked
+from cumae.data.cells import missing_cells
 from cumae.data.containers import bare_columns, cells_of_columns, names_of, select, width_of
-from cumae.data.declared import Bounds, Column
+from cumae.data.declared import Bounds, Column, read_columns
 from cumae.data.kinds import NOUNS, Problems, key_of, kinds_of, missing_line
 from cumae.data.rows import table_of
 from cumae.errors import InvalidData, InvalidParameter
@@ -165,11 +165,7 @@ class Columns:
         self, columns: Sequence[Any], places: Any = slice(None), *, plain: bool = False
     ) -> Floats:
         """As ``read``, for some rows of bare columns."""
-        parts = []
-        for column, bare in zip(self.columns, columns, strict=True):
-            cells = cells_at(bare, places) if plain else unpacked(bare, places)
-            parts.append(column.read(cells))
-        return np.hstack(parts) if parts else np.zeros((0, 0))
+        return read_columns(self.columns, columns, places, plain=plain)
 
     @property
     def numbers_only(self) -> bool:

@@ -14,12 +14,14 @@ from cumae.arrays import Floats
 from cumae.data.cells import (
     booleans,
     canonical,
+    cells_at,
     codes_of,
     days_since,
     missing_cells,
     numbers,
     numbers_in_text,
     places_of_values,
+    unpacked,
 )
 from cumae.errors import InvalidParameter
 
@@ -214,6 +216,29 @@ class Column:
             plain["missing"],
             plain["declared"],
         )
+
+
+def read_columns(
+    declared: Sequence[Column], columns: Sequence[Any], places: Any = slice(None), *, plain: bool
+) -> Floats:
+    """Return the numbers that stand for some rows, each cell read by itself.
+
+    Parameters
+    ----------
+    declared : sequence of Column
+        What is known about the columns.
+    columns : sequence of arrays
+        Their cells.
+    places : array of int or slice
+        Which rows to read.
+    plain : bool
+        Whether objects of unusual types are unreadable, as they are for private rows.
+    """
+    unpack = cells_at if plain else unpacked
+    parts = [
+        column.read(unpack(bare, places)) for column, bare in zip(declared, columns, strict=True)
+    ]
+    return np.hstack(parts) if parts else np.zeros((0, 0))
 
 
 def declared_column(name: str, given: Any) -> Column:  # noqa: PLR0911 - one line a form
