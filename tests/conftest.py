@@ -25,6 +25,23 @@ settings.load_profile("cumae")
 # Written by tools/debian_packages.py on `make test`. Without it nothing is skipped.
 RECORD = ".venv/debian-packages.json"
 SKIPPED = pytest.StashKey[list[str]]()
+# Files that repeat the same calls thousands of times. Tracing makes them two to three times slower,
+# and the lines that they reach are reached by other tests.
+UNTRACED = {
+    "test_audit_batches",
+    "test_audit_models",
+    "test_audit_options",
+    "test_audit_predictors",
+    "test_audit_tables",
+    "test_laws_have_teeth",
+    "test_learners_extremes",
+    "test_learners_laws",
+    "test_predictors_batch_law",
+    "test_predictors_batches",
+    "test_predictors_extremes",
+    "test_predictors_state_of_all",
+    "test_tables",
+}
 
 
 @pytest.fixture
@@ -38,6 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
     record = json.loads(path.read_text()) if path.exists() else None
     skipped = config.stash.setdefault(SKIPPED, [])
     for item in items:
+        if item.path.stem in UNTRACED or item.get_closest_marker("statistical"):
+            item.add_marker("no_cover")
         for marker in item.iter_markers("debian"):
             (package,) = marker.args
             if record is None:

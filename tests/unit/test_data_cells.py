@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cumae.data import Columns, bad_rows, class_places, length_of, numbers, read_table, width_of
-from cumae.data.cells import codes_of, is_missing, places_of_values
+from cumae.data.readings import codes_of, is_missing, places_of_values
 from cumae.errors import InvalidData
 from tests.cells import ODD
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cumae.data import Columns, cells, row_source
+from cumae.data import Columns, readings, row_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -61,10 +61,10 @@ def test_it_tells_hops_and_returns(trace: Any) -> None:
     assert found.way.modules == []
     with trace.Tracer([0.125, 0.75], table) as found:
         taken = rows.take(np.array([1]))
-        cells.numbers(taken[:, 0])
+        readings.numbers(taken[:, 0])
         Columns(None, None, 2).read(taken.astype(object))
-    assert found.way.modules[:3] == ["cumae.data.rows", "cumae.data.cells", "cumae.data.columns"]
-    assert "cumae.data.cells" in found.way.again
+    assert found.way.modules[:3] == ["cumae.data.rows", "cumae.data.readings", "cumae.data.columns"]
+    assert "cumae.data.readings" in found.way.again
     assert [line[:1] for line in str(found.way).splitlines()].count("!") == len(found.way.again)
 
 

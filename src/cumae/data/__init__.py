@@ -19,11 +19,11 @@ Learners and concept classes read their rows as a whole before they pay, and ref
 use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``).
 
 What all of them share exists once: ``containers`` knows names, widths and lengths of tables,
-``numbers`` makes floats of cells, and ``codes_of`` compares cells with declared labels and
-categories (both in ``cells``). What one cell holds never changes how another one is read.
+``cells`` makes plain values of cells, and ``readings`` makes numbers of these. What one cell holds
+never changes how another one is read.
 """
 
-from cumae.data.cells import answers_of, numbers, plain_cells
+from cumae.data.cells import answers_of, plain_cells
 from cumae.data.columns import FLAT, Columns, Declared
 from cumae.data.containers import (
     RowSource,
@@ -35,7 +35,6 @@ from cumae.data.containers import (
     width_of,
 )
 from cumae.data.declared import INDICATOR, Bounds, Column
-from cumae.data.faults import bad_rows
 from cumae.data.labels import (
     UNLABELLED,
     check_ids,
@@ -46,6 +45,7 @@ from cumae.data.labels import (
 )
 from cumae.data.lenient import (
     as_numbers,
+    bad_rows,
     clean_table,
     read_one_by_one,
     read_table,
@@ -54,6 +54,7 @@ from cumae.data.lenient import (
     usable_rows,
 )
 from cumae.data.parquet import ParquetRows
+from cumae.data.readings import numbers
 from cumae.data.rows import (
     ArrayRows,
     EncodedRows,

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
-from cumae.data.cells import missing_cells
+from cumae.data.cells import columns_at
 from cumae.data.containers import bare_columns, cells_of_columns, names_of, select, width_of
-from cumae.data.declared import Bounds, Column, read_columns
+from cumae.data.declared import Bounds, Column
 from cumae.data.kinds import NOUNS, Problems, key_of, kinds_of, missing_line
+from cumae.data.readings import missing_cells, read_columns
 from cumae.data.rows import table_of
 from cumae.errors import InvalidData, InvalidParameter
 
@@ -165,7 +166,9 @@ class Columns:
         self, columns: Sequence[Any], places: Any = slice(None), *, plain: bool = False
     ) -> Floats:
         """As ``read``, for some rows of bare columns."""
-        return read_columns(self.columns, columns, places, plain=plain)
+        how = [column.reading for column in self.columns]
+        parts = read_columns(columns_at(columns, places, plain=plain), how)
+        return np.hstack(parts) if parts else np.zeros((0, 0))
 
     @property
     def numbers_only(self) -> bool:

@@ -11,18 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
-from cumae.data.cells import (
-    booleans,
-    canonical,
-    cells_at,
-    codes_of,
-    days_since,
-    missing_cells,
-    numbers,
-    numbers_in_text,
-    places_of_values,
-    unpacked,
-)
+from cumae.data.readings import Reading, canonical, places_of_values, read_cells
 from cumae.errors import InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
@@ -123,32 +112,16 @@ class Column:
         A missing cell is unusable unless it was declared; among categories it then counts as
         none of them, like a category that was not declared.
         """
-        if self.categories is not None:
-            return self._read_categories(cells)
-        found = self._read_values(cells)
-        if not self.missing:
-            return found.reshape(-1, 1)
-        absent = missing_cells(cells, text=self.declared)
-        return np.column_stack([np.where(absent, self.stand_in, found), absent])
+        return read_cells(cells, self.reading)
 
-    def _read_values(self, cells: NDArray[Any]) -> Floats:
-        if self.since is not None:
-            return days_since(cells, self.since)
-        if self.boolean:
-            return booleans(cells)
-        return numbers_in_text(cells) if self.declared else numbers(cells)
-
-    def _read_categories(self, cells: NDArray[Any]) -> Floats:
-        categories = self.categories or ()
-        if cells.dtype.kind == "O" and all(isinstance(value, str) for value in categories):
-            cells = np.fromiter(map(canonical, cells), dtype=object, count=len(cells))
-        codes = codes_of(cells, self.known)
-        first = len(categories) - len(self._marked)
-        last = len(categories)
-        if self.missing:
-            codes = np.where((codes < 0) & missing_cells(cells, text=True), last, codes)
-            last += 1
-        return np.asarray(codes[:, None] == np.arange(first, last), dtype=float)
+    @property
+    def reading(self) -> Reading:
+        """How its cells are read."""
+        count = len(self.categories or ())
+        marked = tuple(range(count - len(self._marked), count))
+        return Reading(
+            self.kind, self.known, marked, self.since, self.declared, self.missing, self.stand_in
+        )
 
     @property
     def known(self) -> dict[Any, int]:
@@ -216,29 +189,6 @@ class Column:
             plain["missing"],
             plain["declared"],
         )
-
-
-def read_columns(
-    declared: Sequence[Column], columns: Sequence[Any], places: Any = slice(None), *, plain: bool
-) -> Floats:
-    """Return the numbers that stand for some rows, each cell read by itself.
-
-    Parameters
-    ----------
-    declared : sequence of Column
-        What is known about the columns.
-    columns : sequence of arrays
-        Their cells.
-    places : array of int or slice
-        Which rows to read.
-    plain : bool
-        Whether objects of unusual types are unreadable, as they are for private rows.
-    """
-    unpack = cells_at if plain else unpacked
-    parts = [
-        column.read(unpack(bare, places)) for column, bare in zip(declared, columns, strict=True)
-    ]
-    return np.hstack(parts) if parts else np.zeros((0, 0))
 
 
 def declared_column(name: str, given: Any) -> Column:  # noqa: PLR0911 - one line a form

@@ -19,9 +19,10 @@ from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.cells import bare, cells_at, codes_of, is_missing, kind_of, places_of
+from cumae.data.cells import bare, cells_at, kind_of
 from cumae.data.containers import RowSource
 from cumae.data.parquet import ParquetRows
+from cumae.data.readings import codes_of, is_missing, places_of
 from cumae.errors import InvalidData
 
 UNLABELLED = -1  # marks a row without a label, for learners that can use such rows

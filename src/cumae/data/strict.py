@@ -17,8 +17,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
-from cumae.data.cells import is_missing
 from cumae.data.containers import array_of
+from cumae.data.readings import is_missing
 from cumae.errors import InvalidData, InvalidParameter
 
 WHOLE = (int, np.integer, np.bool_)
