@@ -248,10 +248,11 @@ def test_the_owner_can_ask_which_rows_are_bad(tmp_path: Path) -> None:
         "row 3, column job: missing value",
         "row 4, column age: no number",
         "row 5: label is none of the declared classes",
+        "2 of 6 labels: none of the declared classes",
     ]
     assert bad_rows(frame, y, (0, 1)) == plain
     declared = {"age": (25, 99), "job": ["baker", "nurse"]}
-    more = bad_rows(frame, y, (0, 1), declared)
+    more = bad_rows(frame, y, (0, 1), declared | {"pay": (0, 99)})
     assert set(more) - set(plain) == {
         "row 3, column age: outside its declared bounds",
         "row 2, column job: none of the declared categories",
@@ -261,7 +262,11 @@ def test_the_owner_can_ask_which_rows_are_bad(tmp_path: Path) -> None:
     assert bad_rows(rows, "y", (0, 1)) == [
         "row 0: label is none of the declared classes",
         "row 1, column a: missing value",
+        "1 of 2 labels: none of the declared classes",
     ]
+    days = pd.DataFrame({"seen": pd.to_datetime(["2020-01-01"])})
+    (found,) = bad_rows(days, [0], (0, 1))
+    assert "'seen': datetime.date(2000, 1, 1)" in found
 
 
 def test_findings_are_few_and_beyond_the_first_block() -> None:

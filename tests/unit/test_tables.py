@@ -225,6 +225,27 @@ def test_one_odd_training_row_changes_no_refusal_and_no_other_shard(kind: str, o
     assert agree > 0.9
 
 
+@pytest.mark.parametrize("odd", ["missing", "infinite", "huge"])
+@pytest.mark.parametrize("kind", ["booster", "logistic"])
+def test_one_odd_training_row_changes_the_private_output_of_a_learner_only(
+    kind: str, odd: str
+) -> None:
+    """Cells that are declared as missing, infinite or out of range neither raise nor warn."""
+    given = table("hospital")
+    declared = {**given.declared, "protein": ("missing",)}
+    rows = given.rows.assign(pressure=given.rows["pressure"].fillna(120.0))
+    strange = rows.copy()
+    value = np.nan if ODD[odd] is None else ODD[odd]
+    strange.loc[5, ["pressure", "protein"]] = value
+    found = [estimators(declared)[kind].fit(X, given.labels) for X in (rows, strange)]
+    assert found[0].guarantee_ == found[1].guarantee_
+    names = {name for name in vars(found[0]) if name.endswith("_")}
+    assert names == {name for name in vars(found[1]) if name.endswith("_")}
+    private = {"columns_", "weights_", "features_", "trees_", "start_"}
+    for name in names - private:
+        assert repr(getattr(found[0], name)) == repr(getattr(found[1], name))
+
+
 @pytest.mark.parametrize("odd", ODD)
 def test_one_odd_query_leaves_the_others_alone(odd: str) -> None:
     given = table("hospital")

@@ -35,6 +35,7 @@ from cumae.data.containers import (
     width_of,
 )
 from cumae.data.declared import INDICATOR, Bounds, Column
+from cumae.data.kinds import undeclared_kinds
 from cumae.data.labels import (
     UNLABELLED,
     check_ids,
@@ -127,6 +128,7 @@ __all__ = [
     "row_source",
     "table_of",
     "typed_frame",
+    "undeclared_kinds",
     "usable_frame",
     "usable_rows",
     "width_of",

@@ -5,6 +5,7 @@ Types of single cells play no part: only what the container says about a whole c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +67,14 @@ def kinds_of(X: Any) -> list[str]:
     if isinstance(X, pd.DataFrame):
         return frame_kinds(X.dtypes)
     return [column_kind(X.dtype) if isinstance(X, np.ndarray) else ""] * width_of(X)
+
+
+def undeclared_kinds(kinds: Sequence[str]) -> list[str]:
+    """Return what must be declared where models get data frames as they are: dates and the like.
+
+    Text is left to the models there.
+    """
+    return [kind if kind in ("dates", "durations", "bytes") else "" for kind in kinds]
 
 
 def key_of(name: str, unnamed: bool) -> str:

@@ -24,12 +24,12 @@ from cumae.data.cells import plain_cells
 from cumae.data.columns import Columns, Declared
 from cumae.data.containers import RowSource, frame_of, names_of, width_of
 from cumae.data.declared import Column
-from cumae.data.kinds import NOUNS
+from cumae.data.kinds import NOUNS, undeclared_kinds
 from cumae.data.labels import label_codes
 from cumae.data.parquet import ParquetRows
-from cumae.data.readings import codes_of, missing_cells, numbers
+from cumae.data.readings import missing_cells, numbers, read_cells
 from cumae.data.rows import row_source
-from cumae.errors import InvalidData
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.quiet import warnings_raise
 
 
@@ -222,20 +222,21 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
     Returns
     -------
     list of str
-        The first 20 findings. They name rows, counted from 0, and columns, but never a value.
+        What is wrong with types of columns, the first 20 bad cells and labels, and the number of
+        all bad labels. They name rows, counted from 0, and columns, but never a value.
 
     Examples
     --------
     >>> from cumae.predictors import bad_rows
     >>> bad_rows([[31, 1.5], [52, None], [47, 0.5]], [0, 1, 7], classes=(0, 1))
-    ['row 1, column 1: missing value', 'row 2: label is none of the declared classes']
+    ['row 1, column 1: missing value', 'row 2: label is none of the declared classes', '1 of 3 ...']
     """
     rows = row_source(X)
     unlabelled = label_codes(rows, y, classes) < 0
     if isinstance(rows, ParquetRows) and isinstance(y, str):
         rows = rows.without(y)
     declared = Columns(columns, rows.names, rows.n_features).columns
-    lines: list[str] = []
+    lines = _types_that_do_not_fit(rows, columns)
     for start in range(0, rows.n_rows, BLOCK_ROWS):
         places = np.arange(start, min(start + BLOCK_ROWS, rows.n_rows))
         taken = rows.take(places)
@@ -249,7 +250,19 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
             lines.append(f"row {start + row}{where}: {fault}")
         if len(lines) >= MOST_LINES:
             break
-    return lines[:MOST_LINES]
+    count = int(np.count_nonzero(unlabelled))
+    told = [f"{count} of {rows.n_rows} labels: none of the declared classes"] if count else []
+    return lines[:MOST_LINES] + told
+
+
+def _types_that_do_not_fit(rows: RowSource, columns: Declared) -> list[str]:
+    """Return what a fit would refuse about the types of columns."""
+    kinds = undeclared_kinds(rows.kinds) if columns is None else rows.kinds
+    try:
+        Columns(columns, rows.names, rows.n_features, kinds)
+    except InvalidParameter as error:
+        return [str(error)]
+    return []
 
 
 def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
@@ -257,9 +270,9 @@ def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
     missing = missing_cells(cells, text=column.declared)
     marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:
-        unknown = ~missing & (column.read(cells).sum(axis=1) == 0)
-        first = codes_of(cells, {column.categories[0]: 0}) == 0  # of two, it has no indicator
-        marks["none of the declared categories"] = unknown & ~first
+        # Of two categories, the first one has no mark of its own; here all have one.
+        how = column.reading._replace(marked=tuple(range(len(column.categories))))
+        marks["none of the declared categories"] = ~missing & ~read_cells(cells, how).any(axis=1)
     else:
         found = column.read(cells)[:, 0]
         good = ~np.isnan(found)

@@ -30,6 +30,7 @@ from cumae.data import (
     row_source,
     table_of,
     typed_frame,
+    undeclared_kinds,
     usable_frame,
 )
 from cumae.ensembles.trainer import Trainer
@@ -217,8 +218,7 @@ class Training:
 def check_kinds(rows: RowSource, columns: Columns | None) -> None:
     """Refuse columns of dates and the like that nobody declared, by their types alone."""
     if columns is None:
-        kinds = [kind if kind in ("dates", "durations", "bytes") else "" for kind in rows.kinds]
-        Columns(None, rows.names, rows.n_features, kinds)
+        Columns(None, rows.names, rows.n_features, undeclared_kinds(rows.kinds))
 
 
 class Predictor(PrivateEstimator, ABC):
