@@ -66,7 +66,7 @@ NUMBERS: dict[type, dict[str, Any]] = {
 }
 REST: dict[type, dict[str, Any]] = {
     Guarantee: {"protects": "a row", "relation": "so", "claims": ()},
-    Entry: {"what": "a use"},
+    Entry: {"what": "a use", "cost": Pure(0.5)},
 }
 FIELDS = [(kind, name) for kind, fields in NUMBERS.items() for name in fields]
 
