@@ -6,6 +6,7 @@ from cumae.learners.base import Learner
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.exponential import PrivateLearner
 from cumae.learners.generic import GenericLearner
+from cumae.learners.kernel import PrivateKernelClassifier
 from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.semi_private import SemiPrivateLearner
 from cumae.learners.wrappers.accuracy import AccuracyBoost
@@ -28,6 +29,7 @@ __all__ = [
     "Learner",
     "OneVsRest",
     "PrivateBooster",
+    "PrivateKernelClassifier",
     "PrivateLearner",
     "PrivateLogisticRegression",
     "PublicDataReduction",
