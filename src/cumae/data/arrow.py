@@ -21,12 +21,12 @@ def is_arrow_boolean(kind: Any) -> bool:
 
 
 def plain_type(field: Any) -> Any:
-    """Return the type of what ``plain`` makes of a column."""
+    """Return the type of the array that ``plain`` makes of a column with this field."""
     return plain(pa.chunked_array([], type=field.type), field).dtype
 
 
 def plain(column: Any, field: Any) -> NDArray[Any]:
-    """Return a column of Parquet with a type that follows from its field, not from its cells."""
+    """Return a column of Arrow as an array; its type follows from the field, not from the cells."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -52,7 +52,7 @@ def plain(column: Any, field: Any) -> NDArray[Any]:
 
 
 def arrow_kind(kind: Any) -> str:
-    """Return what a type of Arrow can hold; nothing where it does not say."""
+    """Return what a type of Arrow can hold; "" where the type does not say."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if is_arrow_text(kind):
         return "text"
@@ -65,5 +65,5 @@ def arrow_kind(kind: Any) -> str:
 
 
 def arrow_column_kind(kind: Any) -> str:
-    """As ``arrow_kind``, but true and false are no numbers."""
+    """As ``arrow_kind``, but true and false are "booleans", and not "numbers"."""
     return "booleans" if is_arrow_boolean(kind) else arrow_kind(kind)

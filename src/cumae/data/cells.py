@@ -26,7 +26,7 @@ def bare(series: Any) -> Any:
 
 @claim("EVER")
 def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
-    """Return some cells of a bare column as a numpy array, with NaN where pandas misses one.
+    """Return some cells of a bare column as a numpy array, with NaN where one is missing.
 
     Of its own types pandas would make floats as soon as one cell is missing. Here each cell stays
     what it is.
@@ -39,7 +39,7 @@ def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
         # The code of a missing cell is -1: the last value.
         return np.asarray(values[column.codes[places]])
     some = column[places]
-    with contextlib.suppress(Exception):  # which a single cell may raise, as in a date of year 10^6
+    with contextlib.suppress(Exception):  # a single cell may raise it, such as a date of year 10^6
         return _objects(some)
     found = np.full(len(some), np.nan, dtype=object)
     for place in range(len(some)):
@@ -120,7 +120,8 @@ def answers_of(given: Any, count: int) -> NDArray[Any]:
 
     Of a list, numpy would choose one type for all: a single text would turn numbers into texts. An
     array of texts may have become one in that way, so it is refused, and whoever asks can ask about
-    each row by itself. So is what is not one answer for each row: no answer would have its place.
+    each row by itself. If there are more or fewer answers than rows, nobody knows which answer
+    belongs to which row, so that is refused, too.
 
     Examples
     --------
@@ -139,7 +140,10 @@ def answers_of(given: Any, count: int) -> NDArray[Any]:
 
 
 def kind_of(dtype: Any) -> str:
-    """Return what a type of numpy or pandas can hold; nothing where it does not say."""
+    """Return what a type of numpy or pandas can hold; "" where the type does not say.
+
+    True and false are "numbers" here, as labels need it; ``kinds.column_kind`` tells them apart.
+    """
     if isinstance(dtype, pd.CategoricalDtype):
         return kind_of(dtype.categories.dtype)
     if isinstance(dtype, pd.StringDtype):

@@ -5,6 +5,7 @@ Types of single cells play no part: only what the container says about a whole c
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,12 +17,13 @@ from cumae.data.arrow import is_arrow_boolean
 from cumae.data.cells import kind_of
 from cumae.data.containers import RowSource, width_of
 from cumae.data.declared import INDICATOR, Column, declared_column
+from cumae.data.readings import canonical
 from cumae.errors import InvalidParameter
 
 NOUNS = {
     "numbers": "number",
     "dates": "date",
-    "booleans": "true or false",
+    "booleans": "boolean",
     "categories": "category",
 }
 # What to write about a column that must be declared, by what its type can hold; and why.
@@ -83,11 +85,18 @@ def key_of(name: str, unnamed: bool) -> str:
 
 
 def missing_line(column: Column, key: str) -> str:
-    """Return a declaration that says that cells of a column of numbers or dates may be missing."""
-    if column.bounds is None or column.since is not None or column.boolean:
-        return f'columns={{{key}: {{..., "missing": True}}}}'
-    bounds = ", ".join(f"{bound:g}" for bound in column.bounds)
-    return f'columns={{{key}: ({bounds}, "missing")}}'
+    """Return what to declare so that cells of a column without categories may be missing."""
+    bounds = column.bounds or ()
+    entries = [canonical(bound) for bound in bounds]
+    if column.since is not None:
+        entries = [repr(column.since + dt.timedelta(days=day)) for day in (0.0, *bounds[1:])]
+    if column.boolean:
+        form = '{"boolean": True, "missing": True}'
+    elif entries:
+        form = f'({", ".join(entries)}, "missing")'
+    else:
+        form = '{"missing": True}'
+    return f"columns={{{key}: {form}}}"
 
 
 class Problems:

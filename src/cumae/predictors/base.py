@@ -78,7 +78,7 @@ class Reader:
     owner : str
         Name of the class that reads, for messages.
     columns : Columns
-        Names and declared bounds or categories of all columns.
+        Names of all columns, and what was declared about them.
     n_features : int
         Number of columns as they are given.
     numeric : list of int
@@ -107,7 +107,7 @@ class Reader:
         X = self._arranged(X)
         if not self.as_frames:
             table = self.columns.encode(X)
-            _check_finite(table)
+            _check_finite(table, self.columns.names)
             return table
         known = self.columns.original_names or []
         frame: Any = row_source(X).take(np.arange(length_of(X)))
@@ -116,11 +116,11 @@ class Reader:
             row, column = missing[0]
             raise InvalidData(
                 f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
-                "it."
+                "it, or declare with columns= at fit that cells may be missing."
             )
         for place in self.numeric:
             numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
-            _check_finite(numbers, known[place])
+            _check_finite(numbers, [known[place]])
         return typed_frame(frame, self.numeric)
 
     def private(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
@@ -421,9 +421,10 @@ def check_own(concept: ConceptClass) -> None:
                 )
 
 
-def _check_finite(table: Floats, name: str | None = None) -> None:
+def _check_finite(table: Floats, names: list[str]) -> None:
     wrong = np.argwhere(~np.isfinite(table))
     if len(wrong):
         row, column = wrong[0]
-        where = column if name is None else name
-        raise InvalidData(f"X is infinite in row {row}, column {where}; give a finite number.")
+        raise InvalidData(
+            f"X is infinite in row {row}, column {names[column]}; give a finite number."
+        )

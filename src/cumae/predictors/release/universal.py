@@ -95,7 +95,7 @@ class UniversalQueryRelease(StatefulPredictor):
         ``"paper"`` takes the printed sizes, for concept classes, and refuses with the number
         of rows that they need when there are fewer.
     columns : mapping or sequence, or None
-        Declared bounds or categories of columns.
+        As in :class:`~cumae.QueryRelease`.
     classes : sequence of labels
         Labels that may occur. With a concept class, rows with any other label or with a cell that
         is no number count as zeros with the first label.
