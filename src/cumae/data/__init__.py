@@ -47,6 +47,7 @@ from cumae.data.labels import (
     check_ids,
     check_labels,
     check_rows,
+    class_names,
     class_places,
     label_codes,
 )
@@ -117,6 +118,7 @@ __all__ = [
     "check_table",
     "check_tables",
     "check_tuple",
+    "class_names",
     "class_places",
     "clean_table",
     "concatenated",

@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.data.arrow import arrow_kind
 from cumae.errors import InvalidData
 
 
@@ -137,20 +136,3 @@ def answers_of(given: Any, count: int) -> NDArray[Any]:
             "a model gave texts, or not one answer for each row; it must give labels."
         )
     return np.asarray(answers)
-
-
-def kind_of(dtype: Any) -> str:
-    """Return what a type of numpy or pandas can hold; "" where the type does not say.
-
-    True and false are "numbers" here, as labels need it; ``kinds.column_kind`` tells them apart.
-    """
-    if isinstance(dtype, pd.CategoricalDtype):
-        return kind_of(dtype.categories.dtype)
-    if isinstance(dtype, pd.StringDtype):
-        return "text"
-    if isinstance(dtype, pd.ArrowDtype):
-        return arrow_kind(dtype.pyarrow_dtype)
-    if not isinstance(dtype, np.dtype):
-        return "numbers" if pd.api.types.is_numeric_dtype(dtype) else ""
-    kinds = {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "O": "", "V": ""}
-    return kinds.get(dtype.kind, "numbers")

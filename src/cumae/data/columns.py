@@ -173,7 +173,7 @@ class Columns:
     @property
     def numbers_only(self) -> bool:
         """Whether floats stand for themselves in all columns, so that they need no encoding."""
-        return all(column.plain for column in self.columns)
+        return all(column.kind == "numbers" and not column.missing for column in self.columns)
 
     def _refuse(self, column: Column, cells: NDArray[Any]) -> None:
         """Raise an error that says what is wrong with the cells of a column, if anything is."""

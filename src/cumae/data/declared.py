@@ -103,11 +103,6 @@ class Column:
         return "(low, high)" if self.since is None else "(first day, last day)"
 
     @property
-    def plain(self) -> bool:
-        """Whether floats stand for themselves, so that they need no encoding."""
-        return self.kind == "numbers" and not self.missing
-
-    @property
     def stand_in(self) -> float:
         """The number in the place of a missing one: the middle of the range, or 0 without one."""
         if self.bounds is None:
@@ -138,9 +133,10 @@ class Column:
 
     @property
     def known(self) -> dict[Any, int]:
-        """The places of the categories, under their values and under what these look like as text.
+        """The places of the categories, by their values and by what these look like as text.
 
-        So 3 in a list or in a CSV file is the category 3, be it a number or a text there.
+        So the category 3 is found in a list, where it is a number, and in a CSV file that was read
+        as text.
         """
         known = places_of_values(self.categories or ())
         return {canonical(value): place for value, place in known.items()} | known

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cumae.data.arrow import is_arrow_boolean
-from cumae.data.cells import kind_of
+from cumae.data.arrow import arrow_kind
 from cumae.data.containers import RowSource, width_of
 from cumae.data.declared import INDICATOR, Column, declared_column
 from cumae.data.readings import canonical
@@ -34,10 +33,21 @@ LINES = {
     "durations": ("None", "durations: give them as numbers, such as days"),
     "bytes": ("None", "bytes: give them as text or as numbers"),
 }
+# What the types of numpy and pandas can hold; those that are not listed hold numbers, or anything.
+OF_NUMPY = {
+    "b": "booleans",
+    "U": "text",
+    "S": "bytes",
+    "M": "dates",
+    "m": "durations",
+    "O": "",
+    "V": "",
+}
+OF_PANDAS = {pd.StringDtype: "text", pd.BooleanDtype: "booleans", pd.DatetimeTZDtype: "dates"}
 
 
 def column_kind(dtype: Any) -> str:
-    """Return what a column of this type can hold; "" where a type says nothing.
+    """Return what a column of this type can hold; "" where the type does not say.
 
     Examples
     --------
@@ -46,11 +56,13 @@ def column_kind(dtype: Any) -> str:
     >>> column_kind(np.dtype(bool)), column_kind(np.dtype("M8[D]")), column_kind(np.dtype(object))
     ('booleans', 'dates', '')
     """
-    if isinstance(dtype, pd.ArrowDtype) and is_arrow_boolean(dtype.pyarrow_dtype):
-        return "booleans"
-    if isinstance(dtype, pd.BooleanDtype) or dtype == np.dtype(bool):
-        return "booleans"
-    return "dates" if isinstance(dtype, pd.DatetimeTZDtype) else kind_of(dtype)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return column_kind(dtype.categories.dtype)
+    if isinstance(dtype, pd.ArrowDtype):
+        return arrow_kind(dtype.pyarrow_dtype)
+    if isinstance(dtype, np.dtype):
+        return OF_NUMPY.get(dtype.kind, "numbers")
+    return OF_PANDAS.get(type(dtype), "numbers" if pd.api.types.is_numeric_dtype(dtype) else "")
 
 
 def frame_kinds(dtypes: Any) -> list[str]:
@@ -100,7 +112,7 @@ def missing_line(column: Column, key: str) -> str:
 
 
 class Problems:
-    """All that is wrong with declarations, for one message.
+    """Collects what is wrong with the declarations of a table, for one message.
 
     Parameters
     ----------
@@ -160,9 +172,9 @@ class Problems:
             plural = "a column" if len(self._lines) == 1 else f"{len(self._lines)} columns"
             lines = "\n".join(self._lines)
             parts.append(
-                f"{plural} of X must be declared, or declared otherwise: types and categories are "
-                f"never read from the rows. Write, with what is true of yours:\ncolumns={{\n{lines}"
-                "\n}"
+                f"{plural} of X must be declared, or declared otherwise: what a column holds is "
+                "never read from its cells. Write these lines, with what is true of your columns:\n"
+                f"columns={{\n{lines}\n}}"
             )
         if parts:
             raise InvalidParameter("\n".join(parts))

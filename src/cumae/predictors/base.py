@@ -21,6 +21,7 @@ from cumae.data import (
     Columns,
     Declared,
     RowSource,
+    class_names,
     clean_table,
     label_codes,
     length_of,
@@ -392,21 +393,6 @@ class Predictor(PrivateEstimator, ABC):
         named = np.full(len(labels), -1, dtype=kind)
         named[labels >= 0] = self.classes_[labels[labels >= 0]]
         return named
-
-
-def class_names(classes: Any) -> NDArray[Any]:
-    """Return declared classes as an array of one type if they have one, else of objects.
-
-    Examples
-    --------
-    >>> from cumae.predictors.base import class_names
-    >>> class_names(["no", "yes"]).dtype.kind, class_names([0, "yes"]).dtype.kind
-    ('U', 'O')
-    """
-    plain = np.array(classes)
-    if plain.tolist() == list(classes):
-        return plain
-    return np.array([*classes, None], dtype=object)[:-1]
 
 
 @claim("BBL", "QUERY")
