@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -205,10 +206,30 @@ def test_columns_of_all_kinds_are_stored() -> None:
     )
 
 
-def test_a_missing_number_is_refused_with_the_declaration_that_allows_it() -> None:
-    frame = pd.DataFrame({"age": [1.0, NAN]})
-    with pytest.raises(InvalidData, match=r"columns=\{'age': \(0, 9, \"missing\"\)\}"):
-        Columns.of(frame, {"age": (0, 9)}).encode(frame)
+@pytest.mark.parametrize(
+    ("declared", "cell", "form"),
+    [
+        ((0, 9), 1.0, '(0, 9, "missing")'),
+        ((0, 12345678, 0.5), 1.0, '(0, 12345678, 0.5, "missing")'),
+        (None, 1.0, '{"missing": True}'),
+        (bool, 1.0, '{"boolean": True, "missing": True}'),
+        (FIRST, FIRST, '(datetime.datetime(2020, 1, 1, 0, 0), "missing")'),
+        (
+            (FIRST, dt.date(2020, 1, 3)),
+            FIRST,
+            '(datetime.datetime(2020, 1, 1, 0, 0), datetime.datetime(2020, 1, 3, 0, 0), "missing")',
+        ),
+    ],
+)
+def test_a_missing_cell_is_refused_with_the_declaration_that_allows_it(
+    declared: Any, cell: Any, form: str
+) -> None:
+    line = f"columns={{0: {form}}}"
+    with pytest.raises(InvalidData, match=re.escape(line)):
+        Columns([declared], None, 1).encode([[cell], [None]])
+    names = {"datetime": dt}
+    allowed = eval(line.removeprefix("columns="), names)  # noqa: S307 - the test's own text
+    assert Columns(allowed, None, 1).encode([[cell], [None]])[:, 1].tolist() == [0, 1]
 
 
 def test_ranges_found_later_move_the_stand_in() -> None:
@@ -241,7 +262,7 @@ def test_the_owner_hears_of_all_kinds_of_bad_cells() -> None:
     ]
     declared = [(0, 9, "missing"), bool, FIRST, ["a", "b", None]]
     assert bad_rows(rows, [0, 1, 0, 1], (0, 1), declared) == [
-        "row 1, column 1: no true or false",
+        "row 1, column 1: no boolean",
         "row 2, column 0: outside its declared bounds",
         "row 2, column 2: no date",
         "row 2, column 3: none of the declared categories",

@@ -1,19 +1,25 @@
 """How private rows, labels and queries are read: each one by itself, by declared types.
 
+First, names and types of every table are compared with what was declared. ``table_of`` (``rows``)
+turns data frames of other libraries into rows of Arrow. ``Columns`` (``columns``) has a ``Column``
+(``declared``) for each column of the table. ``kinds`` knows what a column can hold by its type, and
+``Problems`` there puts all declarations that are lacking or do not fit into one error. No cell is
+looked at for that.
+
 The way of a training row of a predictor. ``row_source`` (``rows``, ``parquet``) wraps the table and
 reads nothing but its size, names and types. ``label_codes`` (``labels``) reads the label. When a
 shard asks for the row, ``RowSource.take`` copies it, and cells of unusual types become plain values
-(``cells``). Then it becomes numbers, by what was declared about the columns (``columns``):
-``as_numbers`` for an estimator, or ``read_table`` where no cell may raise (both in ``lenient``).
-Where all rows are needed at once, ``clean_table`` reads them, and puts zeros in the place of
-unusable ones.
+(``cells``). Then it becomes numbers, by what was declared about the columns: ``as_numbers`` for an
+estimator, or ``read_table`` where no cell may raise (both in ``lenient``). Where all rows are
+needed at once, ``clean_table`` reads them, and puts zeros in the place of unusable ones.
 
 The way of a query (``Reader`` in ``cumae.predictors.base``). If queries are protected,
-``read_one_by_one`` (``lenient``) makes one table of a list of queries. ``row_source`` tells its
-width and names, which must be those of fit. ``Columns.read`` makes numbers of it; for models that
-take data frames, ``typed_frame`` gives it the types that were fixed at fit. A query that cannot be
-read is unusable. That is no error: a made-up row takes its place, and the others do not notice. If
-queries are public, ``Columns.encode`` reads them, and an unusable one is refused.
+``read_one_by_one`` (``lenient``) makes one table of a list of queries. ``Columns.arrange`` brings
+the columns into the order of fit, and refuses a table that has others. ``Columns.read`` makes
+numbers of it; for models that take data frames, ``typed_frame`` gives it the types that were fixed
+at fit. A query that cannot be read is unusable. That is no error: a made-up row takes its place,
+and the others do not notice. If queries are public, ``Columns.encode`` reads them, and an unusable
+one is refused.
 
 Learners and concept classes read their rows as a whole before they pay, and refuse what they cannot
 use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``).
@@ -41,6 +47,7 @@ from cumae.data.labels import (
     check_ids,
     check_labels,
     check_rows,
+    class_names,
     class_places,
     label_codes,
 )
@@ -111,6 +118,7 @@ __all__ = [
     "check_table",
     "check_tables",
     "check_tuple",
+    "class_names",
     "class_places",
     "clean_table",
     "concatenated",

@@ -8,25 +8,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-
-def is_arrow_text(kind: Any) -> bool:
-    """Tell whether a type of Arrow holds text."""
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
-
-
-def is_arrow_boolean(kind: Any) -> bool:
-    """Tell whether a type of Arrow holds true and false."""
-    return bool(pa.types.is_boolean(kind))
+# What types of Arrow can hold.
+HELD = {
+    "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    "dates": (pa.types.is_date, pa.types.is_timestamp),
+    "durations": (pa.types.is_duration,),
+    "booleans": (pa.types.is_boolean,),
+    "numbers": (pa.types.is_integer, pa.types.is_floating),
+}
 
 
 def plain_type(field: Any) -> Any:
-    """Return the type of what ``plain`` makes of a column."""
+    """Return the type of the array that ``plain`` makes of a column with this field."""
     return plain(pa.chunked_array([], type=field.type), field).dtype
 
 
 def plain(column: Any, field: Any) -> NDArray[Any]:
-    """Return a column of Parquet with a type that follows from its field, not from its cells."""
+    """Return a column of Arrow as an array; its type follows from the field, not from the cells."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -52,18 +50,6 @@ def plain(column: Any, field: Any) -> NDArray[Any]:
 
 
 def arrow_kind(kind: Any) -> str:
-    """Return what a type of Arrow can hold; nothing where it does not say."""
+    """Return what a type of Arrow can hold; "" where the type does not say."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if is_arrow_text(kind):
-        return "text"
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return "dates"
-    if pa.types.is_duration(kind):
-        return "durations"
-    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return "numbers" if numeric or pa.types.is_boolean(kind) else ""
-
-
-def arrow_column_kind(kind: Any) -> str:
-    """As ``arrow_kind``, but true and false are no numbers."""
-    return "booleans" if is_arrow_boolean(kind) else arrow_kind(kind)
+    return next((held for held, tests in HELD.items() if any(test(kind) for test in tests)), "")

@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.data.arrow import arrow_kind
 from cumae.errors import InvalidData
 
 
@@ -26,7 +25,7 @@ def bare(series: Any) -> Any:
 
 @claim("EVER")
 def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
-    """Return some cells of a bare column as a numpy array, with NaN where pandas misses one.
+    """Return some cells of a bare column as a numpy array, with NaN where one is missing.
 
     Of its own types pandas would make floats as soon as one cell is missing. Here each cell stays
     what it is.
@@ -39,7 +38,7 @@ def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
         # The code of a missing cell is -1: the last value.
         return np.asarray(values[column.codes[places]])
     some = column[places]
-    with contextlib.suppress(Exception):  # which a single cell may raise, as in a date of year 10^6
+    with contextlib.suppress(Exception):  # a single cell may raise it, such as a date of year 10^6
         return _objects(some)
     found = np.full(len(some), np.nan, dtype=object)
     for place in range(len(some)):
@@ -120,7 +119,8 @@ def answers_of(given: Any, count: int) -> NDArray[Any]:
 
     Of a list, numpy would choose one type for all: a single text would turn numbers into texts. An
     array of texts may have become one in that way, so it is refused, and whoever asks can ask about
-    each row by itself. So is what is not one answer for each row: no answer would have its place.
+    each row by itself. If there are more or fewer answers than rows, nobody knows which answer
+    belongs to which row, so that is refused, too.
 
     Examples
     --------
@@ -136,17 +136,3 @@ def answers_of(given: Any, count: int) -> NDArray[Any]:
             "a model gave texts, or not one answer for each row; it must give labels."
         )
     return np.asarray(answers)
-
-
-def kind_of(dtype: Any) -> str:
-    """Return what a type of numpy or pandas can hold; nothing where it does not say."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        return kind_of(dtype.categories.dtype)
-    if isinstance(dtype, pd.StringDtype):
-        return "text"
-    if isinstance(dtype, pd.ArrowDtype):
-        return arrow_kind(dtype.pyarrow_dtype)
-    if not isinstance(dtype, np.dtype):
-        return "numbers" if pd.api.types.is_numeric_dtype(dtype) else ""
-    kinds = {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "O": "", "V": ""}
-    return kinds.get(dtype.kind, "numbers")

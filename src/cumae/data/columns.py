@@ -23,38 +23,39 @@ FLAT = "Reshape your data: a flat list is a single column; for a single row give
 
 
 class Columns:
-    """Turns rows of a real table into numbers, by declarations and types alone.
+    """Turns the rows of a table into numbers, by declarations and types of columns alone.
 
     A number is used as it is, and true and false as 1 and 0. A date becomes the number of days
     since a declared day. A column of categories becomes one column of 0 and 1 for each declared
     category (for two categories, for the second only); what was not declared counts as none of
     them. A column that may have missing cells has one more column of 0 and 1, which marks them;
-    among numbers, the middle of the range stands in for a missing one. Nothing is ever learnt from
-    the rows.
+    among numbers and dates, the middle of the range stands in for a missing one. Nothing is ever
+    learnt from the rows.
 
     Parameters
     ----------
     declared : dict, list or None
         For each column, by name or position, one of these; a list of these goes by position:
 
-        - ``(low, high)`` for numbers, or ``(low, high, step)`` where only low, low + step, ...
+        - ``(low, high)`` for numbers, or ``(low, high, step)`` if only low, low + step and so on
           occur;
         - a list of categories, with None among them if cells may be missing;
         - ``bool`` for true and false;
         - a ``datetime.date`` for dates and times, counted in days from that day, or
           ``(first day, last day)``;
+        - ``float`` or None for numbers whose range is not known;
         - any of these tuples with ``"missing"`` as the last entry, if cells may be missing;
         - a dict such as ``{"low": 0, "high": 9, "missing": True}``, ``{"categories": [...]}``,
-          ``{"since": "2000-01-01"}`` or ``{"missing": True}``;
-        - ``float`` or None for a number whose range is not known.
+          ``{"boolean": True}``, ``{"since": "2000-01-01"}`` or, for numbers whose range is not
+          known, ``{"missing": True}``.
     names : list of str or None
         Names of the columns, or None where they have none.
     n_features : int
         Number of columns.
     kinds : list of str or None
-        What each column can hold by its type: "numbers", "booleans", "text", "dates", "objects" or
-        "" where the type does not say. A declaration that does not fit, or a column of text or
-        dates without one, is refused.
+        What each column can hold by its type: "numbers", "booleans", "text", "dates", "durations",
+        "bytes", "objects", or "" where the type does not say. A declaration that does not fit is
+        refused. Only columns of numbers, of booleans or of "" need none.
 
     Examples
     --------
@@ -96,7 +97,6 @@ class Columns:
         encoded = [pair for column in columns for pair in column.encoded]
         self.names = [name for name, _ in encoded]
         self.bounds = [bounds for _, bounds in encoded]
-        # What part of the rows an indicator marks, as long as nothing is known.
         self.shares = [share for column in columns for share in column.shares]
 
     @classmethod
@@ -110,12 +110,12 @@ class Columns:
         return len(self.names)
 
     def arrange(self, X: Any, owner: str = "Learner") -> Any:
-        """Return a table with its columns in the order of fit; refuse one that has others.
+        """Return a table with its columns in the order of fit; refuse one with other columns.
 
         Parameters
         ----------
         X : table
-            Rows. Where they and the rows of fit have names, the order does not matter.
+            Rows. If both they and the rows of fit have names, columns may come in any order.
         owner : str
             The class that needs them, for messages.
         """
@@ -172,11 +172,11 @@ class Columns:
 
     @property
     def numbers_only(self) -> bool:
-        """Whether rows of floats are encoded already as they are."""
-        return all(column.plain for column in self.columns)
+        """Whether floats stand for themselves in all columns, so that they need no encoding."""
+        return all(column.kind == "numbers" and not column.missing for column in self.columns)
 
     def _refuse(self, column: Column, cells: NDArray[Any]) -> None:
-        """Say what is wrong with a numeric column, if anything is."""
+        """Raise an error that says what is wrong with the cells of a column, if anything is."""
         unread = np.isnan(column.read(cells)[:, 0])
         if not unread.any():
             return
@@ -185,7 +185,7 @@ class Columns:
                 f"Complex data not supported: column {column.name}; give real numbers."
             )
         missing = missing_cells(cells, text=column.declared)
-        key = key_of(column.name, self.original_names is None)
+        key = self.key(column.name)
         if np.any(unread & ~missing):
             hint = (
                 "mend those cells; bad_rows finds them."
@@ -203,7 +203,7 @@ class Columns:
 
     @property
     def titles(self) -> list[str]:
-        """Names as a sentence shows them, which numbers alone could not."""
+        """Names of the encoded columns for sentences: "column 0" and so on if X has no names."""
         return (
             self.names
             if self.original_names is not None
@@ -228,12 +228,11 @@ class Columns:
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""
         for column in self.columns:
-            if column.categories is None and column.bounds is None:
+            if column.is_open:
                 raise InvalidParameter(
                     f"column {column.name} has no declared bounds. Write "
-                    f"columns={{{key_of(column.name, self.original_names is None)}: "
-                    "(low, high)}, from what is known without the rows, or give public rows "
-                    "as X_public."
+                    f"columns={{{self.key(column.name)}: {column.range_form}}}, from what is known "
+                    "without the rows, or give public rows as X_public."
                 )
         return [bounds for bounds in self.bounds if bounds is not None]
 
@@ -262,7 +261,10 @@ class Columns:
         return key_of(name, self.original_names is None)
 
     def fill(self, table: Floats) -> None:
-        """Put the stand-in of today's range in the place of missing numbers of encoded rows."""
+        """Write the middle of the range into encoded rows where a number is missing.
+
+        Rows that were encoded before a range was known have 0 there.
+        """
         place = 0
         for column in self.columns:
             if column.categories is None and column.missing:
@@ -270,15 +272,12 @@ class Columns:
             place += len(column.encoded)
 
     def within(self, ranges: Sequence[Bounds]) -> Columns:
-        """Return the same columns with a range for each that has none, in this order."""
+        """Return the same columns; those without a range get these ranges, in their order."""
         left = iter(ranges)
         found = object.__new__(Columns)
         found.original_names = self.original_names
         found._set(
-            [
-                column.within(next(left)) if column.encoded[0][1] is None else column
-                for column in self.columns
-            ]
+            [column.within(next(left)) if column.is_open else column for column in self.columns]
         )
         return found
 

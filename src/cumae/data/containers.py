@@ -1,8 +1,8 @@
 """Tables of any kind: their names, their width, their length, and their cells column by column.
 
 A table is a list of rows, a numpy array, a pandas DataFrame or a ``RowSource``. A flat list or
-array is one column. Nothing here chooses a type by looking at several cells: of a
-list, each cell stays as it is.
+array is one column. Nothing here chooses a type by looking at several cells: each cell of a list
+stays as it is.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _cells_of_list(X: Sequence[Any], name: str) -> NDArray[Any]:
 
 
 def bare_columns(X: Any) -> list[Any]:
-    """Return the columns one by one and uncopied, so that each keeps a type of its own."""
+    """Return the columns one by one, not copied, so that each keeps a type of its own."""
     if isinstance(X, RowSource):
         return X.all_columns()
     if getattr(X, "columns", None) is not None:

@@ -17,7 +17,7 @@ from cumae.errors import InvalidParameter
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
 
 INDICATOR: Bounds = (0.0, 1.0, 1.0)
-MISSING_SHARE = 0.1  # of the rows whose cell is missing, for want of anything better
+MISSING_SHARE = 0.1  # a guess: in how many rows a cell is missing that may be
 MISSING = "missing"  # the last entry of a declaration that allows missing cells
 FORMS = (
     "give (low, high), (low, high, step), a list of categories, bool, a day such as "
@@ -68,7 +68,7 @@ class Column:
 
     @property
     def encoded(self) -> list[tuple[str, Bounds | None]]:
-        """Names and bounds of the numbers that stand for it."""
+        """Names and bounds of the columns of numbers that stand for it."""
         absent: list[tuple[str, Bounds | None]] = []
         if self.missing:
             absent = [(f"{self.name} {MISSING}", INDICATOR)]
@@ -78,7 +78,10 @@ class Column:
 
     @property
     def shares(self) -> list[float | None]:
-        """What part of the rows each indicator marks, as long as nothing is known; None if none."""
+        """A guess, for each encoded column of 0 and 1, of how many rows have a 1; None for others.
+
+        It is for scales, where no rows may be looked at.
+        """
         if self.categories is not None:
             return [1 / (len(self.categories) + self.missing)] * len(self.encoded)
         return [None, *[MISSING_SHARE] * self.missing]
@@ -90,9 +93,14 @@ class Column:
         return categories[1:] if len(categories) == 2 else categories
 
     @property
-    def plain(self) -> bool:
-        """Whether a table of floats is encoded already as it is."""
-        return self.kind == "numbers" and not self.missing
+    def is_open(self) -> bool:
+        """Whether it holds numbers or dates whose range is not known."""
+        return self.categories is None and self.bounds is None
+
+    @property
+    def range_form(self) -> str:
+        """What to write to declare its range."""
+        return "(low, high)" if self.since is None else "(first day, last day)"
 
     @property
     def stand_in(self) -> float:
@@ -109,8 +117,8 @@ class Column:
     def read(self, cells: NDArray[Any]) -> Floats:
         """Return the numbers that stand for cells, each read by itself; NaN for what is unusable.
 
-        A missing cell is unusable unless it was declared; among categories it then counts as
-        none of them, like a category that was not declared.
+        A missing cell is unusable, unless it was declared that cells may be missing. No cell of a
+        column of categories is unusable: what was not declared counts as none of them.
         """
         return read_cells(cells, self.reading)
 
@@ -125,9 +133,10 @@ class Column:
 
     @property
     def known(self) -> dict[Any, int]:
-        """The places of the categories, under their values and under what these look like as text.
+        """The places of the categories, by their values and by what these look like as text.
 
-        So 3 in a list or in a CSV file is the category 3, be it a number or a text there.
+        So the category 3 is found in a list, where it is a number, and in a CSV file that was read
+        as text.
         """
         known = places_of_values(self.categories or ())
         return {canonical(value): place for value, place in known.items()} | known
@@ -197,14 +206,14 @@ def declared_column(name: str, given: Any) -> Column:  # noqa: PLR0911 - one lin
     Parameters
     ----------
     name : str
-        The column.
+        Name of the column.
     given : object
         The declaration, in one of the forms of :class:`~cumae.Columns`.
 
     Raises
     ------
     InvalidParameter
-        If it is none of them.
+        If it has none of these forms.
     """
     if given is None:
         return Column(name)

@@ -5,6 +5,7 @@ Types of single cells play no part: only what the container says about a whole c
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,16 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cumae.data.arrow import is_arrow_boolean
-from cumae.data.cells import kind_of
+from cumae.data.arrow import arrow_kind
 from cumae.data.containers import RowSource, width_of
 from cumae.data.declared import INDICATOR, Column, declared_column
+from cumae.data.readings import canonical
 from cumae.errors import InvalidParameter
 
 NOUNS = {
     "numbers": "number",
     "dates": "date",
-    "booleans": "true or false",
+    "booleans": "boolean",
     "categories": "category",
 }
 # What to write about a column that must be declared, by what its type can hold; and why.
@@ -32,10 +33,21 @@ LINES = {
     "durations": ("None", "durations: give them as numbers, such as days"),
     "bytes": ("None", "bytes: give them as text or as numbers"),
 }
+# What the types of numpy and pandas can hold; those that are not listed hold numbers, or anything.
+OF_NUMPY = {
+    "b": "booleans",
+    "U": "text",
+    "S": "bytes",
+    "M": "dates",
+    "m": "durations",
+    "O": "",
+    "V": "",
+}
+OF_PANDAS = {pd.StringDtype: "text", pd.BooleanDtype: "booleans", pd.DatetimeTZDtype: "dates"}
 
 
 def column_kind(dtype: Any) -> str:
-    """Return what a column of this type can hold; "" where a type says nothing.
+    """Return what a column of this type can hold; "" where the type does not say.
 
     Examples
     --------
@@ -44,11 +56,13 @@ def column_kind(dtype: Any) -> str:
     >>> column_kind(np.dtype(bool)), column_kind(np.dtype("M8[D]")), column_kind(np.dtype(object))
     ('booleans', 'dates', '')
     """
-    if isinstance(dtype, pd.ArrowDtype) and is_arrow_boolean(dtype.pyarrow_dtype):
-        return "booleans"
-    if isinstance(dtype, pd.BooleanDtype) or dtype == np.dtype(bool):
-        return "booleans"
-    return "dates" if isinstance(dtype, pd.DatetimeTZDtype) else kind_of(dtype)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return column_kind(dtype.categories.dtype)
+    if isinstance(dtype, pd.ArrowDtype):
+        return arrow_kind(dtype.pyarrow_dtype)
+    if isinstance(dtype, np.dtype):
+        return OF_NUMPY.get(dtype.kind, "numbers")
+    return OF_PANDAS.get(type(dtype), "numbers" if pd.api.types.is_numeric_dtype(dtype) else "")
 
 
 def frame_kinds(dtypes: Any) -> list[str]:
@@ -83,15 +97,22 @@ def key_of(name: str, unnamed: bool) -> str:
 
 
 def missing_line(column: Column, key: str) -> str:
-    """Return a declaration that says that cells of a column of numbers or dates may be missing."""
-    if column.bounds is None or column.since is not None or column.boolean:
-        return f'columns={{{key}: {{..., "missing": True}}}}'
-    bounds = ", ".join(f"{bound:g}" for bound in column.bounds)
-    return f'columns={{{key}: ({bounds}, "missing")}}'
+    """Return what to declare so that cells of a column without categories may be missing."""
+    bounds = column.bounds or ()
+    entries = [canonical(bound) for bound in bounds]
+    if column.since is not None:
+        entries = [repr(column.since + dt.timedelta(days=day)) for day in (0.0, *bounds[1:])]
+    if column.boolean:
+        form = '{"boolean": True, "missing": True}'
+    elif entries:
+        form = f'({", ".join(entries)}, "missing")'
+    else:
+        form = '{"missing": True}'
+    return f"columns={{{key}: {form}}}"
 
 
 class Problems:
-    """All that is wrong with declarations, for one message.
+    """Collects what is wrong with the declarations of a table, for one message.
 
     Parameters
     ----------
@@ -151,9 +172,9 @@ class Problems:
             plural = "a column" if len(self._lines) == 1 else f"{len(self._lines)} columns"
             lines = "\n".join(self._lines)
             parts.append(
-                f"{plural} of X must be declared, or declared otherwise: types and categories are "
-                f"never read from the rows. Write, with what is true of yours:\ncolumns={{\n{lines}"
-                "\n}"
+                f"{plural} of X must be declared, or declared otherwise: what a column holds is "
+                "never read from its cells. Write these lines, with what is true of your columns:\n"
+                f"columns={{\n{lines}\n}}"
             )
         if parts:
             raise InvalidParameter("\n".join(parts))

@@ -19,8 +19,9 @@ from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.cells import bare, cells_at, kind_of
+from cumae.data.cells import bare, cells_at
 from cumae.data.containers import RowSource
+from cumae.data.kinds import column_kind
 from cumae.data.parquet import ParquetRows
 from cumae.data.readings import codes_of, is_missing, places_of
 from cumae.errors import InvalidData
@@ -108,6 +109,21 @@ def check_labels(y: ArrayLike, name: str = "y") -> Integers:
     return codes
 
 
+def class_names(classes: Any) -> NDArray[Any]:
+    """Return declared classes as an array of one type if they have one, else of objects.
+
+    Examples
+    --------
+    >>> from cumae.data import class_names
+    >>> class_names(["no", "yes"]).dtype.kind, class_names([0, "yes"]).dtype.kind
+    ('U', 'O')
+    """
+    plain = np.array(classes)
+    if plain.tolist() == list(classes):
+        return plain
+    return np.array([*classes, None], dtype=object)[:-1]
+
+
 def check_rows(count: int, y: NDArray[Any]) -> None:
     """Refuse labels that do not match the rows."""
     if count != len(y):
@@ -118,6 +134,7 @@ def _need_fitting(kind: str, known: dict[Any, int]) -> None:
     """Refuse labels whose type as a whole cannot hold a single one of the classes."""
     named = {str: "text", bool: "numbers", int: "numbers", float: "numbers", bytes: "bytes"}
     kinds = {named.get(type(label), "") for label in known}
+    kind = "numbers" if kind == "booleans" else kind  # true and false are the labels 1 and 0
     if kind and "" not in kinds and kind not in kinds:
         raise InvalidData(
             f"y has a type for {kind}, but the declared classes are {' and '.join(sorted(kinds))}; "
@@ -126,7 +143,7 @@ def _need_fitting(kind: str, known: dict[Any, int]) -> None:
 
 
 def _given_labels(y: Any) -> tuple[NDArray[Any], str]:
-    """Return the labels given to ``fit``, and warn as scikit-learn does of those in a table."""
+    """Return the labels given to ``fit``; warn, as scikit-learn does, if they are a table."""
     if y is None:
         raise InvalidData("y is missing; fit requires y to be passed, but the target y is None.")
     if isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
@@ -144,7 +161,7 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
         y = y.iloc[:, 0]
     if isinstance(y, pd.Series):
         cells: Any = bare(y)
-        return cells if isinstance(cells, np.ndarray) else cells_at(cells), kind_of(y.dtype)
+        return cells if isinstance(cells, np.ndarray) else cells_at(cells), column_kind(y.dtype)
     if isinstance(y, Sequence) and not isinstance(y, str | bytes):
         return np.fromiter(map(_only, y), dtype=object, count=len(y)), ""
     if hasattr(y, "__array__") and not isinstance(y, np.ndarray):
@@ -152,7 +169,7 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
     if isinstance(y, np.ndarray) and not isinstance(y, np.ma.MaskedArray):
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         if y.ndim == 1:
-            return y, kind_of(y.dtype)
+            return y, column_kind(y.dtype)
         raise InvalidData(
             f"{name} has shape {y.shape}; give one label for each row, in a flat list, array or "
             "Series."
@@ -164,7 +181,7 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
 
 
 def _only(cell: Any) -> Any:
-    """Return the label that stands alone in a list; a row of several is none."""
+    """Return the label in a list of one; a longer list stays as it is, and is no label."""
     # Not by isinstance, which asks the cell: it may be anything, and raise anything.
     return cell[0] if type(cell) is list and len(cell) == 1 else cell
 

@@ -216,8 +216,9 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
     X, y, classes : table, labels and sequence
         As they are given to ``fit``.
     columns : dict, list or None
-        What is declared about the columns, as for ``cumae.Columns``. Undeclared, a cell is
-        bad if it is missing or infinite, or no number where most of its column are numbers.
+        What is declared about the columns, as for ``cumae.Columns``. In a column that is not
+        declared, a cell is bad if it is missing or infinite, or if it is no number and most other
+        cells are numbers.
 
     Returns
     -------

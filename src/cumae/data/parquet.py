@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.data.arrow import arrow_column_kind, arrow_kind, plain, plain_type
+from cumae.data.arrow import arrow_kind, plain, plain_type
 from cumae.data.containers import RowSource, frame_of
 from cumae.data.rows import check_names, check_places, need_cells
 from cumae.errors import InvalidData, shown
@@ -77,7 +77,7 @@ class ParquetRows(RowSource):
             if pa.types.is_nested(kind):
                 raise InvalidData(f"column {name} holds nested values; leave it out of features.")
         self.names: list[str] = features
-        self.kinds = [arrow_column_kind(self._field(name).type) for name in features]
+        self.kinds = [self.kind_of(name) for name in features]
         self.n_features = len(features)
         need_cells(self)
 
@@ -145,7 +145,7 @@ class ParquetRows(RowSource):
         return self._with(names)
 
     def kind_of(self, name: str) -> str:
-        """Return what a column can hold by its type: text, numbers, or "" if neither."""
+        """Return what a column can hold by its type, as in ``cumae.data.kinds``."""
         return arrow_kind(self._field(name).type)
 
 

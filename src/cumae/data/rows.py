@@ -1,7 +1,7 @@
 """Where private rows come from: a few are read at a time, and each as if it were the only one.
 
-A cell is read by its column's declared type or, where there is none (objects, lists), by itself.
-If it depended on another row, that row could change what all shards see.
+A cell is read by the type that the table gives its column or, where there is none (objects, lists),
+by itself. If it depended on another row, that row could change what all shards see.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.arrow import arrow_column_kind, plain
+from cumae.data.arrow import arrow_kind, plain
 from cumae.data.cells import bare, columns_at, plain_cells
 from cumae.data.containers import (
     RowSource,
@@ -98,7 +98,7 @@ class FrameRows(RowSource):
 
 
 class ArrowRows(RowSource):
-    """Rows of a table of Arrow, in memory; other libraries' data frames become one.
+    """Rows of a table of Arrow in memory, which data frames of other libraries become.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class ArrowRows(RowSource):
         self._table = table
         self.n_rows, self.n_features = int(table.num_rows), int(table.num_columns)
         self.names: list[str] = check_names([str(name) for name in table.schema.names])
-        self.kinds = [arrow_column_kind(field.type) for field in table.schema]
+        self.kinds = [arrow_kind(field.type) for field in table.schema]
         need_cells(self)
 
     def select(self, names: list[str]) -> ArrowRows:

@@ -183,7 +183,7 @@ def stand_in_row(rows: RowSource, columns: Columns | None) -> Any:
     parts: list[NDArray[Any]] = []
     for place in range(rows.n_features):
         declared = _declared(columns, place)
-        if declared is None or (declared.categories is None and declared.bounds is None):
+        if declared is None or declared.is_open:
             text = declared is None and rows.is_text(place)
             parts.append(np.array(["other"], dtype=object) if text else np.array([0.5]))
         else:

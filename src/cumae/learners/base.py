@@ -22,6 +22,7 @@ from cumae.data import (
     Columns,
     Declared,
     check_rows,
+    class_names,
     class_places,
     labelled_table,
     length_of,
@@ -48,7 +49,8 @@ from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
 from cumae.storage import rebuilt, stored
 
-# A model has to show in rows times epsilon against the root of the number of columns.
+# With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
+# what the rows say.
 ENOUGH_ROWS = 10
 PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
@@ -160,12 +162,12 @@ class Learner(PrivateEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like
-            Private rows.
+        X : table
+            Private rows: a list of rows, an array, a data frame or ParquetRows.
         y : array-like
             Their labels, each one of ``classes``; -1 marks a row without a label, for learners
-            that can use those.
-        X_public : array-like, or None
+            that can use those. With ParquetRows, the name of a column will do.
+        X_public : table, or None
             Public rows with the same columns; they are free, and never protected.
 
         Returns
@@ -195,9 +197,7 @@ class Learner(PrivateEstimator, ABC):
         names = names_of(X)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        self.classes_ = np.array(self.classes)
-        if self.classes_.tolist() != list(self.classes):  # of several types
-            self.classes_ = np.array([*self.classes, None], dtype=object)[:-1]
+        self.classes_ = class_names(self.classes)
         try:
             found = self._learn(rows, plan, source)
         except BaseException:
@@ -307,8 +307,8 @@ class Learner(PrivateEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like
-            Rows with the columns of ``fit``.
+        X : table
+            Rows with the columns of ``fit``; if both have names, columns may come in any order.
 
         Returns
         -------

@@ -83,7 +83,10 @@ class PrivateBooster(ScoredLearner):
         Cuts for a column, at quantiles; ``"auto"`` takes 7. Without public rows, cuts are sanitized
         from rows of their own, or spread evenly between bounds where rows are few.
     columns : mapping or sequence, or None
-        Declared bounds and categories, see :class:`~cumae.Columns`.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms. A range that is neither
+        declared nor shown by public rows is found privately, for a share of epsilon and delta;
+        with ``delta=0`` it must be declared.
     classes : sequence of two labels
         The labels; hypotheses call the second one 1.
     budget : Budget, or None

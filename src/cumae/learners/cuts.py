@@ -82,7 +82,7 @@ def worthwhile_points(
     Returns
     -------
     int
-        15, 7 or 3; 0 if none are worth it, and bounds are declared to go by.
+        15, 7 or 3; 0 if none are worth it.
     """
     numeric = columns.numeric
     if not numeric:
@@ -91,7 +91,7 @@ def worthwhile_points(
         share = 0.1 if points > 3 else 0.3
         if points <= most and error(quantile_levels(points) * len(numeric)) < share * rows:
             return points
-    return 3 if any(columns.bounds[place] is None for place in numeric) else 0
+    return 0
 
 
 @claim("BOOST", "LOGREG")
@@ -102,9 +102,8 @@ def numeric_quantiles(columns: Columns, points: int, epsilon: float, source: Sou
 
 
 def column_points(columns: Columns, count: int) -> Floats:
-    """Return evenly spread values of each column; from 0 to 1 where no bounds are declared."""
-    ends = [(0.0, 1.0) if declared is None else declared for declared in columns.bounds]
-    return grid_points(ends, count - 1)
+    """Return ``count`` evenly spread values of each column; all of them must have a range."""
+    return grid_points(columns.need_bounds(), count - 1)
 
 
 def grid_points(bounds: Sequence[Bounds], count: int) -> Floats:

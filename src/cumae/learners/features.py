@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from cumae.arrays import Floats
-from cumae.data import Bounds, Columns
+from cumae.data import INDICATOR, Bounds, Columns
 from cumae.learners.cuts import quantile_cuts
 from cumae.storage import KINDS
 
 LARGEST = 1e150  # its square is a float
 WIDEST = 3.0  # standard deviations beyond which a value is pulled in
 LEAST_VARIANCE = 0.02  # of an indicator that the reference never shows
-INDICATOR = (0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)

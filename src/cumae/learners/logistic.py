@@ -66,7 +66,7 @@ def vectors_cost(spending: Spending) -> Cost:
 
 @claim("LOGREG")
 class PrivateLogisticRegression(ScoredLearner):
-    """Logistic regression on numbers within declared bounds, or on bins as an additive model.
+    """Logistic regression on columns with a range, or on bins of them as an additive model.
 
     The gradient of the log loss, summed over rows shortened to a fixed length, is released with
     integer Gaussian noise in a few steps. Because the noise is known, each step is a Kalman
@@ -81,14 +81,16 @@ class PrivateLogisticRegression(ScoredLearner):
     delta : float from 0 and below 1
         Privacy parameter; it must be above 0.
     bounds : mapping or sequence, or None
-        Declared bounds of numeric columns and categories of others, as ``columns`` elsewhere.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms. A range that is neither
+        declared nor shown by public rows is found privately, for a share of epsilon and delta.
     bins : int of 2 or more, or "auto", or None
         None for straight lines; a number adds that many steps for each numeric column, which then
         is a curve; ``"auto"`` takes as many as rows and budget can bear.
     n_steps : int of 1 or more, or "auto"
         Gradient steps; ``"auto"`` goes by rows and budget.
     columns : mapping or sequence, or None
-        Another name of ``bounds``; see :class:`~cumae.Columns`.
+        Another name of ``bounds``, as all other learners call it. Give one of both.
     classes : sequence of two labels
         The labels; hypotheses call the second one 1.
     budget : Budget, or None

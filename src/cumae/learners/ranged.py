@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cumae.claims import claim
-from cumae.data import Bounds, Columns
+from cumae.data import Bounds, Column, Columns
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.estimators import own_clone
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
@@ -17,19 +17,19 @@ from cumae.randomness import Source
 from cumae.sanitizers import Ranges
 
 SHARE = 0.25  # of epsilon and of delta, which the ranges alone keep to
-ENOUGH = 0.2  # by which share of the rows a quartile may usually be off
+MOST_OFF = 0.2  # by which share of the rows a quartile may usually be off
 TRIES = 12  # guesses of what is left for the learner, each an eighth below the one before
-PLACEHOLDER: Bounds = (-1.0, 1.0)  # a range for plans, which may not depend on the one found
+PLACEHOLDER: Bounds = (-1.0, 1.0)  # for plans, which are made before the ranges are found
 
 
 @dataclass(frozen=True)
 class RangedSteps:
-    """A plan that begins with ranges.
+    """What a learner does that has to find ranges first.
 
     Parameters
     ----------
     epsilon : float
-        What the ranges get.
+        Pure epsilon of the ranges.
     learner : Learner
         A copy of the learner, with what is left of epsilon.
     plan : LearningPlan
@@ -42,7 +42,7 @@ class RangedSteps:
 
 
 def needs_ranges(sizes: Sizes) -> bool:
-    """Tell whether a column has no range, and public rows show none."""
+    """Tell whether a column has no range, and there are no public rows to show one."""
     return bool(sizes.columns.open) and not sizes.public
 
 
@@ -86,9 +86,18 @@ def plan_with_ranges(
 
 
 def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta: float) -> float:
-    """Return an epsilon for the learner with which all of it keeps to epsilon and delta.
+    """Return an epsilon for the learner with which both together keep to epsilon and delta.
 
     The first guess is what is left in zCDP, which is close where all noise is Gaussian.
+
+    Parameters
+    ----------
+    ranges : Cost
+        What the ranges cost.
+    inner : callable
+        What the learner costs, given its epsilon.
+    epsilon, delta : float
+        What both may cost together.
     """
     whole = 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=1e-3)
     spent = math.inf if ranges.zcdp is None else ranges.zcdp[0]
@@ -98,16 +107,15 @@ def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta
             return left
         left *= 1 - SHARE / 2
     raise InvalidParameter(
-        f"epsilon={epsilon!r} is too little to find ranges and to learn; declare (low, high) for "
-        "every column of numbers."
+        f"epsilon={epsilon!r} is too little to find ranges and to learn; declare the range of "
+        "every column of numbers or dates."
     )
 
 
 def range_epsilon(epsilon: float, delta: float, count: int) -> float:
-    """Return the pure epsilon of ranges that alone keep to the stated share of epsilon and delta.
+    """Return the pure epsilon of ranges that alone keep to a quarter of epsilon and of delta.
 
-    Each of ``count`` columns takes two draws, of which each costs the square of its epsilon over 8
-    in zCDP.
+    Each of ``count`` columns takes two draws. A draw with epsilon e costs e^2 / 8 in zCDP.
     """
     if epsilon == math.inf:
         return math.inf
@@ -120,27 +128,30 @@ def range_epsilon(epsilon: float, delta: float, count: int) -> float:
 def _need_delta(columns: Columns, epsilon: float, delta: float) -> None:
     if delta > 0 or epsilon == math.inf:
         return
-    lines = "\n".join(f"    {columns.key(name)}: (low, high)," for name in _open_names(columns))
+    lines = "\n".join(
+        f"    {columns.key(column.name)}: {column.range_form}," for column in _open(columns)
+    )
     raise InvalidParameter(
-        f"delta={delta!r}: without a delta, ranges of numbers are not found privately. Give a "
+        f"delta={delta!r}: without a delta, ranges cannot be found privately. Give a "
         "delta such as 1e-6, or public rows as X_public, or write what is known without the rows:"
         f"\ncolumns={{\n{lines}\n}}"
     )
 
 
-def _open_names(columns: Columns) -> list[str]:
-    return [column.name for column in columns.columns if column.encoded[0][1] is None]
+def _open(columns: Columns) -> list[Column]:
+    return [column for column in columns.columns if column.is_open]
 
 
 def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
     error = ranges.rank_error(sizes.labelled)
-    if error <= ENOUGH * sizes.labelled:
+    if error <= MOST_OFF * sizes.labelled:
         return
-    least = math.ceil(error / ENOUGH) if math.isfinite(error) else math.inf
+    least = math.ceil(error / MOST_OFF) if math.isfinite(error) else math.inf
     raise InvalidData(
         f"{sizes.labelled} rows are too few to find the ranges of {ranges.n_columns} columns with "
-        f"epsilon={epsilon!r}: {least} would do. Declare (low, high) for "
-        f"{', '.join(_open_names(sizes.columns)[:10])}, or give public rows as X_public."
+        f"epsilon={epsilon!r}: {least} would do. Declare the range of "
+        f"{', '.join(column.name for column in _open(sizes.columns)[:10])}, or give public rows as "
+        "X_public."
     )
 
 
@@ -152,14 +163,14 @@ def learn_with_ranges(
     source: Source,
     learn: Callable[..., None],
 ) -> None:
-    """Find the ranges, and let the copy learn; the learner takes over what it found.
+    """Find the ranges, let the copy learn with them, and keep in the learner what the copy learnt.
 
     Parameters
     ----------
     learner : Learner
         What is fitted.
     rows : Rows
-        Encoded rows, in which 0 stands in for a missing cell of a column without a range.
+        Encoded rows. In a column without a range, a missing number is 0.
     steps : RangedSteps
         What was planned.
     source : Source

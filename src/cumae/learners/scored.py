@@ -22,9 +22,10 @@ from cumae.randomness import Source
 
 
 class ScoredLearner(Learner):
-    """A learner whose labels follow from log odds, which it shows: post-processing, free.
+    """A learner that computes labels from log odds. It shows these, too, at no further cost.
 
-    Columns of numbers without a declared range get one first, which is found privately.
+    If columns of numbers have no range, it first finds one privately (``ranged``), and then learns.
+    A subclass says how it plans and learns when all ranges are known.
     """
 
     def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:

@@ -40,7 +40,8 @@ class SemiPrivateLearner(ConceptLearner):
         Cuts for a column, for trees. ``"auto"`` takes 63 for a single column. For each of several
         columns it takes 7, or 3 if labels are few.
     columns : mapping or sequence, or None
-        Declared bounds and categories, see :class:`~cumae.Columns`.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms.
     classes : sequence of two labels
         The labels; hypotheses call the second one 1.
     budget : Budget, or None

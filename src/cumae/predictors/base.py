@@ -21,6 +21,7 @@ from cumae.data import (
     Columns,
     Declared,
     RowSource,
+    class_names,
     clean_table,
     label_codes,
     length_of,
@@ -78,7 +79,7 @@ class Reader:
     owner : str
         Name of the class that reads, for messages.
     columns : Columns
-        Names and declared bounds or categories of all columns.
+        Names of all columns, and what was declared about them.
     n_features : int
         Number of columns as they are given.
     numeric : list of int
@@ -107,7 +108,7 @@ class Reader:
         X = self._arranged(X)
         if not self.as_frames:
             table = self.columns.encode(X)
-            _check_finite(table)
+            _check_finite(table, self.columns.names)
             return table
         known = self.columns.original_names or []
         frame: Any = row_source(X).take(np.arange(length_of(X)))
@@ -116,11 +117,11 @@ class Reader:
             row, column = missing[0]
             raise InvalidData(
                 f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
-                "it."
+                "it, or declare with columns= at fit that cells may be missing."
             )
         for place in self.numeric:
             numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
-            _check_finite(numbers, known[place])
+            _check_finite(numbers, [known[place]])
         return typed_frame(frame, self.numeric)
 
     def private(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
@@ -394,21 +395,6 @@ class Predictor(PrivateEstimator, ABC):
         return named
 
 
-def class_names(classes: Any) -> NDArray[Any]:
-    """Return declared classes as an array of one type if they have one, else of objects.
-
-    Examples
-    --------
-    >>> from cumae.predictors.base import class_names
-    >>> class_names(["no", "yes"]).dtype.kind, class_names([0, "yes"]).dtype.kind
-    ('U', 'O')
-    """
-    plain = np.array(classes)
-    if plain.tolist() == list(classes):
-        return plain
-    return np.array([*classes, None], dtype=object)[:-1]
-
-
 @claim("BBL", "QUERY")
 def check_own(concept: ConceptClass) -> None:
     """Refuse hypotheses that may refuse a private row: those of cumae label any finite one."""
@@ -421,9 +407,10 @@ def check_own(concept: ConceptClass) -> None:
                 )
 
 
-def _check_finite(table: Floats, name: str | None = None) -> None:
+def _check_finite(table: Floats, names: list[str]) -> None:
     wrong = np.argwhere(~np.isfinite(table))
     if len(wrong):
         row, column = wrong[0]
-        where = column if name is None else name
-        raise InvalidData(f"X is infinite in row {row}, column {where}; give a finite number.")
+        raise InvalidData(
+            f"X is infinite in row {row}, column {names[column]}; give a finite number."
+        )

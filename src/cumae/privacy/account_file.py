@@ -18,28 +18,28 @@ FORMAT = 1
 KIND = "cumae budget"
 
 
-def claim_path(path: Path) -> None:
+def create_file(path: Path) -> None:
     """Make an empty file for a new account, and refuse if there is a file already."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         raise InvalidParameter(
-            f"path={str(path)!r} exists already; go on with the account in it by Budget.load, or "
-            "give another path."
+            f"path={str(path)!r} exists already; if it holds an account, go on with it by "
+            "Budget.load, else give another path."
         ) from None
 
 
 @claim("BUDGET")
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Keep other processes from paying from the account in this file."""
+    """Keep other processes from paying from the account in this file while the block runs."""
     import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
 
     while True:
         file = os.open(path, os.O_RDWR)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
-            # Who had to wait may hold a file that was replaced meanwhile.
+            # While this process waited, the file may have been replaced: then lock the new one.
             if os.path.samestat(os.fstat(file), path.stat()):
                 yield
                 return
@@ -49,7 +49,7 @@ def held(path: Path) -> Iterator[None]:
 
 @claim("BUDGET")
 def write_account(path: Path, account: dict[str, Any]) -> None:
-    """Replace the file as a whole; when this returns, it will outlast a loss of power."""
+    """Replace the file as a whole; once this returns, the new one survives a loss of power."""
     plain = {"kind": KIND, "format": FORMAT, "account": account, "sha256": _digest(account)}
     file, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     try:
@@ -75,7 +75,7 @@ def read_account(path: Path) -> dict[str, Any]:
     Raises
     ------
     InvalidParameter
-        If the file is of another kind or format, or was changed by anybody else.
+        If it is no such file, or one of an unknown format, or was damaged or edited.
     """
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))

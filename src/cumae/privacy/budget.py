@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost, shown
 from cumae.parameters import check_choice
-from cumae.privacy.account_file import claim_path, held, read_account, write_account
+from cumae.privacy.account_file import create_file, held, read_account, write_account
 from cumae.privacy.cost import ZCDP, Cost, check_cost
 from cumae.privacy.formulas import round_up
 from cumae.privacy.plain_costs import cost_from_dict, cost_to_dict
@@ -146,7 +146,7 @@ the rows are used.
         self._entries: list[Entry] = []
         self._totals: _Totals = (Fraction(0), Fraction(0), Fraction(0))
         self._path: Path | None = None
-        self._stored: dict[str, Any] = {}  # what the file held when it was last seen
+        self._stored: dict[str, Any] = {}  # what the file held when it was last read or written
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -194,7 +194,7 @@ the rows are used.
                     f"{what} needs {need}, but {left} remain of {self!r}; ask for less, or open a "
                     "larger budget before the rows are used."
                 )
-            if self._path is not None:  # before it counts: what is not on the disk was not paid
+            if self._path is not None:  # first, so that no use begins whose payment may be lost
                 stored = self._to_dict([*self._entries, entry])
                 write_account(self._path, stored)
                 self._stored = stored
@@ -203,7 +203,7 @@ the rows are used.
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Keep others from paying, and know what was paid by other processes."""
+        """Keep others from paying, and take over what other processes have paid."""
         self._check_process()  # first: in a forked process the lock may be held for ever
         with self._lock:
             if self._path is None:
@@ -274,7 +274,7 @@ the rows are used.
                 raise LiveState(
                     f"{self!r} is kept in {self._path}; a second file could be spent once more."
                 )
-            claim_path(wanted)
+            create_file(wanted)
             try:
                 write_account(wanted, self._to_dict(self._entries))
             except BaseException:
@@ -356,7 +356,7 @@ the rows are used.
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Everything paid so far, in order."""
+        """All payments so far, in order, with their costs; of other processes, those known here."""
         return tuple(self._entries)
 
     @property

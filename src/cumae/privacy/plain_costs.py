@@ -16,7 +16,7 @@ def cost_to_dict(cost: Any) -> dict[str, Any]:
     Parameters
     ----------
     cost : Cost
-        Any cost that is a dataclass, as all of this package are.
+        Any cost that is a dataclass, as all costs of cumae are.
 
     Returns
     -------
@@ -26,7 +26,7 @@ def cost_to_dict(cost: Any) -> dict[str, Any]:
     Raises
     ------
     UnknownCost
-        If it cannot be stored.
+        If the cost is no dataclass.
     """
     check_cost(cost)
     if not is_dataclass(cost):

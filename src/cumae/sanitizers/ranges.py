@@ -18,22 +18,22 @@ from cumae.sanitizers.base import Sanitizer
 from cumae.sanitizers.quantiles import Quantiles
 
 SMALLEST, LARGEST = 2.0**-32, 2.0**64  # sizes of numbers that are told apart
-OCTAVES = 97  # doublings from the smallest to the largest, and what is smaller
+OCTAVES = 97  # 96 doublings from the smallest to the largest, and one place for what is smaller
 STEP = 1 / 8  # of a doubling: two numbers that differ by less than 9% may count as one
-FENCE = 1.5  # spreads of the middle half beyond it, as in a box plot
-NOTHING = (-1.0, 1.0)  # the range of a column whose middle half is 0
+FENCE = 1.5  # how far a range reaches beyond the quartiles, in distances of these, as in a box plot
+NOTHING = (-1.0, 1.0)  # the range of a column whose outer quartiles are 0
 
 
 @claim("RANGES")
 class Ranges(Sanitizer):
-    """Find a range for each column, without bounds to go by.
+    """Find a range for each column of numbers, if nothing was declared about them.
 
     Numbers are put on a scale on which each doubling takes the same space, for both signs, from
     2^-32 to 2^64 in size; smaller ones count as 0, and larger ones as 2^64. On that scale, the
     three quartiles of each column are drawn by :class:`Quantiles`. The range reaches one and a half
     times the distance of the outer two beyond them, as the whiskers of a box plot do.
 
-    A range is always finite, and never empty. Where half of a column is 0, it is (-1, 1).
+    A range is always finite, and never empty. Where both outer quartiles are 0, it is (-1, 1).
 
     Parameters
     ----------

@@ -46,7 +46,8 @@ class Adapter(Learner):
     assumption : str, or None
         What has to hold for the promise, in words; by default, that the promise is kept.
     columns : mapping or sequence, or None
-        Declared bounds and categories, see :class:`~cumae.Columns`.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms.
     classes : sequence of two labels
         The labels; the estimator gets 0 and 1 in their place.
     budget : Budget, or None

@@ -64,8 +64,9 @@ class LabelBoost(RelabellingWrapper):
         Unlabelled rows that reach the base without a label; ``"auto"`` is half of them if the base
         can use any, else none.
     columns : mapping or sequence, or None
-        Declared bounds and categories, see :class:`~cumae.Columns`; declare them here or in the
-        base.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms. Declare it here or in
+        the base.
     classes : sequence of two labels
         The labels; hypotheses call the second one 1.
     budget : Budget, or None

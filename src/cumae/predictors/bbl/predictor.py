@@ -92,7 +92,8 @@ class GenericBBL(PhasedPredictor):
     between_share : float above 0 and up to 1, or "auto"
         With ``votes="between"``, the share of split votes that are paid for; ``"auto"`` is alpha.
     columns : mapping or sequence, or None
-        Declared bounds or categories of columns.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms.
     classes : sequence of labels
         Two labels that may occur, without -1.
     n_jobs : int, or None

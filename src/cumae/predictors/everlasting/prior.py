@@ -52,6 +52,7 @@ class Prior:
         Refuse a learner that does not protect whole rows: the predictor could not keep its own
         promise with it.
         """
+        # Whether ranges can be found depends on the number of rows; else a few rows will do.
         size = n_rows if self._columns.open else min(n_rows, 500)
         spread = np.linspace(0.0, 1.0, size)
         table = np.column_stack(

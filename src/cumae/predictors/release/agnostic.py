@@ -86,7 +86,8 @@ class AgnosticQueryRelease(Release):
         Whether shards get rows drawn with replacement, as in the paper: it costs more, and only
         the paper's proof needs it.
     columns : mapping or sequence, or None
-        Declared bounds or categories of columns.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms.
     classes : sequence of labels
         Two labels. Rows with any other label, or with a cell that is no number, count as
         zeros with the first label. A shard that lacks a class votes for the first one: put the

@@ -81,8 +81,10 @@ class QueryRelease(Release):
         ``"paper"`` takes the sizes of Algorithm 5 for a concept class, ``alpha`` and ``beta``, and
         refuses fewer rows than it needs.
     columns : mapping or sequence, or None
-        Declared bounds or categories of columns, as for the learners; rows are then encoded by
-        them. A data frame without them reaches the estimator as a frame.
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms.
+        Rows are then encoded by it, and missing cells that were declared are as good as others.
+        Without it, a data frame reaches the estimator as a frame, and may have no dates.
     classes : sequence of labels
         Labels that may occur; they are never read from the rows. Shards leave out rows with any
         other label. A shard that lacks a class, or whose fit fails or warns, votes for the first

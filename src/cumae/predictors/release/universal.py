@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data import ArrayRows, Declared
+from cumae.data import ArrayRows, Declared, class_names
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, class_names
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
 from cumae.predictors.release.first import FirstStage
 from cumae.predictors.release.offline import Offline
@@ -95,7 +95,7 @@ class UniversalQueryRelease(StatefulPredictor):
         ``"paper"`` takes the printed sizes, for concept classes, and refuses with the number
         of rows that they need when there are fewer.
     columns : mapping or sequence, or None
-        Declared bounds or categories of columns.
+        As in :class:`~cumae.QueryRelease`.
     classes : sequence of labels
         Labels that may occur. With a concept class, rows with any other label or with a cell that
         is no number count as zeros with the first label.
