@@ -34,6 +34,7 @@ from cumae.learners import (
     Learner,
     OneVsRest,
     PrivateBooster,
+    PrivateKernelClassifier,
     PrivateLearner,
     PrivateLogisticRegression,
     PublicDataReduction,
@@ -138,6 +139,14 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
     "ActiveLearner of LabelBoost": (
         ActiveLearner(LabelBoost(SEMI, Thresholds(), 3.0), 3.0, n_labels=30),
         rows(1, public=True),
+    ),
+    "PrivateKernelClassifier": (
+        PrivateKernelClassifier(n_waves=3),
+        rows(2, public=True),
+    ),
+    "PrivateKernelClassifier, no public rows": (
+        PrivateKernelClassifier(n_waves=3, columns=TWO),
+        rows(2),
     ),
     "PrivateLogisticRegression": (PrivateLogisticRegression(bounds=TWO), rows(2)),
     "PrivateLogisticRegression, bins": (PrivateLogisticRegression(bins=4), rows(2, public=True)),

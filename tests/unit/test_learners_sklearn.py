@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cumae.learners import (
     GenericLearner,
     PrivateBooster,
+    PrivateKernelClassifier,
     PrivateLearner,
     PrivateLogisticRegression,
     SemiPrivateLearner,
@@ -57,6 +58,7 @@ ESTIMATORS = [
     PublicPrivateLearner(epsilon=math.inf, random_state=0),
     PublicGenericLearner(epsilon=math.inf, random_state=0),
     PublicSemiPrivateLearner(epsilon=math.inf, random_state=0),
+    PrivateKernelClassifier(math.inf, n_waves=5, random_state=0),
     PrivateLogisticRegression(math.inf, random_state=0),
     PrivateBooster(math.inf, random_state=0),
 ]

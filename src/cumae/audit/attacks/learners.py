@@ -33,6 +33,7 @@ from cumae.learners import (
     LabelBoost,
     OneVsRest,
     PrivateBooster,
+    PrivateKernelClassifier,
     PrivateLearner,
     PrivateLogisticRegression,
     PublicDataReduction,
@@ -212,6 +213,27 @@ def logistic_regression(
     )
 
 
+def kernel_classifier(
+    epsilon: float, delta: float, learner: Any = PrivateKernelClassifier
+) -> Attack:
+    """Return the attack on a label of PrivateKernelClassifier, in a row as long as any.
+
+    The rows that the features are scaled by are public, so that only sums of residuals are left.
+    """
+    make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_waves=0)
+    X = np.array([[1.0], [1.0], [-1.0], [-1.0]])
+    y = np.array([0, 1, 0, 1])
+    return attack_on(
+        "PrivateKernelClassifier, a label",
+        make,
+        (X, y),
+        (X, np.append(1, y[1:])),
+        view=_weights,
+        distinguish=by_training,
+        public=np.linspace(-1, 1, 50).reshape(-1, 1),
+    )
+
+
 def one_vs_rest(epsilon: float, learner: Any = OneVsRest) -> Attack:
     """Return the attack on a label of OneVsRest, which moves two of its three members."""
     make = partial(learner, chooser(1.0), (0, 1, 2), epsilon)
@@ -339,6 +361,7 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "SemiPrivateLearner": (_pure(semi_private_learner),),
     "GenericLearner": (_pure(generic_label), _pure(generic_unlabelled)),
     "PrivateBooster": (_pure(private_booster),),
+    "PrivateKernelClassifier": (kernel_classifier,),
     "PrivateLogisticRegression": (logistic_regression,),
     "OneVsRest": (_pure(one_vs_rest),),
     "ActiveLearner": (_pure(active_learner),),

@@ -107,7 +107,7 @@ class Posterior:
         lengths = ((seen @ axes) ** 2).mean(axis=0) / known
         shares = _water(known, lengths, noise, n)
         kept = shares > 0
-        return root @ (axes[:, kept] * np.sqrt(shares[kept] / known[kept]))
+        return np.asarray(root @ (axes[:, kept] * np.sqrt(shares[kept] / known[kept])))
 
     def learn(self, release: Release) -> None:
         """Take in one more release."""

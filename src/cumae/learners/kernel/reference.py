@@ -88,9 +88,9 @@ def noisy_counts(
     """
     totals = [np.zeros(size, dtype=np.int64) for size in sizes]
     for part in chunks(rows):
-        for total, column, size in zip(totals, codes(part).T, sizes, strict=True):
-            inside = (column >= 0) & (column < size)
-            total += np.bincount(column[inside], minlength=size)
+        for place, column in enumerate(codes(part).T):
+            inside = (column >= 0) & (column < sizes[place])
+            totals[place] += np.bincount(column[inside], minlength=sizes[place])
     noisy = [COUNTED * total + discrete_gaussian(scale, len(total), source) for total in totals]
     return [total / COUNTED for total in noisy]
 

@@ -96,4 +96,4 @@ def room(count: int) -> float:
 def shorten(rows: Floats) -> Floats:
     """Return rows of at most length 1; longer ones are shortened."""
     length = np.sqrt((rows**2).sum(axis=1, keepdims=True))
-    return rows / np.maximum(length, 1.0)
+    return np.asarray(rows / np.maximum(length, 1.0))
