@@ -8,6 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+BYTES = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
+
 
 def is_arrow_text(kind: Any) -> bool:
     """Tell whether a type of Arrow holds text."""
@@ -36,10 +43,12 @@ def plain(column: Any, field: Any) -> NDArray[Any]:
     if pa.types.is_floating(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return np.array(column.to_numpy())
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        # Left to pyarrow, one missing cell would turn the others into floats. It may be there even
+        # if the field says that none can be: nobody checks a table in memory.
+        cells = column.fill_null(pa.scalar(0).cast(kind)).to_numpy()
         if not field.nullable:
-            return np.array(column.to_numpy())
-        # Left to pyarrow, one missing cell would turn the others into floats.
-        cells = column.fill_null(pa.scalar(0).cast(kind)).to_numpy().astype(object)
+            return np.array(cells)
+        cells = cells.astype(object)
         cells[column.is_null().to_numpy()] = np.nan
         return np.asarray(cells)
     try:
@@ -58,8 +67,10 @@ def arrow_kind(kind: Any) -> str:
         return "text"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return "dates"
-    if pa.types.is_duration(kind):
+    if pa.types.is_duration(kind) or pa.types.is_time(kind):
         return "durations"
+    if any(test(kind) for test in BYTES):
+        return "bytes"
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     return "numbers" if numeric or pa.types.is_boolean(kind) else ""
 

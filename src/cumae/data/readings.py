@@ -217,6 +217,7 @@ def days_since(cells: NDArray[Any], since: dt.datetime) -> Floats:
 
 # How many of a unit of numpy make a day.
 IN_A_DAY = {"W": 1 / 7, "D": 1.0, "h": 24.0, "m": 1440.0, "s": 86_400.0, "ms": 864e5, "us": 864e8}
+IN_A_DAY |= {"ns": 864e11, "ps": 864e14, "fs": 864e17, "as": 864e20}
 
 
 def _days_of_type(cells: NDArray[Any]) -> Floats:
@@ -224,7 +225,8 @@ def _days_of_type(cells: NDArray[Any]) -> Floats:
     unit, count = np.datetime_data(cells.dtype)
     if unit in ("Y", "M"):  # without even length
         return _days_of_type(cells.astype("M8[D]"))
-    days = cells.view(np.int64) / (IN_A_DAY.get(unit, 864e11) / count)
+    # Without a unit there are missing ones only.
+    days = cells.astype(np.int64) / (IN_A_DAY.get(unit, 1.0) / count)
     return np.where(np.isnat(cells), np.nan, days)
 
 
