@@ -106,11 +106,20 @@ def test_a_cell_is_read_by_its_declaration_alone(
         ({"since": "soon"}, "a day that cannot be read"),
         ([None], "fewer than two categories"),
         ([None, None, "a"], "fewer than two categories"),
+        ([FIRST, dt.date(2020, 1, 2)], "category that is no text, finite number"),
+        ([b"a", b"b"], "category that is no text"),
+        ([1.0, np.inf], "category that is no text"),
     ],
 )
 def test_wrong_declarations_say_what_to_write(declared: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         Columns([declared], None, 1)
+
+
+def test_a_missing_number_among_categories_says_that_cells_may_be_missing() -> None:
+    columns = Columns([[1.0, np.nan, 2.0]], None, 1)
+    assert json.loads(json.dumps(columns.to_dict(), allow_nan=False)) == columns.to_dict()
+    assert columns.encode([[np.nan], [None], [1]])[:, -1].tolist() == [1.0, 1.0, 0.0]
 
 
 def test_all_wrong_declarations_are_listed_at_once() -> None:

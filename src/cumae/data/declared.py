@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
-from cumae.data.readings import Reading, canonical, places_of_values, read_cells
+from cumae.data.readings import Reading, canonical, is_missing, places_of_values, read_cells
 from cumae.errors import InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
@@ -256,11 +257,14 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
 
 def _of_categories(name: str, given: list[Any]) -> Column:
     plain = [c.item() if isinstance(c, np.generic) else c for c in given]
-    if any(np.ndim(category) or isinstance(category, dict | set) for category in plain):
-        raise InvalidParameter(f"columns[{name!r}] has a category that is no single value.")
-    missing = None in plain
-    known = [category for category in plain if category is not None]
-    if len(known) + missing < 2 or len(set(plain)) < len(plain):
+    known = [category for category in plain if not is_missing(category)]
+    missing = len(known) < len(plain)
+    # Others could not be stored, which would be seen only when all is paid.
+    if not all(isinstance(c, str | int) or (isinstance(c, float) and isfinite(c)) for c in known):
+        raise InvalidParameter(
+            f"columns[{name!r}] has a category that is no text, finite number, or true or false."
+        )
+    if len(set(known)) + missing < max(2, len(plain)):
         raise InvalidParameter(
             f"columns[{name!r}] lists fewer than two categories, or one of them twice."
         )
