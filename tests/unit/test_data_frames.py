@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cumae import Budget, ParquetRows, PrivateBooster, QueryRelease
-from cumae.data import Columns, row_source, rows, table_of
+from cumae.data import Columns, row_source, table_of
 from cumae.errors import InvalidData, InvalidParameter
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def test_what_becomes_pandas_stays_pandas(monkeypatch: pytest.MonkeyPatch) -> No
 
     mixed = pd.DataFrame({"c": pd.Series([1, "a", None], dtype=object)})
     frame = nw.from_native(mixed)
-    monkeypatch.setattr(rows.nw, "from_native", lambda *_, **__: frame)
+    monkeypatch.setattr(nw, "from_native", lambda *_, **__: frame)
     table = table_of(Foreign())
     assert isinstance(table, pd.DataFrame)
     assert table["c"].tolist()[:2] == [1, "a"]
