@@ -122,6 +122,22 @@ def test_a_missing_number_among_categories_says_that_cells_may_be_missing() -> N
     assert columns.encode([[np.nan], [None], [1]])[:, -1].tolist() == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[3], [7.0], [0.5]],
+        np.array([[3], [7], [0.5]]),
+        np.array([[3], [7], [0.5]], dtype=object),
+        [np.array([3]), np.array([7.0]), np.array([0.5])],
+        pd.DataFrame({"c": [3, 7, 0.5]}),
+    ],
+    ids=["list", "array", "objects", "rows", "frame"],
+)
+def test_a_number_is_the_category_that_it_is_written_as(X: Any) -> None:
+    columns = Columns([["3", "7", "0.5"]], None, 1)
+    assert columns.read(X).tolist() == np.eye(3).tolist()
+
+
 def test_all_wrong_declarations_are_listed_at_once() -> None:
     with pytest.raises(InvalidParameter) as caught:
         Columns({"a": (5, 3), "b": ["only"], "c": 7}, ["a", "b", "c"], 3)

@@ -253,6 +253,7 @@ def canonical(value: Any) -> Any:
     >>> canonical(3), canonical(3.0), canonical(0.5), canonical("3")
     ('3', '3', '0.5', '3')
     """
+    value = value.item() if isinstance(value, np.integer | np.floating) else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     with contextlib.suppress(ValueError, OverflowError):  # infinite, or too long to be written
@@ -311,8 +312,8 @@ def _indicators(cells: NDArray[Any], absent: NDArray[np.bool_] | None, how: Read
 
     A cell that is a declared category is not missing, even if it is an empty text.
     """
-    if cells.dtype.kind == "O" and all(isinstance(value, str) for value in how.known):
-        cells = np.fromiter(map(canonical, cells), dtype=object, count=len(cells))
+    if cells.dtype.kind in "Oiuf" and all(isinstance(value, str) for value in how.known):
+        cells = np.fromiter(map(canonical, cells.tolist()), dtype=object, count=len(cells))
     codes = codes_of(cells, how.known)
     marks = [codes == place for place in how.marked]
     if absent is not None:
