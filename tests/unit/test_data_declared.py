@@ -107,11 +107,52 @@ def test_a_cell_is_read_by_its_declaration_alone(
         ({"since": "soon"}, "a day that cannot be read"),
         ([None], "fewer than two categories"),
         ([None, None, "a"], "fewer than two categories"),
+        ([b"a", b"b"], "category that is no text, number, date"),
+        ([1, (2, 3)], "category that is no text"),
     ],
 )
 def test_wrong_declarations_say_what_to_write(declared: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         Columns([declared], None, 1)
+
+
+def test_a_missing_number_among_categories_says_that_cells_may_be_missing() -> None:
+    columns = Columns([[1.0, np.nan, 2.0]], None, 1)
+    assert json.loads(json.dumps(columns.to_dict(), allow_nan=False)) == columns.to_dict()
+    assert columns.encode([[np.nan], [None], [1]])[:, -1].tolist() == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        [FIRST, dt.date(2020, 1, 2)],
+        [pd.Timestamp("2020-01-01 12:00"), np.datetime64("2020-01-02T00:00")],
+        [1.0, math.inf],
+        [10**400, True, "a"],
+    ],
+)
+def test_columns_with_categories_of_any_kind_are_stored(categories: Any) -> None:
+    columns = Columns([categories], None, 1)
+    written = json.dumps(columns.to_dict(), allow_nan=False)
+    again = Columns.from_dict(json.loads(written))
+    cells = [[category] for category in categories]
+    assert again.read(cells).tolist() == columns.read(cells).tolist()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[3], [7.0], [0.5]],
+        np.array([[3], [7], [0.5]]),
+        np.array([[3], [7], [0.5]], dtype=object),
+        [np.array([3]), np.array([7.0]), np.array([0.5])],
+        pd.DataFrame({"c": [3, 7, 0.5]}),
+    ],
+    ids=["list", "array", "objects", "rows", "frame"],
+)
+def test_a_number_is_the_category_that_it_is_written_as(X: Any) -> None:
+    columns = Columns([["3", "7", "0.5"]], None, 1)
+    assert columns.read(X).tolist() == np.eye(3).tolist()
 
 
 def test_all_wrong_declarations_are_listed_at_once() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +72,16 @@ def test_no_single_label_raises_or_changes_another() -> None:
     for odd in strange:
         assert labels([1, odd, 0, "x"], (0, 1))[::2] == [1, 0]
         assert labels([1, odd, 0, "x"], (0, 2))[0] == -1
+
+
+@pytest.mark.parametrize("of", [pl.Series, pa.array, lambda y: pl.DataFrame({"y": y})])
+def test_one_missing_label_of_another_library_leaves_the_others_alone(of: Any) -> None:
+    far = 2**60 + 1
+    assert labels(of([far, 0]), (0, far)) == [1, 0]
+    assert labels(of([far, None]), (0, far)) == [1, -1]
+    for truth in (True, None):
+        with pytest.raises(InvalidData, match="type for numbers"):
+            labels(of([False, truth]), ("no", "yes"))
 
 
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,12 @@ def test_the_promise_of_the_prior_is_part_of_the_whole() -> None:
         EverlastingPredictor(tree, 3.0, prior=narrow, columns=columns).fit(table, labels)
     booster = EverlastingPredictor(tree, 3.0, columns=columns).fit(table, labels)
     assert "BOOST" in booster.guarantee_.claims or "LOGREG" in booster.guarantee_.claims
+
+
+@pytest.mark.claim("PRIOR")
+def test_made_up_rows_are_no_reason_to_warn_of_few() -> None:
+    table = RNG.random((2400, 16))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        EverlastingPredictor(epsilon=0.05, columns=[(0, 1)] * 16).fit(table, table[:, 0] > 0.5)
+    assert not any("columns of numbers are few" in str(warning.message) for warning in heard)

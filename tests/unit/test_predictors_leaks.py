@@ -194,7 +194,7 @@ def test_cells_become_plain_values() -> None:
 
 
 def test_categories_are_single_values() -> None:
-    with pytest.raises(InvalidParameter, match="no single value"):
+    with pytest.raises(InvalidParameter, match="category that is no text"):
         Columns({"job": [("a", 1), ("b", 2)]}, ["job"], 1)
 
 

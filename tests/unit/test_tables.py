@@ -28,6 +28,8 @@ from cumae import (
     QueryRelease,
     TooFewRows,
 )
+from cumae.data import Columns
+from cumae.learners.base import Rows, Sizes
 from cumae.learners.ranged import range_epsilon
 from tests.tables import adult, credit_default, hospital
 
@@ -161,6 +163,22 @@ def test_ranges_keep_to_their_share(epsilon: float, count: int) -> None:
 
     cost = Ranges(range_epsilon(epsilon, 1e-6, count), count).cost
     assert cost.delta(epsilon / 4) <= 1e-6 / 4
+
+
+@pytest.mark.claim("RANGES")
+@pytest.mark.parametrize("size", [500, 20_000, 1_000_000])
+@pytest.mark.parametrize(
+    "learner", [PrivateBooster(1.0, 1e-6), PrivateLogisticRegression(1.0, 1e-6, bins="auto")]
+)
+def test_plans_do_not_depend_on_the_ends_of_ranges(learner: Any, size: int) -> None:
+    """They are made before the ranges are known, and a start is planned once more afterwards."""
+    declared = Columns([float, {"missing": True}, ["a", "b"], dt.date(2020, 1, 1)], None, 4)
+    rows = Rows(np.zeros((0, len(declared))), np.zeros(0, dtype=np.int64))
+    first, *others = [
+        learner.plan(Sizes(size, 0, 0, declared.within([ends] * 3)), rows)
+        for ends in ((-1.0, 1.0), (0.0, 1.0), (1e-10, 2e-10), (-(2.0**66), 2.0**67), (5.0, 5.5))
+    ]
+    assert others == [first] * 4
 
 
 @pytest.mark.claim("RANGES")

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 HELD = {
     "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
     "dates": (pa.types.is_date, pa.types.is_timestamp),
-    "durations": (pa.types.is_duration,),
+    "durations": (pa.types.is_duration, pa.types.is_time),
+    "bytes": (
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+    ),
     "booleans": (pa.types.is_boolean,),
     "numbers": (pa.types.is_integer, pa.types.is_floating),
 }
@@ -34,10 +40,12 @@ def plain(column: Any, field: Any) -> NDArray[Any]:
     if pa.types.is_floating(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return np.array(column.to_numpy())
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        # Left to pyarrow, one missing cell would turn the others into floats. It may be there even
+        # if the field says that none can be: nobody checks a table in memory.
+        cells = column.fill_null(pa.scalar(0).cast(kind)).to_numpy()
         if not field.nullable:
-            return np.array(column.to_numpy())
-        # Left to pyarrow, one missing cell would turn the others into floats.
-        cells = column.fill_null(pa.scalar(0).cast(kind)).to_numpy().astype(object)
+            return np.array(cells)
+        cells = cells.astype(object)
         cells[column.is_null().to_numpy()] = np.nan
         return np.asarray(cells)
     try:

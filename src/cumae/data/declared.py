@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
-from cumae.data.readings import Reading, canonical, places_of_values, read_cells
+from cumae.data.readings import Reading, canonical, is_missing, places_of_values, read_cells
+from cumae.data.strict import cell_from_json, cell_to_json
 from cumae.errors import InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
@@ -175,10 +177,11 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
+        categories = self.categories
         return {
             "name": self.name,
             "bounds": None if self.bounds is None else list(self.bounds),
-            "categories": None if self.categories is None else list(self.categories),
+            "categories": None if categories is None else [cell_to_json(c) for c in categories],
             "since": None if self.since is None else self.since.isoformat(),
             "boolean": self.boolean,
             "missing": self.missing,
@@ -192,7 +195,7 @@ class Column:
         return cls(
             plain["name"],
             None if bounds is None else tuple(bounds),
-            None if categories is None else tuple(categories),
+            None if categories is None else tuple(map(cell_from_json, categories)),
             None if since is None else dt.datetime.fromisoformat(since),
             plain["boolean"],
             plain["missing"],
@@ -265,11 +268,15 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
 
 def _of_categories(name: str, given: list[Any]) -> Column:
     plain = [c.item() if isinstance(c, np.generic) else c for c in given]
-    if any(np.ndim(category) or isinstance(category, dict | set) for category in plain):
-        raise InvalidParameter(f"columns[{name!r}] has a category that is no single value.")
-    missing = None in plain
-    known = [category for category in plain if category is not None]
-    if len(known) + missing < 2 or len(set(plain)) < len(plain):
+    plain = [c.to_pydatetime() if isinstance(c, pd.Timestamp) else c for c in plain]
+    known = [category for category in plain if not is_missing(category)]
+    missing = len(known) < len(plain)
+    # Others could not be stored, which would be seen only when all is paid.
+    if not all(isinstance(category, str | int | float | dt.date) for category in known):
+        raise InvalidParameter(
+            f"columns[{name!r}] has a category that is no text, number, date, or true or false."
+        )
+    if len(set(known)) + missing < max(2, len(plain)):
         raise InvalidParameter(
             f"columns[{name!r}] lists fewer than two categories, or one of them twice."
         )

@@ -142,8 +142,8 @@ class Problems:
                 return replace(column, bounds=INDICATOR, boolean=True)
         elif column.categories is not None:
             self._compare_categories(column, kind)
-        elif kind == "dates" and column.since is None:
-            self._note(column.name, *LINES["dates"])
+        elif kind in ("durations", "bytes") or (kind == "dates" and column.since is None):
+            self._note(column.name, *LINES[kind])
         elif column.since is not None and kind in ("numbers", "booleans"):
             self._note(column.name, "(low, high)", f"{kind} by its type, but declared as dates")
         return column

@@ -12,13 +12,16 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.data.arrow import arrow_kind, plain
 from cumae.data.cells import bare, cells_at
 from cumae.data.containers import RowSource
 from cumae.data.kinds import column_kind
@@ -159,6 +162,9 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
     """Return the labels cell by cell, and what their type as a whole can hold."""
     if isinstance(y, pd.DataFrame) and y.shape[1] == 1:
         y = y.iloc[:, 0]
+    column = _arrow_column(y)
+    if column is not None:
+        return plain(column, pa.field(name, column.type)), arrow_kind(column.type)
     if isinstance(y, pd.Series):
         cells: Any = bare(y)
         return cells if isinstance(cells, np.ndarray) else cells_at(cells), column_kind(y.dtype)
@@ -178,6 +184,23 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
         f"{name} of type {type(y).__name__} cannot be used; give a flat list, array or Series with "
         "one label for each row."
     )
+
+
+def _arrow_column(y: Any) -> Any:
+    """Return labels of polars, pyarrow and the like as a column of Arrow; None for all else.
+
+    As an array of numpy they would have a type that a single missing label can change.
+    """
+    if isinstance(y, np.ndarray | pd.Series | pd.DataFrame | list | tuple):
+        return None
+    found = nw.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(found, nw.DataFrame) and len(found.columns) == 1:
+        found = found.get_column(found.columns[0])
+    if isinstance(found, nw.Series) and not found.implementation.is_pandas_like():
+        found = found.to_arrow()
+    if isinstance(found, pa.Array):
+        return pa.chunked_array([found])
+    return found if isinstance(found, pa.ChunkedArray) else None
 
 
 def _only(cell: Any) -> Any:

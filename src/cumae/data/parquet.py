@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.data.arrow import arrow_kind, plain, plain_type
 from cumae.data.containers import RowSource, frame_of
-from cumae.data.rows import check_names, check_places, need_cells
+from cumae.data.rows import arrow_cells, check_names, check_places, need_cells, refuse_nested
 from cumae.errors import InvalidData, shown
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -73,9 +73,7 @@ class ParquetRows(RowSource):
 
     def _choose(self, features: list[str]) -> None:
         for name in check_names(features):
-            kind = self._field(name).type
-            if pa.types.is_nested(kind):
-                raise InvalidData(f"column {name} holds nested values; leave it out of features.")
+            refuse_nested(self._field(name))
         self.names: list[str] = features
         self.kinds = [self.kind_of(name) for name in features]
         self.n_features = len(features)
@@ -117,7 +115,8 @@ class ParquetRows(RowSource):
         # A function of its own, so that one row group is gone before the next one is read.
         table = self._read(group, self.names)
         for name, column in zip(self.names, columns, strict=True):
-            column[where] = plain(table.column(name).take(pa.array(inside)), self._field(name))
+            taken = table.column(name).take(pa.array(inside))
+            column[where] = arrow_cells(taken, self._field(name))
 
     def _read(self, group: int, names: list[str]) -> Any:
         path, place, size = self._groups[group]

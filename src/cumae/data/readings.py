@@ -217,6 +217,7 @@ def days_since(cells: NDArray[Any], since: dt.datetime) -> Floats:
 
 # How many of a unit of numpy make a day.
 IN_A_DAY = {"W": 1 / 7, "D": 1.0, "h": 24.0, "m": 1440.0, "s": 86_400.0, "ms": 864e5, "us": 864e8}
+IN_A_DAY |= {"ns": 864e11, "ps": 864e14, "fs": 864e17, "as": 864e20}
 
 
 def _days_of_type(cells: NDArray[Any]) -> Floats:
@@ -224,7 +225,8 @@ def _days_of_type(cells: NDArray[Any]) -> Floats:
     unit, count = np.datetime_data(cells.dtype)
     if unit in ("Y", "M"):  # without even length
         return _days_of_type(cells.astype("M8[D]"))
-    days = cells.view(np.int64) / (IN_A_DAY.get(unit, 864e11) / count)
+    # Without a unit there are missing ones only.
+    days = cells.astype(np.int64) / (IN_A_DAY.get(unit, 1.0) / count)
     return np.where(np.isnat(cells), np.nan, days)
 
 
@@ -251,6 +253,7 @@ def canonical(value: Any) -> Any:
     >>> canonical(3), canonical(3.0), canonical(0.5), canonical("3")
     ('3', '3', '0.5', '3')
     """
+    value = value.item() if isinstance(value, np.integer | np.floating) else value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     with contextlib.suppress(ValueError, OverflowError):  # infinite, or too long to be written
@@ -309,8 +312,8 @@ def _indicators(cells: NDArray[Any], absent: NDArray[np.bool_] | None, how: Read
 
     A cell that is a declared category is not missing, even if it is an empty text.
     """
-    if cells.dtype.kind == "O" and all(isinstance(value, str) for value in how.known):
-        cells = np.fromiter(map(canonical, cells), dtype=object, count=len(cells))
+    if cells.dtype.kind in "Oiuf" and all(isinstance(value, str) for value in how.known):
+        cells = np.fromiter(map(canonical, cells.tolist()), dtype=object, count=len(cells))
     codes = codes_of(cells, how.known)
     marks = [codes == place for place in how.marked]
     if absent is not None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.arrow import arrow_kind, plain
+from cumae.data.arrow import arrow_kind, plain, plain_type
 from cumae.data.cells import bare, columns_at, plain_cells
 from cumae.data.containers import (
     RowSource,
@@ -113,7 +113,21 @@ class ArrowRows(RowSource):
         self.n_rows, self.n_features = int(table.num_rows), int(table.num_columns)
         self.names: list[str] = check_names([str(name) for name in table.schema.names])
         self.kinds = [arrow_kind(field.type) for field in table.schema]
+        for field in table.schema:
+            refuse_nested(field)
+            self._need_reading(field)
         need_cells(self)
+
+    def _need_reading(self, field: Any) -> None:
+        """Refuse a type from which pyarrow cannot take rows, before anybody pays."""
+        try:
+            plain_type(field)
+            pa.chunked_array([], type=field.type).take(pa.array([], pa.int64()))
+        except pa.ArrowNotImplementedError:
+            raise InvalidData(
+                f"column {field.name} is of type {field.type}, from which pyarrow cannot take "
+                "rows; cast it, or leave it out."
+            ) from None
 
     def select(self, names: list[str]) -> ArrowRows:
         return ArrowRows(self._table.select([self.names.index(name) for name in names]))
@@ -127,7 +141,8 @@ class ArrowRows(RowSource):
 
     def _plain(self, table: Any) -> list[NDArray[Any]]:
         return [
-            plain(column, field) for column, field in zip(table.columns, table.schema, strict=True)
+            arrow_cells(column, field)
+            for column, field in zip(table.columns, table.schema, strict=True)
         ]
 
 
@@ -152,7 +167,11 @@ def table_of(X: Any) -> Any:
             f"X is a {type(X).__name__}, which is not read yet; give X.collect(), or "
             "ParquetRows(...) for files that are larger than memory."
         )
-    return ArrowRows(frame.to_arrow()) if isinstance(frame, nw.DataFrame) else X
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    if frame.implementation.is_pandas_like():  # whose way to Arrow chooses types by cells
+        return frame.to_pandas()
+    return ArrowRows(frame.to_arrow())
 
 
 def labelled_table(X: Any, y: Any) -> tuple[Any, Any]:
@@ -210,6 +229,18 @@ def check_names(names: list[str]) -> list[str]:
     if twice:
         raise InvalidData(f"X has several columns of the same name: {twice!r}; rename them.")
     return names
+
+
+def arrow_cells(column: Any, field: Any) -> NDArray[Any]:
+    """Return a column of Arrow as plain cells, as those of pandas are."""
+    cells = plain(column, field)
+    return cells if arrow_kind(field.type) else plain_cells(cells)  # Decimal, for example
+
+
+def refuse_nested(field: Any) -> None:
+    """Refuse a column of Arrow whose cells are no single values, by its type alone."""
+    if pa.types.is_nested(field.type):
+        raise InvalidData(f"column {field.name} holds nested values; leave it out.")
 
 
 def check_places(given: Any, n_rows: int) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, SomeRows, clean_table, read_table
 from cumae.ensembles.blocks import AskedInBlocks
-from cumae.errors import CumaeError, InvalidParameter, shown
+from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
 from cumae.estimators import own_clone
 from cumae.learners import Adapter, Learner, PrivateBooster
 from cumae.learners.scored import ScoredLearner, chances
@@ -63,7 +64,9 @@ class Prior:
         )
         tried = own_clone(self.learner).set_params(columns=self._bounds())
         try:
-            tried.fit(table, np.arange(size) % len(tried.classes))
+            with warnings.catch_warnings():  # the made-up rows may be fewer than the real ones
+                warnings.simplefilter("ignore", TooFewRows)
+                tried.fit(table, np.arange(size) % len(tried.classes))
         except CumaeError as error:
             raise InvalidParameter(f"prior cannot be trained: {error}") from None
         if self._asked(tried).fails:
