@@ -33,13 +33,17 @@ UNTRACED = {
     "test_audit_options",
     "test_audit_predictors",
     "test_audit_tables",
+    "test_concepts_columns",
     "test_laws_have_teeth",
+    "test_leaks_between_queries",
     "test_learners_extremes",
     "test_learners_laws",
     "test_predictors_batch_law",
     "test_predictors_batches",
     "test_predictors_extremes",
     "test_predictors_state_of_all",
+    "test_privacy_interleaving",
+    "test_privacy_numbers",
     "test_tables",
 }
 

@@ -17,7 +17,7 @@ from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import UNIT, WAVES, KernelFeatures
-from cumae.learners.kernel.posterior import MOST_DIRECTIONS, Posterior, Release
+from cumae.learners.kernel.posterior import MOST_DIRECTIONS, NoisySum, Posterior
 from cumae.learners.kernel.reference import COUNTED, WORTH, MadeUp
 from cumae.learners.kernel.sums import MOVES, STEEP, chunks, noisy_sum, room, rounded, shorten
 from cumae.learners.scored import ScoredLearner
@@ -231,8 +231,8 @@ class PrivateKernelClassifier(ScoredLearner):
         shown: Floats,
         scale: float,
         source: Source,
-    ) -> Release:
-        """Release the residuals along the directions that the releases before call for.
+    ) -> NoisySum:
+        """NoisySum the residuals along the directions that the releases before call for.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class PrivateKernelClassifier(ScoredLearner):
         # A residual of 1/2 and a direction of length 1 stand for so many whole numbers.
         unit = 2 * STEEP * room(directions.shape[1])
         noise = max((scale / unit) ** 2, LEAST_NOISE)
-        return Release(total / unit, noise, shorten(shown @ directions), posterior.chance)
+        return NoisySum(total / unit, noise, shorten(shown @ directions), posterior.chance)
 
     def log_odds(self, table: NDArray[Any]) -> Floats:
         parts = [self.features_.rows(table[part]) @ self.weights_ for part in chunks(len(table))]

@@ -33,7 +33,7 @@ LEAST = 1e-12
 
 
 @dataclass(frozen=True)
-class Line:
+class StraightLine:
     """A column as a straight line: (value - centre) / scale, pulled in."""
 
     place: int
@@ -75,7 +75,7 @@ class KernelFeatures:
 
     Parameters
     ----------
-    lines : sequence of Line
+    lines : sequence of StraightLine
         One for each column.
     cuts : dict from int to array of float
         Cuts between the bins of columns that have some.
@@ -91,7 +91,7 @@ class KernelFeatures:
 
     def __init__(
         self,
-        lines: Sequence[Line],
+        lines: Sequence[StraightLine],
         cuts: dict[int, Floats],
         ranks: dict[int, Floats],
         waves: Sequence[Waves],
@@ -209,7 +209,7 @@ class KernelFeatures:
     def from_dict(cls, plain: dict[str, Any]) -> KernelFeatures:
         """Rebuild what ``to_dict`` returned."""
         return cls(
-            [Line(*line) for line in plain["lines"]],
+            [StraightLine(*line) for line in plain["lines"]],
             {place: np.array(cuts) for place, cuts in plain["cuts"]},
             {place: np.array(known) for place, known in plain["ranks"]},
             [
@@ -222,12 +222,12 @@ class KernelFeatures:
         )
 
 
-def _line(place: int, column: Floats, numeric: bool) -> Line:
+def _line(place: int, column: Floats, numeric: bool) -> StraightLine:
     finite = np.clip(column[np.isfinite(column)], -HUGE, HUGE)
     if not numeric or not len(finite):
-        return Line(place, 0.0, 1.0)
+        return StraightLine(place, 0.0, 1.0)
     spread = float(finite.std())
-    return Line(place, float(finite.mean()), spread if spread > 0 else 1.0)
+    return StraightLine(place, float(finite.mean()), spread if spread > 0 else 1.0)
 
 
 def _cuts(column: Floats) -> Floats:

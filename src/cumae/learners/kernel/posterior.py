@@ -21,10 +21,11 @@ UPDATES = 6  # of the prior's variances in each of them
 BELIEF = 4.0  # coefficients that the first guess of a variance is worth
 SMALLEST, LARGEST = 1e-4, 30.0  # variances
 LEAST = 1e-9
+JITTER = 1e-12
 
 
 @dataclass(frozen=True)
-class Release:
+class NoisySum:
     """One noisy sum, with what is needed to predict it from coefficients.
 
     Parameters
@@ -76,7 +77,7 @@ class Posterior:
     rows: int
     worth: float
     steps: int
-    releases: list[Release] = field(default_factory=list)
+    releases: list[NoisySum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.variances = self.start.copy()
@@ -99,7 +100,7 @@ class Posterior:
         chance, n = self.chance, self.rows
         bend = 0.5 / np.maximum(chance, 1 - chance) * chance * (1 - chance)
         size = len(self.groups)
-        root = np.linalg.cholesky(self.covariance + LEAST * np.eye(size))
+        root = _root(self.covariance + LEAST * np.eye(size))
         seen = self.reference @ root
         known, axes = np.linalg.eigh((seen * bend[:, None]).T @ seen / len(seen))
         order = np.argsort(known)[::-1][:MOST_DIRECTIONS]
@@ -109,7 +110,7 @@ class Posterior:
         kept = shares > 0
         return np.asarray(root @ (axes[:, kept] * np.sqrt(shares[kept] / known[kept])))
 
-    def learn(self, release: Release) -> None:
+    def learn(self, release: NoisySum) -> None:
         """Take in one more release."""
         self.releases.append(release)
         for _ in range(ROUNDS):
@@ -143,7 +144,10 @@ class Posterior:
         """Set mean and covariance to those of a linear model with Gaussian noise."""
         prior = self.variances[self.groups]
         spread = slopes * prior
-        factor = cho_factor(spread @ slopes.T + noise, lower=True)
+        whole = spread @ slopes.T + noise
+        # Where there is hardly any noise, rounding must not make it singular.
+        whole += JITTER * np.trace(whole) / len(whole) * np.eye(len(whole))
+        factor = cho_factor(whole, lower=True)
         solved = cho_solve(factor, spread)
         self.mean = spread.T @ cho_solve(factor, gaps)
         self._spread, self._solved = spread, solved
@@ -159,6 +163,15 @@ class Posterior:
             total = squares[inside].sum() + BELIEF * self.start[group]
             found = total / (np.count_nonzero(inside) + BELIEF)
             self.variances[group] = min(max(found, SMALLEST), LARGEST)
+
+
+def _root(matrix: Floats) -> Floats:
+    """Return a matrix whose product with its own transpose is a covariance."""
+    try:
+        return np.asarray(np.linalg.cholesky(matrix))
+    except np.linalg.LinAlgError:  # rounding left a direction with less than nothing
+        values, vectors = np.linalg.eigh(matrix)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, LEAST)))
 
 
 def _blocks(parts: list[Floats]) -> Floats:

@@ -17,7 +17,7 @@ STEEP = 2**9  # of the largest residual
 MOVES = 2 * LENGTH * STEEP  # how far a replaced row moves a sum
 CHUNK = 16_384  # rows at a time
 WHOLE = 2.0**20  # units of whole numbers of directions and coefficients
-MOST = 2.0**31  # size of such a number: with features below 2^15, sums stay exact
+MOST = 2.0**24  # size of such a number: with features up to 2^15, sums stay exact
 
 
 def chunks(count: int) -> Iterator[slice]:
