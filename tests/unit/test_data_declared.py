@@ -180,6 +180,11 @@ def test_what_must_be_declared_is_listed_with_lines_to_paste() -> None:
     message = str(caught.value)
     assert "4 columns of X must be declared" in message
     pasted = message[message.index("columns=") + len("columns=") :]
+    with pytest.raises(
+        InvalidParameter, match="one of them twice"
+    ):  # as long as it is not filled in
+        Columns.of(FRAME, eval(pasted, {"datetime": dt}))  # noqa: S307
+    pasted = pasted.replace('["...", "..."]', '["one", "another"]')
     declared = eval(pasted, {"datetime": dt})  # noqa: S307 - that it can be pasted is the point
     columns = Columns.of(FRAME, declared)
     assert [column.kind for column in columns.columns] == [

@@ -12,7 +12,7 @@ from cumae.arrays import Floats
 from cumae.data.cells import columns_at
 from cumae.data.containers import bare_columns, cells_of_columns, names_of, select, width_of
 from cumae.data.declared import Bounds, Column
-from cumae.data.kinds import NOUNS, Problems, key_of, kinds_of, missing_line
+from cumae.data.kinds import NOUNS, TO_FILL_IN, Problems, key_of, kinds_of, missing_line
 from cumae.data.readings import missing_cells, read_columns
 from cumae.data.rows import table_of
 from cumae.errors import InvalidData, InvalidParameter
@@ -190,15 +190,16 @@ class Columns:
             hint = (
                 "mend those cells; bad_rows finds them."
                 if column.declared
-                else "if it is text, declare what can occur: "
-                f'columns={{{key}: ["one", "another"]}}.'
+                else f"if it is text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}."
             )
             raise InvalidData(
-                f"column {column.name} holds something that is no {NOUNS[column.kind]}; {hint}"
+                f"column {column.name} holds something that is no {NOUNS[column.kind]}, first in "
+                f"row {int(np.argmax(unread & ~missing))}; {hint}"
             )
         raise InvalidData(
             f"X has a missing value (NaN) in row {int(np.argmax(unread))}, column {column.name}; "
-            f"fill or drop it, or declare that cells may be missing: {missing_line(column, key)}."
+            f"fill or drop it, or declare at fit that cells may be missing: "
+            f"{missing_line(column, key)}."
         )
 
     @property

@@ -102,7 +102,8 @@ class Column:
     @property
     def range_form(self) -> str:
         """What to write to declare its range."""
-        return "(low, high)" if self.since is None else "(first day, last day)"
+        form = "low, high" if self.since is None else "first_day, last_day"
+        return f'({form}, "missing")' if self.missing else f"({form})"
 
     @property
     def stand_in(self) -> float:

@@ -25,10 +25,14 @@ NOUNS = {
     "booleans": "boolean",
     "categories": "category",
 }
+TO_FILL_IN = '["...", "..."]'  # refused as it is, because it names one category twice
 # What to write about a column that must be declared, by what its type can hold; and why.
 LINES = {
-    "text": ('["one", "another"]', "text: list what can occur"),
-    "objects": ('["one", "another"]', "of any type: list what can occur, or give (low, high)"),
+    "text": (TO_FILL_IN, "text: list what can occur; or (low, high), a day, bool or float"),
+    "objects": (
+        TO_FILL_IN,
+        "of any type: list what can occur; or (low, high), a day, bool or float",
+    ),
     "dates": ("datetime.date(2000, 1, 1)", "dates: give a day to count from"),
     "durations": ("None", "durations: give them as numbers, such as days"),
     "bytes": ("None", "bytes: give them as text or as numbers"),

@@ -249,10 +249,12 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
         for row, place, fault in sorted(found):
             where = "" if place < 0 else f", column {declared[place].name}"
             lines.append(f"row {start + row}{where}: {fault}")
-        if len(lines) >= MOST_LINES:
+        if len(lines) > MOST_LINES:
             break
     count = int(np.count_nonzero(unlabelled))
     told = [f"{count} of {rows.n_rows} labels: none of the declared classes"] if count else []
+    if len(lines) > MOST_LINES:
+        told.insert(0, f"only the first {MOST_LINES} are listed: mend them, and look again")
     return lines[:MOST_LINES] + told
 
 

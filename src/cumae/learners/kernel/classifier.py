@@ -91,7 +91,7 @@ def vectors_cost(plans: Measurements, sizes: Sizes) -> Cost:
 
 @claim("KERNEL")
 class PrivateKernelClassifier(ScoredLearner):
-    """The most accurate publishable model of a table with a delta, by sums that know their noise.
+    """Lines, bins and waves of a few columns in one model, by sums that know their noise.
 
     The log odds are a sum of lines, bins, and random waves of pairs and triples of columns. A few
     times, the sum of the rows' residuals is released along those directions about which least is
