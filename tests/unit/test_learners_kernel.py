@@ -16,7 +16,7 @@ from cumae.data import Columns
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.kernel import classifier, reference, sums
-from cumae.learners.kernel.features import LARGEST, KernelFeatures
+from cumae.learners.kernel.features import LARGEST, KernelFeatures, most_features
 from cumae.learners.kernel.reference import MadeUp, noisy_counts, noisy_products
 from cumae.learners.kernel.sums import LENGTH, MOVES, STEEP, contribution, noisy_sum
 from cumae.privacy import DiscreteGaussianVectors
@@ -168,6 +168,23 @@ def test_it_is_stored_and_says_the_same(tmp_path: Any) -> None:
         Learner.from_dict(json.loads(json.dumps(learner.to_dict()))).guarantee_
         == learner.guarantee_
     )
+
+
+def test_what_is_no_number_adds_nothing() -> None:
+    made = features()
+    gone = np.full(len(made), math.nan)
+    directions = sums.rounded(COINS.normal(0, 1, (len(made), 5)))
+    assert not contribution(made.whole(X), Y, gone, directions).any()
+    odd = np.full((len(made), 5), math.nan)
+    assert not contribution(made.whole(X), Y, np.zeros(len(made)), odd).any()
+
+
+def test_more_features_than_sums_are_exact_for_are_refused_before_the_payment() -> None:
+    wide = Columns([(0, 1)] * 400, None, 400)
+    with pytest.raises(InvalidParameter, match="8192 is the most"):
+        PrivateKernelClassifier().plan(Sizes(9_000, 0, 100, wide), Rows(X, Y))
+    most = most_features(COLUMNS, 20)
+    assert len(features()) <= most
 
 
 def test_without_a_delta_it_is_refused() -> None:

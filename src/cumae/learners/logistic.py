@@ -308,13 +308,23 @@ def rho_for(epsilon: float, delta: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def gaussian_rho(epsilon: float, delta: float, places: int) -> float:
-    """Return the same for vectors with so many places, of which more is known."""
+def gaussian_rho(epsilon: float, delta: float, places: int, least: float = 2 * LENGTH) -> float:
+    """Return the same for vectors with so many places, of which more is known.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What is asked for.
+    places : int
+        Numbers that are released, at most.
+    least : float
+        The smallest scale of all releases, times the root of twice the result.
+    """
     if epsilon == math.inf:
         return math.inf
 
     def cost(noise: float) -> Cost:  # no scale is below that of a single release
-        return DiscreteGaussianVectors(1 / noise, places, 2 * LENGTH * noise)
+        return DiscreteGaussianVectors(1 / noise, places, least * noise)
 
     return calibrate(cost, epsilon, delta, start=4.0, tolerance=1e-5) ** -2 / 2
 

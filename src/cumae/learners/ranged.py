@@ -146,7 +146,7 @@ def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
     error = ranges.rank_error(sizes.labelled)
     if error <= MOST_OFF * sizes.labelled:
         return
-    least = math.ceil(error / MOST_OFF) if math.isfinite(error) else math.inf
+    least = math.ceil(error / MOST_OFF) if epsilon > 0 else "no number"
     raise InvalidData(
         f"{sizes.labelled} rows are too few to find the ranges of {ranges.n_columns} columns with "
         f"epsilon={epsilon!r}: {least} would do. Declare the range of "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,19 +15,24 @@ from cumae.claims import claim
 from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
-from cumae.learners.kernel.features import UNIT, WAVES, KernelFeatures
+from cumae.learners.kernel.features import (
+    MOST_FEATURES,
+    UNIT,
+    WAVES,
+    KernelFeatures,
+    most_features,
+)
 from cumae.learners.kernel.posterior import MOST_DIRECTIONS, NoisySum, Posterior
 from cumae.learners.kernel.reference import COUNTED, WORTH, MadeUp
 from cumae.learners.kernel.sums import MOVES, STEEP, chunks, noisy_sum, room, rounded, shorten
+from cumae.learners.logistic import LARGEST_EPSILON, LEAST_PUBLIC, gaussian_rho
 from cumae.learners.scored import ScoredLearner
 from cumae.parameters import DELTA, EPSILON, Count, Kind
-from cumae.privacy import Budget, Cost, DiscreteGaussianVectors, Pure, calibrate
+from cumae.privacy import Budget, Cost, DiscreteGaussianVectors, Pure
 from cumae.randomness import Source
 
-LEAST_PUBLIC = 50  # fewer rows say less about scales than declarations do
 MOST_REFERENCE = 2_000  # public rows that are used as a reference
 MANY = 12_000  # rows times mu from which on more steps pay
-LARGEST_EPSILON = 500.0
 START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of bins
 START_WAVES = 0.25
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
@@ -43,28 +47,6 @@ class Measurements:
     noise: float  # scale of the noise of a step, in whole numbers
     counts_noise: float = 0.0  # of counts, if rows are made up
     products_noise: float = 0.0  # and of products
-
-
-@lru_cache(maxsize=256)
-def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
-    """Return the largest mu of integer vectors within (epsilon, delta).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        What is asked for.
-    places : int
-        Numbers that are released, at most.
-    least : float
-        The smallest scale of all releases, times mu.
-    """
-    if epsilon == math.inf:
-        return math.inf
-
-    def cost(noise: float) -> Cost:
-        return DiscreteGaussianVectors(1 / noise, places, least * noise)
-
-    return 1 / calibrate(cost, epsilon, delta, start=4.0, tolerance=1e-5) * (1 - 1e-9)
 
 
 def _places(sizes: Sizes) -> int:
@@ -178,6 +160,13 @@ class PrivateKernelClassifier(ScoredLearner):
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 "pure privacy use PrivateBooster."
             )
+        most = most_features(sizes.columns, int(self.n_waves))
+        if most > MOST_FEATURES:
+            raise InvalidParameter(
+                f"{len(sizes.columns)} encoded columns and n_waves={self.n_waves!r} make up to "
+                f"{most} features, and {MOST_FEATURES} is the most; declare fewer categories or "
+                "columns."
+            )
         plans = self._measurements(sizes)
         return LearningPlan(
             vectors_cost(plans, sizes),
@@ -196,7 +185,8 @@ class PrivateKernelClassifier(ScoredLearner):
             counts = COUNTED * math.sqrt(2 * 2 * made.n_columns / COUNTS)
             products = made.longest * math.sqrt(2 / PRODUCTS)
         least = min(part for part in (step, counts, products) if part)
-        mu = gaussian_mu(epsilon, self.delta, _places(sizes), least)
+        rho = gaussian_rho(epsilon, self.delta, _places(sizes), least)
+        mu = math.sqrt(2 * rho) * (1 - 1e-9)
         steps = 8 if sizes.labelled * mu > MANY or not sizes.public else 4
         return Measurements(steps, step * math.sqrt(steps) / mu, counts / mu, products / mu)
 

@@ -28,6 +28,7 @@ BINS = 16  # of a column with more values
 WAVES = 100  # of each group
 WIDTHS = (0.6, 1.5)  # how fast waves go up and down, for each number of columns
 SIZES = (2, 3)  # numbers of columns of a wave
+MOST_FEATURES = 2**13  # so that sums of whole products over them are exact
 HUGE = 1e150  # its square is a float
 LEAST = 1e-12
 
@@ -68,6 +69,12 @@ class Waves:
         for part in range(self.places.shape[1]):  # in this order for every row
             angle += ranks[:, self.places[:, part]] * self.weights[:, part]
         return np.cos(angle)
+
+
+def most_features(columns: Columns, waves: int) -> int:
+    """Return how many features there can be, whatever the reference is."""
+    numeric = sum(bounds != INDICATOR for bounds in columns.bounds)
+    return 1 + len(columns) + (FEW_VALUES + 1) * numeric + len(SIZES) * len(WIDTHS) * waves
 
 
 class KernelFeatures:
