@@ -1,199 +1,396 @@
-"""The kernel classifier: bounded whole numbers, exact sums, costs, and what it can learn."""
+"""The engine of the kernel classifier: bounded whole numbers, exact sums, costs, what it learns."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.special import expit
 
-from cumae import PrivateKernelClassifier
+from cumae import OneVsRest, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.data import Columns
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
-from cumae.learners.kernel import classifier, reference, sums
-from cumae.learners.kernel.features import LARGEST, KernelFeatures, most_features
-from cumae.learners.kernel.reference import MadeUp, noisy_counts, noisy_products
-from cumae.learners.kernel.sums import LENGTH, MOVES, STEEP, contribution, noisy_sum
+from cumae.learners.kernel import learner, sums
+from cumae.learners.kernel.features import TOP, KernelFeatures, Levels
+from cumae.learners.kernel.learner import Measurements, measure, vectors_cost
+from cumae.learners.kernel.posterior import Posterior, Release
+from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, Marginal, first_edges
+from cumae.learners.kernel.sums import LENGTH, MOVES, STEEP, Question, noisy_sum, residuals, weights
 from cumae.privacy import DiscreteGaussianVectors
-from cumae.randomness import SeededSource, discrete_gaussian
+from cumae.randomness import SYSTEM, SeededSource, discrete_gaussian
 
 pytestmark = pytest.mark.claim("KERNEL")
 COINS = np.random.default_rng(0)
-UNIT = [(-1, 1), (-1, 1), (0, 5, 1)]
-X = np.column_stack([COINS.uniform(-1, 1, (3_000, 2)), COINS.integers(0, 6, 3_000)])
+UNIT = [(-1, 1), (-1, 1), ["a", "b", "c"]]
+KINDS = np.array(["a", "b", "c"], dtype=object)
+
+
+def table(count: int) -> NDArray[Any]:
+    numbers = COINS.uniform(-1, 1, (count, 2)).astype(object)
+    return np.column_stack([numbers, KINDS[COINS.integers(0, 3, count)]])
+
+
+X = table(3_000)
 Y = ((X[:, 0] > 0) != (X[:, 1] > 0)).astype(np.int64)
-PUBLIC = np.column_stack([COINS.uniform(-1, 1, (500, 2)), COINS.integers(0, 6, 500)])
+PUBLIC = table(500)
 COLUMNS = Columns(UNIT, None, 3)
+ENCODED = COLUMNS.encode(X)
 
 
-def features() -> KernelFeatures:
-    return KernelFeatures.of(PUBLIC, COLUMNS, SeededSource(1), bins=True, waves=20)
+def features(waves: int = 20) -> KernelFeatures:
+    reference = COLUMNS.encode(PUBLIC)
+    return KernelFeatures.of(reference, COLUMNS, SeededSource(1), curves=6, waves=waves)
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, 1e300, math.nan, -1e-300])
-def test_what_a_row_adds_is_bounded_whatever_it_holds(value: float) -> None:
-    made = features()
-    rows = X.copy()
-    rows[::3] = value
-    whole = made.whole(rows)
-    assert np.all(whole == np.rint(whole))
-    assert np.abs(whole).max() <= LARGEST
-    for size in (1.0, 1e9, 1e300):
-        mean = sums.rounded(COINS.normal(0, size, len(made)))
-        directions = sums.rounded(COINS.normal(0, size, (len(made), 30)))
-        added = contribution(whole, Y, mean, directions)
-        assert np.sqrt((added.astype(float) ** 2).sum(axis=1)).max() <= LENGTH * STEEP
-        assert 2 * LENGTH * STEEP == MOVES
+def question(made: KernelFeatures, size: float = 0.3, scores: int = 1) -> Question:
+    coins = np.random.default_rng(5)
+    mean = coins.normal(0, size, (len(made), scores))
+    return Question.of(made, mean, coins.normal(0, size, (len(made), 17)))
 
 
-def test_sums_are_the_same_to_the_bit_for_any_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = features()
-    mean = sums.rounded(COINS.normal(0, 0.3, len(made))) / 2**12
-    directions = sums.rounded(COINS.normal(0, 0.1, (len(made), 17))) / 2**12
-    found = []
-    for chunk in (1, 7, 100, 16_384):
-        monkeypatch.setattr(sums, "CHUNK", chunk)
-        total = noisy_sum(
-            lambda part: made.whole(X[part]), Y, mean, directions, 0.0, SeededSource(2)
-        )
-        found.append(total.tolist())
-    assert found[0] == found[1] == found[2] == found[3]
+# What a row adds
 
 
-def _coded(made: MadeUp, edges: Any, row: Any, part: slice) -> Any:
-    del part
-    return made.codes(row[None], edges)
-
-
-def _scaled(row: Any, part: slice) -> Any:
-    del part
-    return 70 * row[None]
-
-
-def test_a_replaced_row_moves_counts_and_products_by_what_is_paid_for() -> None:
-    made = MadeUp(Columns([(-1, 1), ["a", "b", "c"], (0, 9, "missing")], None, 3))
-    edges = [reference.first_edges((-1.0, 1.0)), reference.first_edges((0.0, 9.0))]
-    tables = COINS.uniform(-3, 12, (50, len(made.columns)))
-    tables[:, 1:4] = np.eye(3)[COINS.integers(0, 3, 50)]
-    tables[:, 5] = COINS.integers(0, 2, 50)
-    for one, other in itertools.pairwise(tables):
-        counts = [
-            np.concatenate(
-                noisy_counts(
-                    partial(_coded, made, edges, row), 1, made.sizes(edges), 0.0, SeededSource(1)
-                )
-            )
-            for row in (one, other)
-        ]
-        assert ((counts[0] - counts[1]) ** 2).sum() <= 2 * made.n_columns
-        products = [
-            noisy_products(partial(_scaled, row), 1, 6, 10_000, 0.0, SeededSource(1))
-            for row in (one, other)
-        ]
-        upper = np.triu_indices(6)
-        assert np.linalg.norm((products[0] - products[1])[upper]) <= math.sqrt(2) * 10_000
-
-
-@pytest.mark.parametrize("public", [0, 500])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_the_cost_is_that_of_all_sums_and_within_what_was_asked(
-    epsilon: float, public: int
+@pytest.mark.parametrize("scores", [1, 4])
+@pytest.mark.parametrize("size", [1e-9, 0.3, 1e9, 1e300])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 1e300, math.nan, -1e-300, 0.5])
+def test_what_a_row_adds_is_bounded_whatever_it_holds(
+    value: float, size: float, scores: int
 ) -> None:
-    learner = PrivateKernelClassifier(epsilon, 1e-6)
-    plan = learner.plan(Sizes(3_000, 0, public, COLUMNS), Rows(X, Y))
-    steps = plan.steps
-    squares = steps.steps * (MOVES / steps.noise) ** 2
-    if not public:
-        made = MadeUp(COLUMNS)
-        squares += 4 * made.n_columns * (reference.COUNTED / steps.counts_noise) ** 2
-        squares += 2 * (made.longest / steps.products_noise) ** 2
-    assert isinstance(plan.cost, DiscreteGaussianVectors)
-    assert math.isclose(plan.cost.mu, math.sqrt(squares), rel_tol=1e-9)
+    made = features()
+    rows = ENCODED[:60].copy()
+    rows[::3] = value
+    codes = made.codes(rows)
+    whole = made.whole(codes)
+    assert np.all(whole == np.rint(whole))
+    assert np.abs(whole).max() <= TOP
+    with np.errstate(all="ignore"):
+        asked = question(made, size, scores)
+        for place, label in itertools.product(range(60), range(max(scores, 2))):
+            added = asked.total(codes[[place]], np.array([label]))
+            assert math.sqrt((added.astype(float) ** 2).sum()) <= LENGTH * STEEP
+    assert 2 * LENGTH * STEEP == MOVES
+
+
+@pytest.mark.parametrize("scores", [1, 3])
+def test_a_row_that_arithmetic_made_too_long_adds_nothing(
+    scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bounds are checked on whole numbers, after everything else."""
+    made = features()
+    asked, codes = question(made, scores=scores), made.codes(ENCODED[:5])
+    labels = np.zeros(5, dtype=np.int64)
+    assert np.any(asked.total(codes, labels))
+    for broken in (1.01, math.nan, math.inf):
+        with monkeypatch.context() as patch:
+            patch.setattr(sums, "shorten", lambda rows, by=broken: np.full_like(rows, by))
+            assert not np.any(asked.total(codes, labels))
+        with monkeypatch.context() as patch:
+            patch.setattr(sums, "residuals", lambda odds, _, by=broken: np.full_like(odds, by))
+            assert not np.any(asked.total(codes, labels))
+
+
+def test_residuals_are_bounded_and_zero_on_the_mean_if_the_odds_are_right() -> None:
+    for scores in (1, 2, 5):
+        odds = COINS.normal(0, 3, (200, scores))
+        chance = sums.chances(odds)
+        if scores == 1:
+            chance = np.hstack([1 - chance, chance])
+        mean = np.zeros_like(odds)
+        longest = np.zeros(200)
+        for label in range(chance.shape[1]):
+            found = residuals(odds, np.full(200, label))
+            longest = np.maximum(longest, np.sqrt((found**2).sum(axis=1)))
+            mean += chance[:, [label]] * found
+        assert longest == pytest.approx(0.5)
+        assert mean == pytest.approx(0.0, abs=1e-12)
+
+
+# Sums
+
+
+def totals(made: KernelFeatures, codes: Any, labels: Any) -> Any:
+    released = measure(question(made), codes, labels, codes[:50], 0.0, SYSTEM)
+    return released.value.tobytes()
+
+
+def test_sums_are_the_same_to_the_bit_for_any_chunks_and_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = features()
+    codes = made.codes(ENCODED)
+    found = {totals(made, codes, Y)}
+    for chunk in (1, 7, 1_000):
+        for module in (sums, learner):
+            monkeypatch.setattr(module, "CHUNK", chunk)
+        some = slice(0, 60) if chunk == 1 else slice(None)
+        if chunk == 1:
+            one = totals(made, codes[some], Y[some])
+            monkeypatch.setattr(learner, "CHUNK", 8_192)
+            assert totals(made, codes[some], Y[some]) == one
+            continue
+        found.add(totals(made, codes, Y))
+    with joblib.parallel_config("loky", n_jobs=2):
+        found.add(totals(made, codes, Y))
+    order = COINS.permutation(len(Y))
+    found.add(totals(made, codes[order], Y[order]).__class__(totals(made, codes, Y)))
+    asked = question(made)
+    assert np.array_equal(asked.total(codes[order], Y[order]), asked.total(codes, Y))
+    assert len(found) == 1
+
+
+def test_what_a_row_is_does_not_depend_on_the_rows_beside_it() -> None:
+    made = features()
+    codes = made.codes(ENCODED)
+    for place in (0, 17, 2_999):
+        assert np.array_equal(made.codes(ENCODED[[place]])[0], codes[place])
+        assert np.array_equal(made.whole(codes[[place]])[0], made.whole(codes)[place])
+        alone, beside = (question(made).ask(c) for c in (codes[[place]], codes))
+        assert alone[0][0].tobytes() == beside[0][place].tobytes()
+        assert alone[1][0].tobytes() == beside[1][place].tobytes()
+
+
+def test_products_of_many_features_are_exact() -> None:
+    """Above 1,024 features, and with the largest numbers that there can be."""
+    whole = np.full((3, 5_000), TOP, dtype=np.float32)
+    whole[1] = COINS.integers(-TOP, TOP + 1, 5_000)
+    by = COINS.integers(-TOP, TOP + 1, (5_000, 4)).astype(np.float32)
+    by[:, 0] = TOP
+    exact = whole.astype(np.int64) @ by.astype(np.int64)
+    assert np.array_equal(sums.product(whole, by).astype(np.int64), exact)
+
+
+def test_waves_are_cosines() -> None:
+    made = features(waves=50)
+    codes = made.codes(ENCODED[:200])
+    ranks = np.zeros((200, made.width))
+    for place, levels in made.levels.items():
+        ranks[:, place] = (levels.ranks[codes[:, place]] - 0.5) * math.sqrt(12)
+    ranks[:, made.marks] = codes[:, made.marks]
+    angle = (ranks @ made.waves + made.shifts / 256) / 4096 * 2 * math.pi
+    found = made.whole(codes)[:, -200:]
+    assert found == pytest.approx(TOP * np.cos(angle), abs=3.0)  # ranks are rounded to 1/256
+
+
+@pytest.mark.parametrize("kind", ["counts", "products"])
+def test_a_replaced_row_moves_made_up_releases_by_what_is_paid_for(kind: str) -> None:
+    made = MadeUp(COLUMNS)
+    edges = [first_edges((-1.0, 1.0)) for _ in made.numbers]
+    marginals = [Marginal(edge, np.full(len(edge) - 1, 1 / (len(edge) - 1))) for edge in edges]
+    shares = [np.full(len(places), 1 / len(places)) for places in made.marks]
+    extreme = np.array([[-1, -1, 1, 0, 0], [1, 1, 0, 1, 0], [1, -1, 0, 0, 1], [0, 0, 0, 0, 0]])
+    wild = np.full((1, 5), math.nan), np.full((1, 5), 1e300), np.full((1, 5), 1.0)
+    found = []
+    for row in itertools.chain(extreme[:, None].astype(float), wild, ENCODED[:50, None]):
+        if kind == "counts":
+            found.append(made.counts(row, edges))
+        else:
+            found.append(made.products(row, marginals, shares))
+    moved = max(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(found, 2))
+    paid = made.counts_move if kind == "counts" else made.products_move
+    assert moved <= paid * (1 + 1e-12)
+    if kind == "counts":
+        assert moved == pytest.approx(COUNTED * math.sqrt(2 * 3))
+        assert len(found[0]) <= MOST_BINS * 3
+    else:
+        assert moved > 0.3 * paid
+
+
+# Cost
+
+
+@pytest.mark.parametrize("rows", [20, 3_000, 10**6])
+@pytest.mark.parametrize("public", [0, 500])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
+def test_the_cost_is_that_of_all_sums_and_within_what_was_asked(
+    epsilon: float, public: int, rows: int
+) -> None:
+    model = PrivateKernelClassifier(epsilon, 1e-6)
+    none = Rows(np.zeros((0, 5)), np.zeros(0, dtype=np.int64))
+    plan = model.plan(Sizes(rows, 0, public, COLUMNS), none)
     assert plan.cost.delta(epsilon) <= 1e-6
-    assert plan.cost.delta(0.97 * epsilon) > 1e-6  # and not much below it
+    if epsilon == 0:
+        return
+    steps = plan.steps
+    made = MadeUp(COLUMNS)
+    mu2 = steps.steps * (2 * LENGTH * STEEP / steps.noise) ** 2
+    if steps.made_up:
+        mu2 += 4 * 3 * (COUNTED / steps.counts_noise) ** 2
+        mu2 += 2 * (made.longest / steps.products_noise) ** 2
+    assert isinstance(plan.cost, DiscreteGaussianVectors)
+    assert plan.cost.mu == pytest.approx(math.sqrt(mu2))
+    assert steps.made_up == (not public and rows * epsilon > 2_000)
+    assert plan.cost.delta(0.95 * epsilon) > 1e-6  # it is no waste either
 
 
-def test_the_noise_that_is_drawn_is_the_noise_that_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_that_is_drawn_is_the_noise_that_is_paid(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     drawn: list[tuple[float, int]] = []
-    true = discrete_gaussian
 
-    def noted(scale: float, count: int, source: Any) -> Any:
+    def watch(scale: float, count: int, source: Any) -> Any:
         drawn.append((scale, count))
-        return true(scale, count, source)
+        return discrete_gaussian(scale, count, source)
 
-    monkeypatch.setattr(sums, "discrete_gaussian", noted)
-    monkeypatch.setattr(reference, "discrete_gaussian", noted)
-    for public in (None, PUBLIC):
-        drawn.clear()
-        learner = PrivateKernelClassifier(1.0, 1e-6, n_waves=10, columns=UNIT)
-        learner.fit(X, Y, public)
-        sizes = Sizes(len(Y), 0, 0 if public is None else len(public), COLUMNS)
-        plans = learner.plan(sizes, Rows(X, Y)).steps
-        steps = [count for scale, count in drawn if scale == plans.noise]
-        assert len(steps) == plans.steps
-        assert sum(count for _, count in drawn) <= classifier._places(sizes)
-        others = {scale for scale, _ in drawn} - {plans.noise}
-        assert others == (
-            set() if public is not None else {plans.counts_noise, plans.products_noise}
-        )
-        if public is None:
-            counts = [count for scale, count in drawn if scale == plans.counts_noise]
-            assert len(counts) == 2 * MadeUp(COLUMNS).n_columns
-            assert len([1 for scale, _ in drawn if scale == plans.products_noise]) == 1
+    monkeypatch.setattr(sums, "discrete_gaussian", watch)
+    for classes in ((0, 1), (0, 1, 2)):
+        for public in (None, PUBLIC):
+            drawn.clear()
+            model = PrivateKernelClassifier(1.0, 1e-6, columns=UNIT, classes=classes, n_waves=10)
+            sizes, rows = model.read_rows(X, Y, public)
+            plan = model.plan(sizes, rows)
+            model.fit(X, Y, public)
+            steps = plan.steps
+            first = [steps.counts_noise] * 2 + [steps.products_noise] if steps.made_up else []
+            assert [scale for scale, _ in drawn] == first + [steps.noise] * steps.steps
+            assert sum(count for _, count in drawn) <= steps.places
+            assert plan.cost == vectors_cost(steps, MadeUp(COLUMNS))
+
+
+def test_noise_is_added_to_every_number() -> None:
+    parts = [(np.full(40, place),) for place in range(5)]
+    found = noisy_sum(lambda part: part, iter(parts), 50.0, SeededSource(0))
+    assert len(set(found.tolist())) > 20  # all sums are 10
+    assert np.all(noisy_sum(lambda part: part, iter(parts), 0.0, SYSTEM) == 10)
+
+
+# Inference
+
+
+def test_the_posterior_finds_the_truth_and_says_how_sure_it_is() -> None:
+    """With exact sums of many rows; without any, it is the prior."""
+    made = features(waves=0)
+    shown = made.codes(COLUMNS.encode(PUBLIC))
+    rows = made.rows(shown)
+    start = np.array([4.0, 0.5, 0.5])
+    posterior = Posterior(rows, made.groups, start[None], np.ones(1), 1, 50_000, 500.0, 4)
+    assert np.diag(posterior.covariance) == pytest.approx(start[made.groups])
+    truth = np.random.default_rng(2).normal(0, np.sqrt(start[made.groups]) / 2)
+    chance = expit(rows @ truth)
+    for _ in range(4):
+        asked = Question.of(made, posterior.mean, posterior.design(25.0))
+        odds, across = asked.ask(shown)
+        wrong = (sums.chances(odds)[:, 0] - chance) * weights(sums.chances(odds))
+        value = 100 * (across.T.astype(float) @ wrong)[:, None]
+        posterior.learn(Release(value, 25.0, across.astype(float), sums.chances(odds)))
+    off = rows @ (posterior.mean[:, 0] - truth)
+    spread = np.sqrt(((rows @ posterior.covariance) * rows).sum(axis=1))
+    assert np.abs(off).mean() < 0.2 * np.abs(rows @ truth).mean()
+    assert np.mean(np.abs(off) < 2 * spread) > 0.9
+    assert spread.mean() < 0.4
 
 
 @pytest.mark.parametrize("public", [False, True])
 def test_it_learns_what_no_additive_model_can(public: bool) -> None:
-    rows = np.column_stack([COINS.uniform(-1, 1, (13_000, 2)), COINS.integers(0, 6, 13_000)])
-    labels = ((rows[:, 0] > 0) != (rows[:, 1] > 0)).astype(int)
-    learner = PrivateKernelClassifier(1.0, 1e-6, columns=UNIT, n_waves=60, random_state=1)
-    learner.fit(rows[:10_000], labels[:10_000], PUBLIC if public else None)
-    assert learner.score(rows[10_000:], labels[10_000:]) > 0.85
-    additive = PrivateKernelClassifier(1.0, 1e-6, n_waves=0, columns=UNIT, random_state=1)
-    additive.fit(rows[:10_000], labels[:10_000], PUBLIC if public else None)
-    assert additive.score(rows[10_000:], labels[10_000:]) < 0.6
+    rows, test = table(12_000), table(2_000)
+
+    def label(rows: Any) -> Any:
+        return ((rows[:, 0] > 0) != (rows[:, 1] > 0)).astype(int)
+
+    args = (rows, label(rows)) + ((PUBLIC,) if public else ())
+    model = PrivateKernelClassifier(2.0, 1e-6, columns=UNIT).fit(*args)
+    assert model.score(test, label(test)) > 0.85
+    additive = PrivateKernelClassifier(2.0, 1e-6, columns=UNIT, n_waves=0).fit(*args)
+    assert additive.score(test, label(test)) < 0.6
 
 
-def test_it_is_stored_and_says_the_same(tmp_path: Any) -> None:
-    learner = PrivateKernelClassifier(1.0, 1e-6, n_waves=10, columns=UNIT).fit(X, Y, PUBLIC)
-    learner.save(tmp_path / "model.json")
-    again = PrivateKernelClassifier.load(tmp_path / "model.json")
-    assert again.predict_proba(X).tolist() == learner.predict_proba(X).tolist()
-    assert (
-        Learner.from_dict(json.loads(json.dumps(learner.to_dict()))).guarantee_
-        == learner.guarantee_
-    )
+def test_several_classes_are_one_model() -> None:
+    rows, test = table(6_000), table(2_000)
+
+    def label(rows: Any) -> Any:
+        return np.array(["n", "e", "s", "w"])[2 * (rows[:, 0] > 0) + (rows[:, 1] > 0).astype(int)]
+
+    model = PrivateKernelClassifier(1.0, 1e-6, columns=UNIT, classes=["n", "e", "s", "w"])
+    model.fit(rows, label(rows), PUBLIC)
+    assert model.score(test, label(test)) > 0.85
+    chances = model.predict_proba(test)
+    assert chances.shape == (2_000, 4)
+    assert chances.sum(axis=1) == pytest.approx(1.0)
+    assert np.array_equal(model.classes_[chances.argmax(axis=1)], model.predict(test))
+    assert model.uncertainty(test).shape == (2_000, 4)
+    assert model.guarantee_.epsilon <= 1.0
+    base = PrivateLogisticRegression(1.0, 1e-6, curves=6, columns=UNIT)
+    rest = OneVsRest(base, ["n", "e", "s", "w"], 1.0, 1e-6).fit(rows, label(rows), PUBLIC)
+    assert model.score(test, label(test)) > rest.score(test, label(test)) - 0.02
 
 
-def test_what_is_no_number_adds_nothing() -> None:
-    made = features()
-    gone = np.full(len(made), math.nan)
-    directions = sums.rounded(COINS.normal(0, 1, (len(made), 5)))
-    assert not contribution(made.whole(X), Y, gone, directions).any()
-    odd = np.full((len(made), 5), math.nan)
-    assert not contribution(made.whole(X), Y, np.zeros(len(made)), odd).any()
+def test_it_is_less_sure_where_it_has_seen_less() -> None:
+    few = PrivateKernelClassifier(0.3, 1e-6, columns=UNIT, random_state=0).fit(X, Y, PUBLIC)
+    many = PrivateKernelClassifier(30.0, 1e-6, columns=UNIT, random_state=0).fit(X, Y, PUBLIC)
+    assert many.uncertainty(X).mean() < 0.8 * few.uncertainty(X).mean()
+    assert np.abs(few.decision_function(X)).mean() < np.abs(many.decision_function(X)).mean()
 
 
-def test_more_features_than_sums_are_exact_for_are_refused_before_the_payment() -> None:
-    wide = Columns([(0, 1)] * 400, None, 400)
-    with pytest.raises(InvalidParameter, match="8192 is the most"):
-        PrivateKernelClassifier().plan(Sizes(9_000, 0, 100, wide), Rows(X, Y))
-    most = most_features(COLUMNS, 20)
-    assert len(features()) <= most
+# The house's manners
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (0, 1, 2)])
+def test_it_is_stored_and_says_the_same(tmp_path: Any, classes: Any) -> None:
+    model = PrivateKernelClassifier(1.0, 1e-6, columns=UNIT, classes=classes).fit(X, Y)
+    model.save(tmp_path / "model.json")
+    for back in (Learner, PrivateKernelClassifier):
+        again = back.load(tmp_path / "model.json")
+        assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert np.array_equal(again.uncertainty(X), model.uncertainty(X))
+        assert again.guarantee_ == model.guarantee_
+    assert len(json.dumps(model.to_dict())) < 2_000_000
+
+
+def test_levels_hold_all_values_or_quantiles() -> None:
+    few = Levels.of(np.array([3.0, 1.0, 1.0, 7.0]))
+    assert few.cuts.tolist() == [2.0, 5.0]
+    assert few.code(np.array([-9.0, 1.0, 2.0, 4.9, 5.0, math.inf])).tolist() == [0, 0, 1, 1, 2, 2]
+    assert few.ranks.tolist() == [0.25, 0.625, 0.875]
+    many = Levels.of(np.append(np.zeros(3_000), COINS.lognormal(0, 3, 3_000)))
+    assert len(many.cuts) < 256
+    counts = np.bincount(many.code(COINS.lognormal(0, 3, 30_000)), minlength=len(many.cuts) + 1)
+    assert counts[1:].max() < 600  # 129 or so levels for the upper half
+    assert np.all(np.diff(many.ranks) > 0)
+    assert np.all(np.diff(many.lines) >= 0)
 
 
 def test_without_a_delta_it_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="for pure privacy use PrivateBooster"):
+    with pytest.raises(InvalidParameter, match="PrivateBooster"):
         PrivateKernelClassifier(1.0, 0.0, columns=UNIT).fit(X, Y)
 
 
+@pytest.mark.parametrize("classes", [(0,), (1, 1), "ab", None])
+def test_classes_are_declared(classes: Any) -> None:
+    with pytest.raises(InvalidParameter, match="classes"):
+        PrivateKernelClassifier(columns=UNIT, classes=classes).fit(X, Y)
+
+
 def test_without_noise_and_with_one_column_it_works() -> None:
-    learner = PrivateKernelClassifier(math.inf, 1e-6, columns=[(-1, 1)])
-    learner.fit(X[:, :1], X[:, 0] > 0.2, PUBLIC[:, :1])
-    assert learner.score(X[:, :1], (X[:, 0] > 0.2).astype(int)) > 0.95
-    assert learner.predict_proba(X[:0, :1]).shape == (0, 2)
+    rows = np.linspace(-1, 1, 400).reshape(-1, 1)
+    for given in ((), (rows,)):
+        model = PrivateKernelClassifier(math.inf, 1e-6, columns=[(-1, 1)])
+        assert model.fit(rows, rows[:, 0] > 0.2, *given).score(rows, rows[:, 0] > 0.2) > 0.95
+
+
+def test_a_table_of_marks_alone_works() -> None:
+    rows = np.array([["x", "y"][i % 2] for i in range(2_000)], dtype=object).reshape(-1, 1)
+    model = PrivateKernelClassifier(columns=[["x", "y", "z"]]).fit(rows, rows[:, 0] == "y")
+    assert model.predict([["x"], ["y"]]).tolist() == [0, 1]
+
+
+def test_many_columns_of_which_few_matter() -> None:
+    wide = COINS.uniform(-1, 1, (4_000, 60))
+    model = PrivateKernelClassifier(columns=[(-1, 1)] * 60).fit(wide, wide[:, 3] > 0)
+    assert model.score(wide, wide[:, 3] > 0) > 0.75
+
+
+def parts_of(rows: Any) -> Iterator[Any]:
+    yield from np.array_split(rows, 7)
+
+
+def test_measurements_are_values() -> None:
+    plans = Measurements(100.0, 4, 2.0 * MOVES, False, 0.0, 0.0, 100)
+    assert vectors_cost(plans, MadeUp(COLUMNS)).mu == pytest.approx(1.0)  # type: ignore[attr-defined]

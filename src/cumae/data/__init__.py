@@ -22,7 +22,8 @@ and the others do not notice. If queries are public, ``Columns.encode`` reads th
 one is refused.
 
 Learners and concept classes read their rows as a whole before they pay, and refuse what they cannot
-use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``).
+use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` (``strict``). Some
+learners leave rows of files where they are, and read them in ``pieces`` (``rows``).
 
 What all of them share exists once: ``containers`` knows names, widths and lengths of tables,
 ``cells`` makes plain values of cells, and ``readings`` makes numbers of these. What one cell holds
@@ -69,6 +70,7 @@ from cumae.data.rows import (
     FrameRows,
     SomeRows,
     labelled_table,
+    pieces,
     row_source,
     table_of,
 )
@@ -130,6 +132,7 @@ __all__ = [
     "length_of",
     "names_of",
     "numbers",
+    "pieces",
     "plain_cells",
     "read_one_by_one",
     "read_table",

@@ -141,13 +141,21 @@ class Columns:
             )
         return X
 
-    def encode(self, X: Any) -> Floats:
-        """Return the rows as numbers; an error names a row and a column, never a value."""
+    def encode(self, X: Any, first: int = 0) -> Floats:
+        """Return the rows as numbers; an error names a row and a column, never a value.
+
+        Parameters
+        ----------
+        X : table
+            Rows.
+        first : int
+            The number of the first of them, for messages.
+        """
         X = self.arrange(X)
         table = self.read(X)
         if np.isnan(table).any():
             for column, cells in zip(self.columns, cells_of_columns(X), strict=True):
-                self._refuse(column, cells)
+                self._refuse(column, cells, first)
         return table
 
     def read(self, X: Any, *, plain: bool = False) -> Floats:
@@ -175,7 +183,7 @@ class Columns:
         """Whether floats stand for themselves in all columns, so that they need no encoding."""
         return all(column.kind == "numbers" and not column.missing for column in self.columns)
 
-    def _refuse(self, column: Column, cells: NDArray[Any]) -> None:
+    def _refuse(self, column: Column, cells: NDArray[Any], first: int) -> None:
         """Raise an error that says what is wrong with the cells of a column, if anything is."""
         unread = np.isnan(column.read(cells)[:, 0])
         if not unread.any():
@@ -194,11 +202,11 @@ class Columns:
             )
             raise InvalidData(
                 f"column {column.name} holds something that is no {NOUNS[column.kind]}, first in "
-                f"row {int(np.argmax(unread & ~missing))}; {hint}"
+                f"row {first + int(np.argmax(unread & ~missing))}; {hint}"
             )
         raise InvalidData(
-            f"X has a missing value (NaN) in row {int(np.argmax(unread))}, column {column.name}; "
-            f"fill or drop it, or declare at fit that cells may be missing: "
+            f"X has a missing value (NaN) in row {first + int(np.argmax(unread))}, column "
+            f"{column.name}; fill or drop it, or declare at fit that cells may be missing: "
             f"{missing_line(column, key)}."
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from cumae.errors import InvalidData
 
 if TYPE_CHECKING:
     from cumae.data.columns import Columns
+
+PIECE = 8_192  # rows that are read at a time where all of them are wanted
 
 
 class RowSource(ABC):
@@ -54,6 +56,11 @@ class RowSource(ABC):
     @abstractmethod
     def select(self, names: list[str]) -> RowSource:
         """Return the same rows with these columns, in that order."""
+
+    def pieces(self) -> Iterator[Any]:
+        """Return all rows, some thousands at a time."""
+        for start in range(0, self.n_rows, PIECE):
+            yield self.take(np.arange(start, min(start + PIECE, self.n_rows)))
 
     def all_columns(self) -> list[Any]:
         """Return all columns, each as an array with a type of its own."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.data.arrow import arrow_kind, plain, plain_type
-from cumae.data.containers import RowSource, frame_of
+from cumae.data.containers import PIECE, RowSource, frame_of
 from cumae.data.rows import arrow_cells, check_names, check_places, need_cells, refuse_nested
 from cumae.errors import InvalidData, shown
 
@@ -135,6 +135,19 @@ class ParquetRows(RowSource):
         field = self._field(name)
         for group in range(len(self._groups)):
             yield plain(self._read(group, [name]).column(name), field)
+
+    def pieces(self) -> Iterator[pd.DataFrame]:
+        """Return all rows, some thousands at a time; each row group is read once."""
+        fields = [self._field(name) for name in self.names]
+        for group in range(len(self._groups)):
+            table = self._read(group, self.names)
+            for start in range(0, table.num_rows, PIECE):
+                part = table.slice(start, PIECE)
+                cells = [
+                    np.asarray(arrow_cells(part.column(field.name), field), plain_type(field))
+                    for field in fields
+                ]
+                yield frame_of(self.names, cells)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all rows, such as the labels."""

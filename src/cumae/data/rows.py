@@ -6,6 +6,7 @@ by itself. If it depended on another row, that row could change what all shards 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -18,6 +19,7 @@ from cumae.arrays import Floats, Integers
 from cumae.data.arrow import arrow_kind, plain, plain_type
 from cumae.data.cells import bare, columns_at, plain_cells
 from cumae.data.containers import (
+    PIECE,
     RowSource,
     array_of,
     frame_of,
@@ -292,3 +294,36 @@ class EncodedRows(RowSource):
 
     def take(self, places: Integers) -> Floats:
         return self._source.read(places, self._declared)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, places: Any) -> Floats:
+        """Return the rows at some places, or where a mask is true, as an array."""
+        return self.take(np.arange(self.n_rows)[places])
+
+    def within(self, columns: Columns) -> EncodedRows:
+        """Return the same rows, by declarations that have more ranges."""
+        return EncodedRows(self._source, columns)
+
+    def pieces(self) -> Iterator[Floats]:
+        """Return all rows, some thousands at a time.
+
+        Raises
+        ------
+        InvalidData
+            If a row cannot be read; it names the row and the column.
+        """
+        first = 0
+        for piece in self._source.pieces():
+            yield self._declared.encode(piece, first)
+            first += len(piece)
+
+
+def pieces(table: NDArray[Any] | EncodedRows) -> Iterator[Floats]:
+    """Return encoded rows some thousands at a time, from an array or from files."""
+    if isinstance(table, EncodedRows):
+        yield from table.pieces()
+        return
+    for start in range(0, len(table), PIECE):
+        yield table[start : start + PIECE]

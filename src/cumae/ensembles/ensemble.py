@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -15,6 +14,7 @@ from cumae.ensembles.voters.base import StackedVoters, Voters, running
 from cumae.ensembles.voters.loop import count_in_workers
 from cumae.ensembles.voters.stacking import stack, voters_from_arrays
 from cumae.errors import InvalidParameter
+from cumae.workers import elsewhere
 
 ROWS = 2**17  # queries that are sent to other machines in one go
 
@@ -109,7 +109,7 @@ def count_votes(
     """
     numbers = running(numbers, len(X))
     votes = np.zeros((len(X), n_classes), dtype=np.int64)
-    if not _elsewhere():
+    if not elsewhere():
         for group in voters:
             votes += group.count(X, numbers)
         return votes
@@ -120,10 +120,3 @@ def count_votes(
         some = numbers[start : start + ROWS]
         votes[start : start + ROWS] = count_in_workers(parts, rows, n_classes, some)
     return votes
-
-
-def _elsewhere() -> bool:
-    """Tell whether the user chose a backend of joblib that goes beyond this process."""
-    backend, _ = get_active_backend()
-    # Workers of joblib see the last two: they should not start workers of their own.
-    return type(backend) not in [BACKENDS[k] for k in (DEFAULT_BACKEND, "threading", "sequential")]

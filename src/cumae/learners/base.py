@@ -21,6 +21,8 @@ from cumae.data import (
     UNLABELLED,
     Columns,
     Declared,
+    EncodedRows,
+    ParquetRows,
     check_rows,
     class_names,
     class_places,
@@ -82,9 +84,12 @@ class LearningPlan(Plan, Generic[Steps]):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none."""
+    """Rows as a learner sees them: encoded, with labels 0, 1 and -1 for none.
 
-    X: NDArray[Any]
+    ``X`` is an array, or ``EncodedRows`` for learners that read pieces.
+    """
+
+    X: Any
     y: Integers
     public: NDArray[Any] | None = None
     public_y: Integers | None = None
@@ -134,6 +139,7 @@ class Learner(PrivateEstimator, ABC):
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {"epsilon": EPSILON, "delta": DELTA}
     least_public: ClassVar[int] = 1  # fewer public rows are as good as none
+    reads_pieces: ClassVar[bool] = False  # whether rows of files may stay there
 
     epsilon: float
     delta: float = 0.0
@@ -412,8 +418,17 @@ class Learner(PrivateEstimator, ABC):
             if public is None:
                 raise InvalidParameter("y_public was given without X_public; give both.")
             check_rows(length_of(public), public_y)
-        rows = Rows(self._encode(columns, X), labels, public, public_y)
+        rows = Rows(self._encoded(columns, X), labels, public, public_y)
         self._check_readable(columns, rows)
+        return rows
+
+    def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | EncodedRows:
+        """Return encoded rows, or where they are read from; refuse those that cannot be read."""
+        if not (self.reads_pieces and isinstance(X, ParquetRows)):
+            return self._encode(columns, X)
+        rows = EncodedRows(columns.arrange(X), columns)
+        for _ in rows.pieces():
+            pass
         return rows
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:

@@ -28,7 +28,9 @@ from cumae.learners.cuts import (
     worthwhile_points,
 )
 from cumae.learners.exponential import CONCEPT_OR_TREES
-from cumae.learners.logistic import LEAST_PUBLIC, PrivateLogisticRegression
+from cumae.learners.kernel.features import CURVES
+from cumae.learners.kernel.learner import LEAST_PUBLIC
+from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
@@ -75,8 +77,8 @@ class PrivateBooster(ScoredLearner):
     concept_class : ConceptClass, or None
         What is drawn in each round; None means ``Trees(2)``, and ``Trees(3)`` for many rows of at
         most 40 columns.
-    start : {"auto", "linear", "binned"}, or None
-        ``"auto"`` is ``"binned"`` if a delta was given, else None.
+    start : {"auto", "linear", "curved"}, or None
+        ``"auto"`` is ``"curved"`` if a delta was given, else None.
     learning_rate : float above 0, or "auto"
         What each tree adds to the log odds.
     n_cuts : int of 1 or more, or "auto"
@@ -113,7 +115,7 @@ class PrivateBooster(ScoredLearner):
         "delta": DELTA,
         "n_rounds": Or("auto", Count(0)),
         "concept_class": CONCEPT_OR_TREES,
-        "start": Or(None, Choice(("auto", "linear", "binned"))),
+        "start": Or(None, Choice(("auto", "linear", "curved"))),
         "learning_rate": Or("auto", Number(above=True, below=True)),
         "n_cuts": Or("auto", Count(1)),
         **DECLARED,
@@ -194,7 +196,7 @@ class PrivateBooster(ScoredLearner):
         return PrivateLogisticRegression(
             self.epsilon,
             self.delta,
-            bins=None if kind == "linear" else "auto",
+            curves=0 if kind == "linear" else CURVES,
             columns=self.columns,
             classes=self.classes,
             random_state=source,
@@ -289,7 +291,7 @@ class PrivateBooster(ScoredLearner):
     def log_odds(self, table: NDArray[Any]) -> Floats:
         start, scores = self.start_, np.zeros(len(table))
         if start is not None:
-            scores = start.features_.scores(table, start.weights_)
+            scores = start.log_odds(table)
         for tree in self.trees_:
             scores = scores + self.learning_rate_ * (2 * tree.predict(table) - 1)
         return scores

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cumae.claims import claim
-from cumae.data import Bounds, Column, Columns
+from cumae.data import Bounds, Column, Columns, EncodedRows, pieces
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.estimators import own_clone
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
@@ -180,12 +183,20 @@ def learn_with_ranges(
     """
     columns = learner.columns_
     ranges = Ranges(steps.epsilon, len(columns.open), random_state=source)
-    found = columns.within(ranges.find(rows.X[:, columns.open]))
+    unknown = np.concatenate([table[:, columns.open] for table in pieces(rows.X)])
+    found = columns.within(ranges.find(unknown))
     copy = own_clone(steps.learner)
     copy.columns_, copy.classes_ = found, learner.classes_
-    table = rows.X.copy()
-    found.fill(table)
-    learn(copy, replace(rows, X=table), steps.plan, source)
+    learn(copy, replace(rows, X=_filled(rows.X, found)), steps.plan, source)
     for name, value in vars(copy).items():
         if name.endswith("_"):
             setattr(learner, name, value)
+
+
+def _filled(rows: NDArray[Any] | EncodedRows, columns: Columns) -> NDArray[Any] | EncodedRows:
+    """Return rows whose missing numbers stand in the middle of the ranges that were found."""
+    if isinstance(rows, EncodedRows):
+        return rows.within(columns)
+    table = rows.copy()
+    columns.fill(table)
+    return table

@@ -1,18 +1,19 @@
-"""Features of a table for a model of log odds: lines, bins, and random waves of a few columns.
+"""Features of a table for a model of log odds: lines, curves, and random waves of a few columns.
 
-All of them are made from a reference table and coins; private rows play no part. Each number is
-computed from its own row by the same operations, and then rounded to a whole number, so that it is
-the same whatever rows stand beside it.
+Cells first become codes of one byte: which of at most 256 levels of its column a cell is in. Levels
+come from a reference table. Every feature is then a small whole number that follows from the codes
+of its own row, so that it is the same whatever rows stand beside it. Private rows play no part in
+how levels and features are made.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from cumae.arrays import Floats, Integers
@@ -20,98 +21,118 @@ from cumae.data import INDICATOR, Columns
 from cumae.randomness import Source
 from cumae.storage import KINDS
 
-UNIT = 2.0**12  # whole numbers that stand for 1
-LARGEST = 2**15  # size of a whole number at most
+Bytes = NDArray[np.uint8]
+Small = NDArray[np.float32]  # whole numbers of at most 127, ready for matrix products
+
+LEVELS = 256  # of a column of numbers
+TOP = 127  # size of a feature at most, in whole numbers
 WIDEST = 3.0  # standard deviations beyond which a value is pulled in
-FEW_VALUES = 24  # up to so many values, each has a bin
-BINS = 16  # of a column with more values
+CURVES = 6  # cosines of the rank of a column
 WAVES = 100  # of each group
 WIDTHS = (0.6, 1.5)  # how fast waves go up and down, for each number of columns
 SIZES = (2, 3)  # numbers of columns of a wave
-MOST_FEATURES = 2**13  # so that sums of whole products over them are exact
+TURN = 2.0**12  # whole numbers of a wave's weight that stand for one turn
+RANK = 2**8  # whole numbers that stand for a rank of 1
+SINE = (6.28128, -41.0955, 73.5891)  # sin(2 pi u) for u up to 1/4: of u, u^3 and u^5
 HUGE = 1e150  # its square is a float
 LEAST = 1e-12
 
 
 @dataclass(frozen=True)
-class StraightLine:
-    """A column as a straight line: (value - centre) / scale, pulled in."""
+class Levels:
+    """The levels of one column of numbers, by a reference.
 
-    place: int
+    Parameters
+    ----------
+    cuts : array of float
+        Where a level ends and the next one begins.
+    lines : array of float
+        The mean of each level in standard deviations from the mean of all, pulled in.
+    ranks : array of float
+        The mean rank of each level, between 0 and 1.
+    centre, scale : float
+        Mean and standard deviation of the column.
+    """
+
+    cuts: Floats
+    lines: Floats
+    ranks: Floats
     centre: float
     scale: float
 
-    def of(self, column: Floats) -> Floats:
-        inside = np.clip(column, -HUGE, HUGE)
-        return np.clip((inside - self.centre) / self.scale, -WIDEST, WIDEST)
+    @classmethod
+    def of(cls, column: Floats) -> Levels:
+        """Make levels from reference values: one for each value, or at quantiles."""
+        column = np.sort(np.clip(np.nan_to_num(column), -HUGE, HUGE))
+        values = np.unique(column)
+        if len(values) <= LEVELS:
+            cuts = values[:-1] / 2 + values[1:] / 2
+        else:
+            cuts = np.unique(column[np.arange(1, LEVELS) * len(column) // LEVELS])
+            cuts = cuts[cuts > column[0]]  # so that no level is empty
+        centre, spread = float(column.mean()), float(column.std())
+        scale = spread if spread > 0 else 1.0
+        code = np.searchsorted(cuts, column, side="right")
+        counts = np.bincount(code, minlength=len(cuts) + 1)
+        line = np.clip((column - centre) / scale, -WIDEST, WIDEST)
+        lines = np.bincount(code, line) / counts
+        ranks = (np.cumsum(counts) - counts / 2) / len(column)
+        return cls(cuts, lines, ranks, centre, scale)
+
+    def code(self, column: Floats) -> Bytes:
+        """Return the level of each cell."""
+        return np.searchsorted(self.cuts, column, side="right").astype(np.uint8)
 
 
 @dataclass(frozen=True)
-class Waves:
-    """Cosines of weighted sums of a few columns, as one group of features.
+class Group:
+    """Features that share a prior, as a name and the places that they have among all features."""
 
-    Parameters
-    ----------
-    places : array of int
-        The columns of each wave, one wave a row.
-    weights : array of float
-        Their weights.
-    shifts : array of float
-        What is added before the cosine is taken.
-    """
-
-    places: Integers
-    weights: Floats
-    shifts: Floats
-
-    def of(self, ranks: Floats) -> Floats:
-        angle = np.broadcast_to(self.shifts, (len(ranks), len(self.shifts))).copy()
-        for part in range(self.places.shape[1]):  # in this order for every row
-            angle += ranks[:, self.places[:, part]] * self.weights[:, part]
-        return np.cos(angle)
-
-
-def most_features(columns: Columns, waves: int) -> int:
-    """Return how many features there can be, whatever the reference is."""
-    numeric = sum(bounds != INDICATOR for bounds in columns.bounds)
-    return 1 + len(columns) + (FEW_VALUES + 1) * numeric + len(SIZES) * len(WIDTHS) * waves
+    name: str
+    places: slice
 
 
 class KernelFeatures:
-    """Features in groups, each centred and scaled by a reference table.
+    """Features in groups: lines, curves, and waves of two and of three columns.
 
     Parameters
     ----------
-    lines : sequence of StraightLine
-        One for each column.
-    cuts : dict from int to array of float
-        Cuts between the bins of columns that have some.
-    ranks : dict from int to array of float
-        Ordered reference values of columns whose ranks are used.
-    waves : sequence of Waves
-        Groups of waves.
+    levels : dict from int to Levels
+        The levels of each encoded column of numbers. The others are marks of 0 and 1.
+    width : int
+        Number of encoded columns.
+    curves : int
+        Cosines of each column of numbers.
+    waves : array of float
+        Weights of the ranks and marks in each wave, one wave a column; whole numbers.
+    shifts : array of float
+        What is added to them; whole numbers.
+    groups : list of int
+        Number of features in each group.
     centres, scales : array of float
-        What is taken from each feature, and what it is multiplied with.
-    groups : array of int
-        The group of each feature: 0 is the constant, 1 lines, 2 bins, and then waves.
+        What a feature is less its centre, times its scale, has mean 0 on the reference, and each
+        group has a mean squared length of 1.
     """
 
     def __init__(
         self,
-        lines: Sequence[StraightLine],
-        cuts: dict[int, Floats],
-        ranks: dict[int, Floats],
-        waves: Sequence[Waves],
-        centres: Floats,
-        scales: Floats,
-        groups: Integers,
+        levels: dict[int, Levels],
+        width: int,
+        curves: int,
+        waves: Small,
+        shifts: Small,
+        groups: list[int],
     ) -> None:
-        self.lines, self.cuts, self.ranks, self.waves = list(lines), cuts, ranks, list(waves)
-        self.centres, self.scales, self.groups = centres, scales, groups
+        self.levels, self.width, self.curves = levels, width, curves
+        self.waves, self.shifts = waves, shifts
+        self.group_sizes = groups
+        self.marks = np.array([p for p in range(width) if p not in levels], dtype=np.int64)
+        self.numbers = np.array(sorted(levels), dtype=np.int64)
+        self._prepare()
 
     @classmethod
     def of(
-        cls, reference: Floats, columns: Columns, source: Source, *, bins: bool, waves: int
+        cls, reference: Floats, columns: Columns, source: Source, *, curves: int, waves: int
     ) -> KernelFeatures:
         """Make features from a reference table.
 
@@ -123,149 +144,209 @@ class KernelFeatures:
             They tell which columns are marks of 0 and 1.
         source : Source
             Where the coins of the waves come from.
-        bins : bool
-            Whether columns of numbers have bins.
+        curves : int
+            Cosines of each column of numbers; 0 for straight lines only.
         waves : int
             How many waves each group has; 0 for none.
         """
-        numeric = [place for place, bounds in enumerate(columns.bounds) if bounds != INDICATOR]
-        lines = [
-            _line(place, reference[:, place], place in numeric) for place in range(len(columns))
-        ]
-        cuts = {place: _cuts(reference[:, place]) for place in numeric} if bins else {}
-        cuts = {place: found for place, found in cuts.items() if len(found) > 1}
-        ranks: dict[int, Floats] = {}
-        found: list[Waves] = []
-        if waves and len(columns) > 1:
-            ranks = {place: np.sort(reference[:, place]) for place in numeric}
-            found = _draw_waves(len(columns), waves, source)
-        features = cls(lines, cuts, ranks, found, np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
-        features._scale(reference)
+        levels = {
+            place: Levels.of(reference[:, place])
+            for place, bounds in enumerate(columns.bounds)
+            if bounds != INDICATOR
+        }
+        weights, shifts = _draw_waves(columns, waves, source)
+        sizes = [len(columns), curves * len(levels)]
+        if waves and len(columns.columns) > 1:
+            sizes += [waves] * (len(SIZES) * len(WIDTHS))
+        features = cls(levels, len(columns), curves, weights, shifts, sizes)
+        features._scale(features.whole(features.codes(reference)))
         return features
 
-    def _scale(self, reference: Floats) -> None:
-        """Centre each group, and give it a mean squared length of 1 on the reference."""
-        parts = self._parts(reference)
-        groups = np.concatenate([np.full(part.shape[1], i) for i, part in enumerate(parts)])
-        table = np.hstack(parts)
+    def _prepare(self) -> None:
+        """Make tables that turn codes into whole features."""
+        self.n_features = sum(self.group_sizes)
+        orders = np.arange(1, self.curves + 1)
+        self._lines, self._curves, self._ranks = [], [], []
+        for place in self.numbers:
+            found = self.levels[place]
+            self._lines.append(_whole(found.lines * (TOP / WIDEST)))
+            self._curves.append(_whole(TOP * np.cos(math.pi * found.ranks[:, None] * orders)))
+            self._ranks.append(_whole((found.ranks - 0.5) * math.sqrt(12.0) * RANK))
+
+    def _scale(self, whole: Small) -> None:
+        """Set centres and scales by the whole features of the reference."""
+        table = whole.astype(np.float64)
         centres = table.mean(axis=0)
-        centres[0] = 0.0
-        spread = ((table - centres) ** 2).mean(axis=0)
-        scales = np.ones(len(groups))
-        for group in range(1, len(parts)):
-            inside = groups == group
-            scales[inside] = 1 / math.sqrt(max(float(spread[inside].sum()), LEAST))
-        self.centres, self.scales, self.groups = centres, scales, groups
+        shape = np.ones(self.n_features)
+        if self.curves:
+            start = self.group_sizes[0]
+            orders = np.tile(np.arange(1, self.curves + 1), len(self.numbers))
+            shape[start : start + len(orders)] = 1 / orders
+        shape[: self.group_sizes[0]][self.numbers] = WIDEST
+        spread = ((table - centres) ** 2).mean(axis=0) * shape**2
+        scales, place = shape, 0
+        for size in self.group_sizes:
+            inside = slice(place, place + size)
+            scales[inside] /= math.sqrt(max(float(spread[inside].sum()), LEAST))
+            place += size
+        self.centres, self.scales = centres, scales
 
-    def _parts(self, table: Floats) -> list[Floats]:
-        """Return the features of each group, neither centred nor scaled."""
-        parts = [np.ones((len(table), 1))]
-        parts.append(np.column_stack([line.of(table[:, line.place]) for line in self.lines]))
-        bins = [_marks(table[:, place], cuts) for place, cuts in self.cuts.items()]
-        parts.append(np.hstack(bins) if bins else np.zeros((len(table), 0)))
-        if self.waves:
-            ranks = self._ranked(table)
-            parts += [waves.of(ranks) for waves in self.waves]
-        return parts
-
-    def _ranked(self, table: Floats) -> Floats:
-        """Return middle ranks of numbers, with variance 1, and marks as they are."""
-        found = np.empty_like(table)
-        for place in range(table.shape[1]):
-            known = self.ranks.get(place)
-            if known is None:
-                found[:, place] = table[:, place]
-                continue
-            low = np.searchsorted(known, table[:, place], side="left")
-            high = np.searchsorted(known, table[:, place], side="right")
-            found[:, place] = ((low + high) / (2 * len(known)) - 0.5) * math.sqrt(12.0)
+    def codes(self, table: Floats) -> Bytes:
+        """Return encoded rows as codes."""
+        found = np.empty(table.shape, dtype=np.uint8)
+        for place in self.numbers:
+            found[:, place] = self.levels[place].code(table[:, place])
+        found[:, self.marks] = table[:, self.marks] == 1
         return found
 
-    def whole(self, table: Floats) -> Floats:
-        """Return the features as whole numbers, in units of 1 / ``UNIT``."""
-        features = np.hstack(self._parts(table))
-        features -= self.centres
-        features *= self.scales * UNIT
-        np.clip(np.rint(features, out=features), -LARGEST, LARGEST, out=features)
-        return np.nan_to_num(features, copy=False)
+    def whole(self, codes: Bytes) -> Small:
+        """Return the features of coded rows as whole numbers of at most ``TOP``."""
+        found = np.empty((len(codes), self.n_features), dtype=np.float32)
+        ranks = np.empty(codes.shape, dtype=np.float32) if self.waves.size else None
+        marks = codes[:, self.marks]
+        found[:, self.marks] = marks * np.float32(TOP)
+        if ranks is not None:
+            ranks[:, self.marks] = marks * np.float32(RANK)
+        start = self.width
+        for number, place in enumerate(self.numbers):
+            code = codes[:, place]
+            found[:, place] = self._lines[number][code]
+            if self.curves:
+                found[:, start : start + self.curves] = self._curves[number][code]
+                start += self.curves
+            if ranks is not None:
+                ranks[:, place] = self._ranks[number][code]
+        if ranks is not None:
+            # Whole numbers below 2^24: the product is exact, whatever its order.
+            angle = ranks @ self.waves
+            angle += self.shifts
+            found[:, start:] = _cosines(angle)
+        return found
 
-    def rows(self, table: Floats) -> Floats:
-        """Return the features of encoded rows."""
-        return self.whole(table) / UNIT
+    @property
+    def groups(self) -> Integers:
+        """The group of each feature, the constant first, which is group 0."""
+        return np.repeat(np.arange(len(self.group_sizes) + 1), [1, *self.group_sizes])
+
+    def rows(self, codes: Bytes) -> Floats:
+        """Return centred and scaled features, the constant first."""
+        features = (self.whole(codes) - self.centres) * self.scales
+        return np.hstack([np.ones((len(codes), 1)), features])
+
+    def for_whole(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return weights for whole features and a constant, given those for scaled ones."""
+        inner = weights[1:] * (self.scales if weights.ndim == 1 else self.scales[:, None])
+        return inner, weights[0] - self.centres @ inner
+
+    def for_scaled(self, inner: Floats, constant: Floats) -> Floats:
+        """Return weights for scaled features, given those for whole ones and a constant."""
+        scales = self.scales if inner.ndim == 1 else self.scales[:, None]
+        return np.concatenate([[constant + self.centres @ inner], inner / scales])
+
+    def slopes(self, weights: Floats) -> Floats:
+        """Return the constant, and the slopes of the lines in units of the columns."""
+        inner = weights[1 : 1 + self.width] * self.scales[: self.width]
+        constant = weights[0] - self.centres[: self.width] @ inner
+        slopes = inner * TOP
+        for place, found in self.levels.items():
+            slopes[place] = inner[place] * TOP / (WIDEST * found.scale)
+            constant -= slopes[place] * found.centre
+        return np.append(constant, slopes)
 
     def __len__(self) -> int:
-        """Return the number of features."""
-        return len(self.groups)
+        """Return the number of features, the constant included."""
+        return 1 + self.n_features
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
         return {
-            "lines": [[line.place, line.centre, line.scale] for line in self.lines],
-            "cuts": [[place, cuts.tolist()] for place, cuts in self.cuts.items()],
-            "ranks": [[place, known.tolist()] for place, known in self.ranks.items()],
-            "waves": [
-                [waves.places.tolist(), waves.weights.tolist(), waves.shifts.tolist()]
-                for waves in self.waves
+            "levels": [
+                [place, *(getattr(found, name).tolist() for name in ("cuts", "lines", "ranks"))]
+                + [found.centre, found.scale]
+                for place, found in self.levels.items()
             ],
+            "width": self.width,
+            "curves": self.curves,
+            "waves": [
+                [[int(place), int(column[place])] for place in np.flatnonzero(column)]
+                for column in self.waves.T
+            ],
+            "shifts": self.shifts.tolist(),
+            "groups": self.group_sizes,
             "centres": self.centres.tolist(),
             "scales": self.scales.tolist(),
-            "groups": self.groups.tolist(),
         }
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> KernelFeatures:
         """Rebuild what ``to_dict`` returned."""
-        return cls(
-            [StraightLine(*line) for line in plain["lines"]],
-            {place: np.array(cuts) for place, cuts in plain["cuts"]},
-            {place: np.array(known) for place, known in plain["ranks"]},
-            [
-                Waves(np.array(places), np.array(weights), np.array(shifts))
-                for places, weights, shifts in plain["waves"]
-            ],
-            np.array(plain["centres"]),
-            np.array(plain["scales"]),
-            np.array(plain["groups"]),
-        )
+        levels = {
+            place: Levels(np.array(cuts), np.array(lines), np.array(ranks), centre, scale)
+            for place, cuts, lines, ranks, centre, scale in plain["levels"]
+        }
+        waves = np.zeros((plain["width"], len(plain["waves"])), dtype=np.float32)
+        for number, weights in enumerate(plain["waves"]):
+            for place, weight in weights:
+                waves[place, number] = weight
+        shifts = np.array(plain["shifts"], dtype=np.float32)
+        found = cls(levels, plain["width"], plain["curves"], waves, shifts, plain["groups"])
+        found.centres, found.scales = np.array(plain["centres"]), np.array(plain["scales"])
+        return found
 
 
-def _line(place: int, column: Floats, numeric: bool) -> StraightLine:
-    finite = np.clip(column[np.isfinite(column)], -HUGE, HUGE)
-    if not numeric or not len(finite):
-        return StraightLine(place, 0.0, 1.0)
-    spread = float(finite.std())
-    return StraightLine(place, float(finite.mean()), spread if spread > 0 else 1.0)
+def _whole(numbers: Floats) -> Small:
+    return np.rint(numbers).astype(np.float32)
 
 
-def _cuts(column: Floats) -> Floats:
-    """Return cuts between all values if they are few, else at quantiles."""
-    values = np.unique(np.clip(column, -HUGE, HUGE))
-    if len(values) <= FEW_VALUES:
-        return (values[1:] + values[:-1]) / 2
-    ranks = np.arange(1, BINS) * len(column) // BINS
-    return np.unique(np.sort(np.clip(column, -HUGE, HUGE))[ranks])
+def _cosines(angle: Small) -> Small:
+    """Return cosines of whole angles, as whole numbers of at most ``TOP``.
+
+    A polynomial by plain additions and multiplications: they give the same result in any machine
+    and in any place of an array, which a library's cosine does not promise.
+    """
+    angle *= np.float32(1 / (TURN * RANK))  # in turns
+    angle -= np.rint(angle)
+    np.abs(angle, out=angle)
+    np.subtract(np.float32(0.25), angle, out=angle)  # the sine of it is the cosine
+    square = angle * angle
+    found = square * np.float32(SINE[2])
+    found += np.float32(SINE[1])
+    found *= square
+    found += np.float32(SINE[0])
+    found *= angle
+    found *= np.float32(TOP)
+    np.rint(found, out=found)
+    return np.clip(found, -TOP, TOP, out=found)
 
 
-def _marks(column: Floats, cuts: Floats) -> Floats:
-    """Return 0 and 1 for each bin between cuts."""
-    code = np.searchsorted(cuts, column, side="right")
-    return np.asarray(code[:, None] == np.arange(len(cuts) + 1), dtype=np.float64)
+def _draw_waves(columns: Columns, count: int, source: Source) -> tuple[Small, Small]:
+    """Draw waves of pairs and triples of columns; no row is looked at.
 
-
-def _draw_waves(n_columns: int, count: int, source: Source) -> list[Waves]:
-    """Draw waves of pairs and triples of columns; no row is looked at."""
-    groups = []
-    for size in (min(size, n_columns) for size in SIZES):
+    A column of categories has one weight for each of its marks.
+    """
+    places, start = [], 0
+    for column in columns.columns:
+        places.append(slice(start, start + len(column.encoded)))
+        start += len(column.encoded)
+    total = len(places)
+    if not count or total < 2:
+        return np.zeros((start, 0), dtype=np.float32), np.zeros(0, dtype=np.float32)
+    blocks, shifts = [], []
+    for size in (min(size, total) for size in SIZES):
         for width in WIDTHS:
-            order = np.argsort(_even(count * n_columns, source).reshape(count, n_columns), axis=1)
-            weights = ndtri(_even(count * size, source)).reshape(count, size)
-            shifts = 2 * math.pi * _even(count, source)
-            scale = width * math.sqrt(2 / size)
-            groups.append(Waves(order[:, :size].astype(np.int64), scale * weights, shifts))
-    return groups
+            order = np.argsort(even_numbers(count * total, source).reshape(count, total), axis=1)
+            chosen = np.zeros((start, count), dtype=bool)
+            for number, picked in enumerate(order[:, :size]):
+                for place in picked:
+                    chosen[places[place], number] = True
+            normal = ndtri(even_numbers(start * count, source)).reshape(start, count)
+            turns = normal * (width * math.sqrt(2 / size) / (2 * math.pi))
+            blocks.append(np.where(chosen, np.clip(np.rint(turns * TURN), -TURN, TURN), 0.0))
+            shifts.append(np.floor(even_numbers(count, source) * TURN * RANK))
+    return np.hstack(blocks).astype(np.float32), np.concatenate(shifts).astype(np.float32)
 
 
-def _even(count: int, source: Source) -> Floats:
+def even_numbers(count: int, source: Source) -> Floats:
     """Return numbers that lie evenly between 0 and 1."""
     return np.asarray((source.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 

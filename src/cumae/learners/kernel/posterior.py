@@ -10,28 +10,30 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+from scipy.special import softmax
 
 from cumae.arrays import Floats, Integers
+from cumae.learners.kernel.sums import chances, weights
 
 MOST_DIRECTIONS = 160
 ROUNDS = 2  # of linearising all releases at the mean so far
-UPDATES = 6  # of the prior's variances in each of them
+UPDATES = 3  # of the prior's variances in each of them
 BELIEF = 4.0  # coefficients that the first guess of a variance is worth
 SMALLEST, LARGEST = 1e-4, 30.0  # variances
 LEAST = 1e-9
-JITTER = 1e-12
+FLAT = 1e-6  # variance of a direction, against the largest, below which nothing is measured
 
 
 @dataclass(frozen=True)
-class NoisySum:
+class Release:
     """One noisy sum, with what is needed to predict it from coefficients.
 
     Parameters
     ----------
     value : array of float
-        What was released, in units of rows.
+        What was released, in units of rows: a row for each direction, a column for each score.
     noise : float
         Variance of its noise.
     shown : array of float
@@ -45,11 +47,6 @@ class NoisySum:
     shown: Floats
     chance: Floats
 
-    @property
-    def weight(self) -> Floats:
-        """By how much residuals of the reference rows were weighed."""
-        return 0.5 / np.maximum(self.chance, 1 - self.chance)
-
 
 @dataclass
 class Posterior:
@@ -61,8 +58,12 @@ class Posterior:
         Features of the reference rows.
     groups : array of int
         The group of each feature.
-    start : array of float
-        First guess of the variance of each group.
+    starts : array of float
+        First guesses of the variance of each group: a row for each view of the matter.
+    beliefs : array of float
+        How much each view is believed at first.
+    scores : int
+        Number of scores of a row: one for two classes, else one for each class.
     rows : int
         Number of private rows.
     worth : float
@@ -73,96 +74,187 @@ class Posterior:
 
     reference: Floats
     groups: Integers
-    start: Floats
+    starts: Floats
+    beliefs: Floats
+    scores: int
     rows: int
     worth: float
     steps: int
-    releases: list[NoisySum] = field(default_factory=list)
+    releases: list[Release] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.variances = self.start.copy()
-        self.mean = np.zeros(len(self.groups))
-        self.covariance = np.diag(self.start[self.groups])
+        self.variances = self.starts.copy()
+        self.shares = self.beliefs / self.beliefs.sum()
+        self.mean = np.zeros((len(self.groups), self.scores))
+        self.prior = self.shares @ self.starts[:, self.groups]
+        self.covariance = np.diag(np.tile(self.prior, self.scores))
 
     @property
     def chance(self) -> Floats:
         """Chances of the reference rows by the mean."""
-        return np.asarray(expit(self.reference @ self.mean))
+        return chances(self.reference @ self.mean)
 
     def design(self, noise: float) -> Floats:
         """Return the directions to measure next: those about which much is unknown.
+
+        Several scores share directions; what is unknown is then a mean over them.
 
         Parameters
         ----------
         noise : float
             Variance of the noise of the next release.
         """
-        chance, n = self.chance, self.rows
-        bend = 0.5 / np.maximum(chance, 1 - chance) * chance * (1 - chance)
-        size = len(self.groups)
-        root = _root(self.covariance + LEAST * np.eye(size))
+        chance, n, size = self.chance, self.rows, len(self.groups)
+        bend = weights(chance) * (chance * (1 - chance)).mean(axis=1)
+        blocks = self.covariance.reshape(self.scores, size, self.scores, size)
+        unknown = np.einsum("cicj->ij", blocks) / self.scores
+        root = _root(unknown + LEAST * np.eye(size))
         seen = self.reference @ root
         known, axes = np.linalg.eigh((seen * bend[:, None]).T @ seen / len(seen))
         order = np.argsort(known)[::-1][:MOST_DIRECTIONS]
-        known, axes = np.maximum(known[order], LEAST), axes[:, order]
+        order = order[known[order] > FLAT * known[order[0]]]  # others vary by rounding alone
+        known, axes = known[order], axes[:, order]
         lengths = ((seen @ axes) ** 2).mean(axis=0) / known
         shares = _water(known, lengths, noise, n)
         kept = shares > 0
         return np.asarray(root @ (axes[:, kept] * np.sqrt(shares[kept] / known[kept])))
 
-    def learn(self, release: NoisySum) -> None:
-        """Take in one more release."""
+    def learn(self, release: Release) -> None:
+        """Take in one more release.
+
+        Each view moves its variances to what the releases show. How well a view foretold them
+        decides how much it is believed, and the coefficients are a mean over all views.
+        """
         self.releases.append(release)
         for _ in range(ROUNDS):
-            slopes, gaps, noise = self._linearised()
-            for update in range(UPDATES + 1):
-                self._solve(slopes, gaps, noise)
-                if update < UPDATES:
-                    self._update_variances()
-        prior = self.variances[self.groups]
-        covariance = np.diag(prior) - self._spread.T @ self._solved
-        self.covariance = (covariance + covariance.T) / 2
+            solver = _Solver(*self._linearised())
+            priors, means, evidence = [], [], []
+            for view in range(len(self.starts)):
+                for update in range(UPDATES + 1):
+                    prior = np.tile(self.variances[view, self.groups], self.scores)
+                    mean, left, told = solver.solve(prior)
+                    if update < UPDATES:
+                        self._update_variances(view, mean, left)
+                priors.append(prior)
+                means.append(mean)
+                evidence.append(told)
+            self.shares = softmax(np.log(self.beliefs) + np.array(evidence))
+            whole = self.shares @ np.stack(means)
+            self.mean = whole.reshape(self.scores, -1).T
+        self.prior = self.shares @ self.variances[:, self.groups]
+        self.covariance = np.zeros((len(whole), len(whole)))
+        for share, prior, mean in zip(self.shares, priors, means, strict=True):
+            if share > LEAST:
+                apart = mean - whole
+                self.covariance += share * (solver.covariance(prior) + np.outer(apart, apart))
 
-    def _linearised(self) -> tuple[Floats, Floats, Floats]:
-        """Return all releases as linear measurements, at the mean so far."""
-        reference, n, count = self.reference, self.rows, len(self.reference)
+    def _linearised(self) -> tuple[Floats, Floats]:
+        """Return all releases as linear measurements with noise of variance 1, at the mean."""
         now = self.chance
-        slopes, gaps, noises = [], [], []
+        slopes, gaps = [], []
         for release in self.releases:
-            weight, shown, share = release.weight, release.shown, n / count
-            told = share * (shown.T @ (weight * (release.chance - now)))
-            slope = -share * (shown * (weight * now * (1 - now))[:, None]).T @ reference
-            scatter = share * self.steps * weight**2 * now * (1 - now)
-            scatter += share * (n / self.worth + 1) * (weight * (release.chance - now)) ** 2
-            noise = release.noise * np.eye(shown.shape[1]) + (shown * scatter[:, None]).T @ shown
-            slopes.append(slope)
-            gaps.append(release.value - told + slope @ self.mean)
-            noises.append(noise)
-        return np.vstack(slopes), np.concatenate(gaps), _blocks(noises)
+            slope, gap, noise = self._line(release, now)
+            root = cholesky(noise, lower=True, check_finite=False)
+            slopes.append(solve_triangular(root, slope, lower=True, check_finite=False))
+            gaps.append(solve_triangular(root, gap, lower=True, check_finite=False))
+        return np.vstack(slopes), np.concatenate(gaps)
 
-    def _solve(self, slopes: Floats, gaps: Floats, noise: Floats) -> None:
-        """Set mean and covariance to those of a linear model with Gaussian noise."""
-        prior = self.variances[self.groups]
-        spread = slopes * prior
-        whole = spread @ slopes.T + noise
-        # Where there is hardly any noise, rounding must not make it singular.
-        whole += JITTER * np.trace(whole) / len(whole) * np.eye(len(whole))
-        factor = cho_factor(whole, lower=True)
-        solved = cho_solve(factor, spread)
-        self.mean = spread.T @ cho_solve(factor, gaps)
-        self._spread, self._solved = spread, solved
-        self._left = prior - (spread * solved).sum(axis=0)
+    def _line(self, release: Release, now: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return one release as a linear measurement: slope, value at 0, and noise."""
+        n, shown, scores = self.rows, release.shown, self.scores
+        share, weight = n / len(shown), weights(release.chance)
+        gap = weight[:, None] * (release.chance - now)
+        count, size = shown.shape[1], len(self.groups)
+        slope = np.empty((scores, count, scores, size))
+        noise = np.empty((scores, count, scores, count))
+        for one in range(scores):
+            for other in range(scores):
+                bend = now[:, one] * ((one == other) - now[:, other])
+                slope[one, :, other] = (
+                    -share * (shown * (weight * bend)[:, None]).T @ self.reference
+                )
+                scatter = share * self.steps * weight**2 * bend
+                scatter += share * (n / self.worth + 1) * gap[:, one] * gap[:, other]
+                noise[one, :, other] = (shown * scatter[:, None]).T @ shown
+        flat = slope.reshape(scores * count, -1)
+        whole = noise.reshape(scores * count, -1) + release.noise * np.eye(scores * count)
+        told = share * (shown.T @ gap)
+        value = (release.value - told).T.ravel() + flat @ self.mean.T.ravel()
+        return flat, value, whole
 
-    def _update_variances(self) -> None:
-        """Move the variance of each group to what its coefficients show; not of the constant."""
-        squares = self.mean**2 + np.maximum(self._left, 0.0)
-        for group in range(1, len(self.variances)):
+    def _update_variances(self, view: int, mean: Floats, left: Floats) -> None:
+        """Move the variance of each group to what its coefficients show; not of the constant.
+
+        Parameters
+        ----------
+        view : int
+            Whose variances.
+        mean, left : array of float
+            Mean of the coefficients, and the variance that is left of each.
+        """
+        squares = (mean**2).reshape(self.scores, -1).sum(axis=0)
+        left = left.reshape(self.scores, -1).sum(axis=0)
+        for group in range(1, self.variances.shape[1]):
             inside = self.groups == group
-            if not inside.any():  # a table without bins, say
+            if not inside.any():  # a table without numbers, say
                 continue
-            total = squares[inside].sum() + BELIEF * self.start[group]
-            found = total / (np.count_nonzero(inside) + BELIEF)
-            self.variances[group] = min(max(found, SMALLEST), LARGEST)
+            # How many coefficients of the group the releases have determined.
+            known = self.scores * np.count_nonzero(inside)
+            known -= left[inside].sum() / self.variances[view, group]
+            total = squares[inside].sum() + BELIEF * self.starts[view, group]
+            found = total / (max(known, 0.0) + BELIEF)
+            self.variances[view, group] = min(max(found, SMALLEST), LARGEST)
+
+
+class _Solver:
+    """A linear model with Gaussian noise of variance 1, solved for several priors.
+
+    It works in the space of the measurements or of the coefficients, whichever is smaller.
+    """
+
+    def __init__(self, slopes: Floats, gaps: Floats) -> None:
+        self.slopes, self.gaps = slopes, gaps
+        count, size = slopes.shape
+        self.dual = 2 * count**2 * size < size**3
+        if not self.dual:
+            self.told, self.pull = slopes.T @ slopes, slopes.T @ gaps
+
+    def solve(self, prior: Floats) -> tuple[Floats, Floats, float]:
+        """Return the mean of the coefficients, their variances, and the log of the evidence."""
+        if self.dual:
+            half, root = self._half(prior)
+            gaps = solve_triangular(root, self.gaps, lower=True, check_finite=False)
+            told = -0.5 * float(gaps @ gaps) - float(np.log(np.diag(root)).sum())
+            return half.T @ gaps, prior - (half**2).sum(axis=0), told
+        spread, root = self._spread(prior)
+        mean = spread @ self.pull
+        told = 0.5 * float(self.pull @ mean) - float(np.log(np.diag(root)).sum())
+        told -= 0.5 * float(self.gaps @ self.gaps + np.log(prior).sum())
+        return mean, np.diag(spread).copy(), told
+
+    def covariance(self, prior: Floats) -> Floats:
+        """Return the covariance of the coefficients."""
+        if not self.dual:
+            return self._spread(prior)[0]
+        half, _ = self._half(prior)
+        found = -(half.T @ half)
+        found[np.diag_indices(len(found))] += prior
+        return found
+
+    def _half(self, prior: Floats) -> tuple[Floats, Floats]:
+        spread = self.slopes * prior
+        whole = spread @ self.slopes.T
+        whole[np.diag_indices(len(whole))] += 1.0
+        root = cholesky(whole, lower=True, check_finite=False)
+        return solve_triangular(root, spread, lower=True, check_finite=False), root
+
+    def _spread(self, prior: Floats) -> tuple[Floats, Floats]:
+        whole = self.told.copy()
+        whole[np.diag_indices(len(whole))] += 1 / prior
+        root = cholesky(whole, lower=True, check_finite=False)
+        found, _ = dpotri(root, lower=1)
+        lower = np.tril(found)
+        return lower + np.tril(lower, -1).T, root
 
 
 def _root(matrix: Floats) -> Floats:
@@ -172,15 +264,6 @@ def _root(matrix: Floats) -> Floats:
     except np.linalg.LinAlgError:  # rounding left a direction with less than nothing
         values, vectors = np.linalg.eigh(matrix)
         return np.asarray(vectors * np.sqrt(np.maximum(values, LEAST)))
-
-
-def _blocks(parts: list[Floats]) -> Floats:
-    size = sum(len(part) for part in parts)
-    whole, place = np.zeros((size, size)), 0
-    for part in parts:
-        whole[place : place + len(part), place : place + len(part)] = part
-        place += len(part)
-    return whole
 
 
 def _water(known: Floats, lengths: Floats, noise: float, rows: int) -> Floats:

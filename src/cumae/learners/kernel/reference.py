@@ -7,7 +7,8 @@ counts of marks and bins, once more with better bins, and one matrix of products
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +16,15 @@ from scipy.special import ndtr, ndtri
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import INDICATOR, Columns
-from cumae.learners.kernel.sums import chunks
-from cumae.randomness import Source, discrete_gaussian
+from cumae.data import INDICATOR, Columns, pieces
+from cumae.learners.kernel.features import even_numbers
+from cumae.learners.kernel.sums import noisy_sum
+from cumae.randomness import Source
 
 MADE_UP = 2_000  # rows
-WORTH = 200.0  # rows that they are worth
 BINS = 16  # of a column, in the second look
+MOST_BINS = 40  # of a column, in the first
+PAYS = 0.5  # how many times its noise a usual count must be
 COUNTED = 2**12  # whole numbers that stand for one row in a bin
 SCORE = 64  # whole numbers that stand for a score of 1
 FARTHEST = 2.5  # score at most
@@ -63,73 +66,6 @@ def first_edges(bounds: tuple[float, ...]) -> Floats:
     return (high - (high - low) * shares)[::-1]
 
 
-@claim("KERNEL")
-def noisy_counts(
-    codes: Callable[[slice], Integers],
-    rows: int,
-    sizes: list[int],
-    scale: float,
-    source: Source,
-) -> list[Floats]:
-    """Release how many rows are in each bin of each column, with noise.
-
-    Parameters
-    ----------
-    codes : callable
-        Returns the bin of each row in each column, for a slice of the rows; -1 for none.
-    rows : int
-        Number of rows.
-    sizes : list of int
-        Number of bins of each column. A row is in one bin of a column at most.
-    scale : float
-        Scale of the noise.
-    source : Source
-        Where coins come from.
-    """
-    totals = [np.zeros(size, dtype=np.int64) for size in sizes]
-    for part in chunks(rows):
-        for place, column in enumerate(codes(part).T):
-            inside = (column >= 0) & (column < sizes[place])
-            totals[place] += np.bincount(column[inside], minlength=sizes[place])
-    noisy = [COUNTED * total + discrete_gaussian(scale, len(total), source) for total in totals]
-    return [total / COUNTED for total in noisy]
-
-
-@claim("KERNEL")
-def noisy_products(
-    scores: Callable[[slice], Floats],
-    rows: int,
-    width: int,
-    longest: int,
-    scale: float,
-    source: Source,
-) -> Floats:
-    """Release the sum of products of whole scores over all rows, with noise.
-
-    Parameters
-    ----------
-    scores : callable
-        Returns whole scores of a slice of the rows.
-    rows, width : int
-        Number of rows, and of scores of a row.
-    longest : int
-        Squared length of the scores of a row at most; longer ones count as zero.
-    scale : float
-        Scale of the noise of each product.
-    source : Source
-        Where coins come from.
-    """
-    total = np.zeros((width, width))
-    for part in chunks(rows):
-        whole = np.nan_to_num(np.rint(scores(part)))
-        whole[(whole**2).sum(axis=1) > longest] = 0.0
-        total += whole.T @ whole  # exact: far below 2^53
-    upper = np.triu_indices(width)
-    noise = np.zeros((width, width))
-    noise[upper] = discrete_gaussian(scale, len(upper[0]), source)
-    return total + noise + np.triu(noise, 1).T
-
-
 class MadeUp:
     """Makes up rows from releases.
 
@@ -159,79 +95,105 @@ class MadeUp:
         """In how many bins a row can be, over all columns."""
         return len(self.numbers) + len(self.marks)
 
-    def sizes(self, edges: list[Floats]) -> list[int]:
-        """Return the number of bins of each column of numbers, and of marks of each group."""
-        return [len(edge) - 1 for edge in edges] + [len(places) for places in self.marks]
+    @property
+    def counts_move(self) -> float:
+        """How far a replaced row moves counts: it leaves one bin of a column for another."""
+        return COUNTED * math.sqrt(2 * self.n_columns)
 
-    def codes(self, table: Floats, edges: list[Floats]) -> Integers:
-        """Return the bin of each row in each column; -1 for none."""
-        found = []
-        for place, edge in zip(self.numbers, edges, strict=True):
-            inside = np.clip(table[:, place], edge[0], edge[-1])
-            found.append(np.clip(np.searchsorted(edge, inside, side="right") - 1, 0, len(edge) - 2))
-        for places in self.marks:
-            marks = table[:, places] == 1
-            found.append(np.where(marks.any(axis=1), marks.argmax(axis=1), -1))
-        return np.stack(found, axis=1).astype(np.int64)
-
-    def release(
-        self, table: Floats, counts_noise: float, products_noise: float, source: Source
-    ) -> Floats:
-        """Release marginals and correlations of rows, and return made-up ones."""
-        error = counts_noise / COUNTED  # of a count, in rows
-        edges = [first_edges(self.columns.bounds[place] or (0.0, 1.0)) for place in self.numbers]
-        for _ in range(2):
-            held = edges
-            counts = noisy_counts(
-                lambda part, held=held: self.codes(table[part], held),  # type: ignore[misc]
-                len(table),
-                self.sizes(held),
-                counts_noise,
-                source,
-            )
-            marginals = [
-                Marginal(edge, _shares(count, error))
-                for edge, count in zip(held, counts, strict=False)
-            ]
-            edges = [np.unique(m.value(np.linspace(0, 1, BINS + 1))) for m in marginals]
-            edges = [e if len(e) > 2 else h for e, h in zip(edges, held, strict=True)]
-        shares = [_mark_shares(count, len(table)) for count in counts[len(held) :]]
-        whole = self._scores(marginals, shares)
-        width = len(self.numbers) + sum(map(len, self.marks))
-        products = noisy_products(
-            lambda part: whole(table[part]),
-            len(table),
-            width,
-            self.longest,
-            products_noise,
-            source,
-        )
-        return self._draw(
-            marginals,
-            shares,
-            products / (len(table) * SCORE**2),
-            products_noise / (len(table) * SCORE**2),
-            source,
-        )
+    @property
+    def products_move(self) -> float:
+        """How far a replaced row moves the products of scores."""
+        return math.sqrt(2) * self.longest
 
     @property
     def longest(self) -> int:
         """Squared length of the whole scores of a row, at most."""
         return math.ceil((FARTHEST * SCORE + 1) ** 2) * self.n_columns
 
-    def _scores(
-        self, marginals: list[Marginal], shares: list[Floats]
-    ) -> Callable[[Floats], Floats]:
-        def scores(table: Floats) -> Floats:
-            parts = [
-                SCORE * marginal.score(table[:, place])
-                for place, marginal in zip(self.numbers, marginals, strict=True)
-            ]
-            for places, share in zip(self.marks, shares, strict=True):
-                parts += list((SCORE * ((table[:, places] == 1) - share)).T)
-            return np.stack(parts, axis=1)
+    def pays(self, strength: float) -> bool:
+        """Tell whether counts stand out from their noise.
 
-        return scores
+        Parameters
+        ----------
+        strength : float
+            Number of rows, times the mu of both counts together.
+        """
+        return strength > PAYS * BINS * math.sqrt(4 * self.n_columns)
+
+    @claim("KERNEL")
+    def counts(self, table: Floats, edges: list[Floats]) -> Integers:
+        """Return how many rows are in each bin, of all columns one after the other.
+
+        A row is in one bin of a column at most.
+        """
+        found = []
+        for place, edge in zip(self.numbers, edges, strict=True):
+            code = np.searchsorted(edge[1:-1], table[:, place], side="right")
+            found.append(np.bincount(code, minlength=len(edge) - 1))
+        for places in self.marks:
+            marks = table[:, places] == 1
+            code = np.where(marks.any(axis=1), marks.argmax(axis=1), len(places))
+            found.append(np.bincount(code, minlength=len(places) + 1)[:-1])
+        return COUNTED * np.concatenate(found)
+
+    @claim("KERNEL")
+    def products(self, table: Floats, marginals: list[Marginal], shares: list[Floats]) -> Integers:
+        """Return the sums of products of whole scores, on and above the diagonal.
+
+        A row whose scores are longer than ``longest`` allows adds nothing.
+        """
+        whole = np.nan_to_num(np.rint(self._scores(table, marginals, shares)))
+        whole[(whole**2).sum(axis=1) > self.longest] = 0.0
+        products = whole.T @ whole  # exact: far below 2^53
+        return np.asarray(products[np.triu_indices(len(products))], dtype=np.int64)
+
+    def release(
+        self, table: Any, rows: int, counts_noise: float, products_noise: float, source: Source
+    ) -> Floats:
+        """Release marginals and correlations of rows, and return made-up ones.
+
+        Parameters
+        ----------
+        table : array of float, or what has pieces
+            Encoded private rows.
+        rows : int
+            Their number.
+        counts_noise, products_noise : float
+            Scales of the noise.
+        source : Source
+            Where coins come from.
+        """
+        error = counts_noise / COUNTED  # of a count, in rows
+        edges = [first_edges(self.columns.bounds[place] or (0.0, 1.0)) for place in self.numbers]
+        for _ in range(2):
+            held = edges
+            total = partial(self.counts, edges=held)
+            counts = noisy_sum(total, zip(pieces(table)), counts_noise, source) / COUNTED
+            sizes = [len(edge) - 1 for edge in held] + [len(places) for places in self.marks]
+            split = np.split(counts, np.cumsum(sizes)[:-1])
+            marginals = [
+                Marginal(edge, _shares(count, error))
+                for edge, count in zip(held, split, strict=False)
+            ]
+            edges = [np.unique(m.value(np.linspace(0, 1, BINS + 1))) for m in marginals]
+            edges = [e if len(e) > 2 else h for e, h in zip(edges, held, strict=True)]
+        shares = [_mark_shares(count, rows) for count in split[len(held) :]]
+        total = partial(self.products, marginals=marginals, shares=shares)
+        upper = noisy_sum(total, zip(pieces(table)), products_noise, source)
+        width = len(self.numbers) + sum(map(len, self.marks))
+        products = np.zeros((width, width))
+        products[np.triu_indices(width)] = upper / (rows * SCORE**2)
+        products += np.triu(products, 1).T
+        return self._draw(marginals, shares, products, products_noise / (rows * SCORE**2), source)
+
+    def _scores(self, table: Floats, marginals: list[Marginal], shares: list[Floats]) -> Floats:
+        parts = [
+            SCORE * marginal.score(table[:, place])
+            for place, marginal in zip(self.numbers, marginals, strict=True)
+        ]
+        for places, share in zip(self.marks, shares, strict=True):
+            parts += list((SCORE * ((table[:, places] == 1) - share)).T)
+        return np.stack(parts, axis=1)
 
     def _draw(
         self,
@@ -283,6 +245,28 @@ class MadeUp:
         return table
 
 
+def evenly(columns: Columns, source: Source) -> Floats:
+    """Return rows that know nothing but declarations: numbers lie evenly within their ranges."""
+    table = np.zeros((MADE_UP, len(columns)))
+    place = 0
+    for column in columns.columns:
+        width = len(column.encoded)
+        marks = list(range(place, place + width))
+        coins = even_numbers(2 * MADE_UP, source).reshape(2, MADE_UP)
+        if columns.bounds[place] != INDICATOR:
+            low, high = (columns.bounds[marks.pop(0)] or (0.0, 1.0))[:2]
+            table[:, place] = low + (high - low) * coins[0]
+        shares = [columns.shares[mark] or 0.5 for mark in marks]
+        if len(marks) > 1 or not shares:
+            code = np.searchsorted(np.cumsum(shares), coins[1] * max(sum(shares), 1e-9))
+            for number, mark in enumerate(marks):
+                table[code == number, mark] = 1.0
+        else:
+            table[coins[1] < min(shares[0], 0.5), marks[0]] = 1.0
+        place += width
+    return table
+
+
 def _shares(counts: Floats, noise: float) -> Floats:
     """Return shares from noisy counts; what noise alone would give counts for little."""
     kept = np.maximum(counts - noise / 2, 0.0) + 1e-3 * max(1.0, noise)
@@ -298,5 +282,4 @@ def _mark_shares(counts: Floats, rows: int) -> Floats:
 
 def _normals(count: int, source: Source) -> Floats:
     """Return normal numbers for made-up rows, which are no release."""
-    even = ((source.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    return np.asarray(ndtri(even))
+    return np.asarray(ndtri(even_numbers(count, source)))

@@ -3,97 +3,200 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.learners.kernel.features import TOP, Bytes, KernelFeatures, Small
 from cumae.randomness import Source, discrete_gaussian
+from cumae.workers import each
 
 LENGTH = 2**11  # of the longest direction, in whole numbers
-STEEP = 2**9  # of the largest residual
+STEEP = 2**10  # of the longest residual
 MOVES = 2 * LENGTH * STEEP  # how far a replaced row moves a sum
-CHUNK = 16_384  # rows at a time
-WHOLE = 2.0**20  # units of whole numbers of directions and coefficients
-MOST = 2.0**24  # size of such a number: with features up to 2^15, sums stay exact
-
-
-def chunks(count: int) -> Iterator[slice]:
-    """Return slices that cover so many rows."""
-    for start in range(0, count, CHUNK):
-        yield slice(start, min(count, start + CHUNK))
-
-
-def rounded(numbers: Floats) -> Floats:
-    """Return numbers as multiples of 1 / ``WHOLE``, so that products with features are exact."""
-    return np.clip(np.rint(numbers * WHOLE), -MOST, MOST) / WHOLE
+CHUNK = 8_192  # rows at a time
+BLOCK = 1_024  # features at a time: 1,024 products of numbers up to 127 stay below 2^24
+LIMBS = 3  # digits of a coefficient, each up to 127 in size
+BASE = 128
 
 
 @claim("KERNEL")
 def noisy_sum(
-    features: Callable[[slice], Floats],
-    labels: Integers,
-    mean: Floats,
-    directions: Floats,
+    total: Callable[..., Integers],
+    parts: Iterable[tuple[Any, ...]],
     scale: float,
     source: Source,
 ) -> Integers:
-    """Release the sum over all rows of a residual times a shortened direction, with noise.
+    """Release a sum over all rows, with noise: all that is ever said about private rows.
 
     Parameters
     ----------
-    features : callable
-        Returns whole features of a slice of the rows, in units of 1 / ``UNIT``.
-    labels : array of int
-        0 or 1.
-    mean : array of float
-        Coefficients of the log odds so far, for features in these units.
-    directions : array of float
-        What is measured: one column for each direction, for features in these units.
+    total : callable
+        Returns the sum of whole numbers over the rows of a part. What one row adds is bounded
+        there, and does not depend on other rows.
+    parts : iterable of tuple
+        The rows in parts: what ``total`` is given.
     scale : float
-        Scale of the noise, in whole numbers.
+        Scale of the noise of each number.
     source : Source
         Where coins come from.
-
-    Returns
-    -------
-    array of int
-        One number for each direction.
     """
-    total = np.zeros(directions.shape[1], dtype=np.int64)
-    for part in chunks(len(labels)):
-        total += contribution(features(part), labels[part], mean, directions).sum(axis=0)
-    return np.asarray(total + discrete_gaussian(scale, len(total), source))
+    whole = np.asarray(sum(each(total, parts)), dtype=np.int64)
+    return np.asarray(whole + discrete_gaussian(scale, whole.size, source).reshape(whole.shape))
 
 
-@claim("KERNEL")
-def contribution(whole: Floats, labels: Integers, mean: Floats, directions: Floats) -> Integers:
-    """Return what each row adds: whole numbers of length at most ``LENGTH * STEEP``.
+@dataclass(frozen=True)
+class Question:
+    """What a step asks of each row: residuals of a model, along some directions.
 
-    Residuals are weighed so that they are at most 1/2 in size, and zero on the mean if the log odds
-    are right. Bounds are enforced on the whole numbers, whatever arithmetic did before.
+    All numbers are kept as small whole numbers, so that products with features are exact.
+
+    Parameters
+    ----------
+    features : KernelFeatures
+        How codes become features.
+    odds : array of float
+        Digits of the coefficients of the log odds, for whole features.
+    odds_unit : float
+        What a coefficient of 1 in the last digit stands for.
+    odds_constant : array of float
+        The constant of each score.
+    directions : array of float
+        Whole numbers of at most ``TOP``, one column for each direction.
+    units, constants : array of float
+        What 1 stands for in each direction, and what is added.
     """
-    chance = expit(whole @ mean)
-    residual = np.rint((chance - labels) * (STEEP / np.maximum(chance, 1 - chance)))
-    residual = np.where(np.abs(residual) <= STEEP, residual, 0.0)  # not for NaN either
-    shortened = shorten(whole @ directions)
-    pointed = np.rint(shortened * room(directions.shape[1]))
-    pointed = np.where(np.isfinite(pointed), pointed, 0.0)
-    pointed[(pointed**2).sum(axis=1) > LENGTH**2] = 0.0
-    return np.asarray(pointed * residual[:, None], dtype=np.int64)
+
+    features: KernelFeatures
+    odds: Small
+    odds_unit: float
+    odds_constant: Floats
+    directions: Small
+    units: NDArray[np.float32]
+    constants: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, features: KernelFeatures, mean: Floats, directions: Floats) -> Question:
+        """Round coefficients and directions for scaled features, the constant first.
+
+        Parameters
+        ----------
+        features : KernelFeatures
+            How codes become features.
+        mean : array of float
+            Coefficients, one column for each score.
+        directions : array of float
+            One column for each direction.
+        """
+        inner, constant = features.for_whole(mean)
+        largest = max(float(np.abs(inner).max(initial=0.0)), 1e-30)
+        unit = largest / (BASE ** (LIMBS - 1) * (TOP - 1))
+        digits, left = [], np.rint(inner / unit)
+        for power in reversed(range(LIMBS)):
+            digit = np.rint(left / BASE**power)
+            digits.append(digit)
+            left = left - digit * BASE**power
+        across, constants = features.for_whole(directions)
+        units = np.maximum(np.abs(across).max(axis=0, initial=0.0), 1e-30) / TOP
+        return cls(
+            features,
+            np.hstack(digits).astype(np.float32),
+            unit,
+            constant,
+            np.rint(across / units).astype(np.float32),
+            units.astype(np.float32),
+            constants.astype(np.float32),
+        )
+
+    def measured(self) -> Floats:
+        """Return the directions as they really are, for scaled features."""
+        return self.features.for_scaled(
+            self.directions.astype(np.float64) * self.units, self.constants
+        )
+
+    def ask(self, codes: Bytes) -> tuple[Floats, Small]:
+        """Return the scores of coded rows, and their shortened directions."""
+        whole = self.features.whole(codes)
+        scores = self.odds_constant.shape[0]
+        both = product(whole, np.hstack([self.odds, self.directions]))
+        odds = np.zeros((len(codes), scores))
+        for limb in range(LIMBS):
+            odds = odds * BASE + both[:, limb * scores : (limb + 1) * scores]
+        odds = odds * self.odds_unit + self.odds_constant
+        across = both[:, LIMBS * scores :].astype(np.float32)
+        across *= self.units
+        across += self.constants
+        return odds, shorten(across)
+
+    @claim("KERNEL")
+    def total(self, codes: Bytes, labels: Integers) -> Integers:
+        """Return the sum of what rows add, one row of numbers for each direction.
+
+        A row adds its residuals times its directions, as whole numbers. Both are bounded here,
+        whatever arithmetic did before.
+        """
+        odds, across = self.ask(codes)
+        pointed = np.rint(across * np.float32(room(across.shape[1], LENGTH)))
+        pointed[~((pointed**2).sum(axis=1) <= LENGTH**2)] = 0.0  # not for NaN either
+        residual = np.rint(residuals(odds, labels) * (2 * room(odds.shape[1], STEEP)))
+        residual[~((residual**2).sum(axis=1) <= STEEP**2)] = 0.0
+        return np.asarray(pointed.T.astype(np.float64) @ residual).astype(np.int64)
 
 
-def room(count: int) -> float:
-    """Return how many whole numbers stand for a length of 1 in so many directions.
+def product(whole: Small, weights: Small) -> NDArray[Any]:
+    """Return an exact product of small whole numbers."""
+    if whole.shape[1] <= BLOCK:
+        return whole @ weights
+    found = np.zeros((len(whole), weights.shape[1]))
+    for start in range(0, whole.shape[1], BLOCK):
+        found += whole[:, start : start + BLOCK] @ weights[start : start + BLOCK]
+    return found
+
+
+def chances(odds: Floats) -> Floats:
+    """Return the chance of each class that has a score: of the second of two, or of all of more."""
+    if odds.shape[1] == 1:
+        return np.asarray(expit(odds))
+    raised = np.exp(odds - odds.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def weights(chance: Floats) -> Floats:
+    """Return by how much residuals are weighed: the longest one that can be is then 1/2."""
+    if chance.shape[1] == 1:
+        return np.asarray(0.5 / np.maximum(chance[:, 0], 1 - chance[:, 0]))
+    square = (chance**2).sum(axis=1) - 2 * chance.min(axis=1) + 1
+    return np.asarray(0.5 / np.sqrt(np.maximum(square, 1e-300)))
+
+
+def residuals(odds: Floats, labels: Integers) -> Floats:
+    """Return chances less labels, weighed so that they are at most 1/2 long.
+
+    The weight does not depend on the label: residuals are zero on the mean if the odds are right.
+    """
+    chance = chances(odds)
+    if odds.shape[1] == 1:
+        wrong = chance - labels[:, None]
+    else:
+        wrong = chance - (labels[:, None] == np.arange(odds.shape[1]))
+    return np.asarray(wrong * weights(chance)[:, None])
+
+
+def room(count: int, length: int) -> float:
+    """Return how many whole numbers stand for a length of 1 in so many places.
 
     Rounding adds at most half of a number to each.
     """
-    return LENGTH - math.sqrt(count)
+    return length - math.sqrt(count)
 
 
-def shorten(rows: Floats) -> Floats:
+def shorten(rows: Small) -> Small:
     """Return rows of at most length 1; longer ones are shortened."""
     length = np.sqrt((rows**2).sum(axis=1, keepdims=True))
-    return np.asarray(rows / np.maximum(length, 1.0))
+    return rows / np.maximum(length, np.float32(1.0))

@@ -178,7 +178,7 @@ class OneVsRest(Wrapper):
         return np.asarray(np.argmax(table, axis=1), dtype=np.int64)
 
     def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
-        classes = _check_classes(self.classes)
+        classes = check_classes(self.classes)
         if unlabelled and UNLABELLED in classes:
             raise InvalidParameter("classes hold -1, which marks a row without a label; rename it.")
         return class_places(y, classes, unlabelled=unlabelled)
@@ -188,7 +188,8 @@ class OneVsRest(Wrapper):
         return super()._stored_params() | {"base": self.members_[0]}  # a copy stands for the base
 
 
-def _check_classes(classes: Any) -> list[Any]:
+def check_classes(classes: Any) -> list[Any]:
+    """Return declared classes as a list; refuse fewer than two, or the same one twice."""
     found = [] if classes is None or isinstance(classes, str) else list(classes)
     if len(found) < 2 or len(set(found)) < len(found):
         raise InvalidParameter(

@@ -1,0 +1,252 @@
+"""What all classifiers by noisy sums share: how the budget is spent, and how steps follow."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from cumae.arrays import Floats, Integers
+from cumae.claims import claim
+from cumae.data import pieces
+from cumae.errors import InvalidParameter
+from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
+from cumae.learners.kernel.features import Bytes, KernelFeatures
+from cumae.learners.kernel.model import KernelModel
+from cumae.learners.kernel.posterior import MOST_DIRECTIONS, Posterior, Release
+from cumae.learners.kernel.reference import MOST_BINS, MadeUp, evenly
+from cumae.learners.kernel.sums import (
+    CHUNK,
+    LENGTH,
+    MOVES,
+    STEEP,
+    Question,
+    chances,
+    noisy_sum,
+    room,
+)
+from cumae.learners.scored import ScoredLearner
+from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
+from cumae.progress import Progress
+from cumae.quiet import is_quiet
+from cumae.randomness import Source
+
+LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
+MOST_PUBLIC = 2_000  # public rows that are used
+MANY = 12_000  # rows times mu from which on more steps pay
+START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
+START_WAVES = (0.01, 0.25)  # of each group of waves, in two views of the matter
+FINDS_WAVES = 700.0  # strength from which on waves can be told from noise
+LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
+LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
+COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
+EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """How the budget is spent; made from public sizes alone.
+
+    Parameters
+    ----------
+    strength : float
+        Number of rows, times mu: how far all rows together stand out from noise.
+    steps : int
+        Sums of residuals.
+    noise : float
+        Scale of the noise of each, in whole numbers.
+    made_up : bool
+        Whether a reference is made up from counts and products, which are released, too.
+    counts_noise, products_noise : float
+        Scales of their noise.
+    places : int
+        Numbers that are released, at most.
+    """
+
+    strength: float
+    steps: int
+    noise: float
+    made_up: bool
+    counts_noise: float
+    products_noise: float
+    places: int
+
+
+@claim("KERNEL")
+def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
+    """Return the cost of all sums: a replaced row moves each by a known length."""
+    if plans.noise == 0:
+        return Pure(math.inf)
+    squares = [plans.steps * (MOVES / plans.noise) ** 2]
+    scales = [plans.noise]
+    if plans.made_up:
+        squares.append(2 * (made.counts_move / plans.counts_noise) ** 2)
+        squares.append((made.products_move / plans.products_noise) ** 2)
+        scales += [plans.counts_noise, plans.products_noise]
+    mu = math.sqrt(sum(squares)) * (1 + 1e-12)
+    return DiscreteGaussianVectors(mu, plans.places, min(scales))
+
+
+class KernelLearner(ScoredLearner):
+    """A model of log odds by noisy sums of residuals along directions still unknown.
+
+    A subclass says which features it has.
+    """
+
+    least_public = LEAST_PUBLIC
+    reads_pieces = True
+    model_: KernelModel
+
+    @property
+    @abstractmethod
+    def _shapes(self) -> tuple[int, int]:
+        """Number of curves of a column of numbers, and of waves in each group."""
+
+    @property
+    def _scores(self) -> int:
+        """Number of scores of a row: one for two classes, else one for each class."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
+        if not self.delta > 0:
+            raise InvalidParameter(
+                f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
+                "pure privacy use PrivateBooster."
+            )
+        plans = self._measurements(sizes)
+        return LearningPlan(
+            vectors_cost(plans, MadeUp(sizes.columns)),
+            ("KERNEL", "VECTOR"),
+            assumptions=PUBLIC_ROWS if rows.public is not None else (),
+            steps=plans,
+        )
+
+    def _measurements(self, sizes: Sizes) -> Measurements:
+        epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
+        made = MadeUp(sizes.columns)
+        width = len(sizes.columns)
+        most = 8 * MOST_DIRECTIONS * self._scores + 2 * MOST_BINS * width + width * (width + 1) // 2
+        # Scales of the noise times mu, if all were spent on one step.
+        step = float(MOVES)
+        counts = made.counts_move * math.sqrt(2 / COUNTS)
+        products = made.products_move / math.sqrt(PRODUCTS)
+        mu = gaussian_mu(epsilon, self.delta, most, min(step, counts, products))
+        strength = sizes.labelled * mu
+        made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
+        if made_up:
+            step /= math.sqrt(1 - COUNTS - PRODUCTS)
+        steps = self._steps(strength, public=bool(sizes.public))
+        noise = step * math.sqrt(steps) / mu
+        return Measurements(strength, steps, noise, made_up, counts / mu, products / mu, most)
+
+    def _steps(self, strength: float, *, public: bool) -> int:
+        """Return the number of steps, given rows times mu."""
+        return 8 if strength > MANY or not public else 4
+
+    def _learn_within(self, rows: Rows, plan: LearningPlan[Measurements], source: Source) -> None:
+        # Threads of a linear algebra library wait for each other when others use the machine.
+        with threadpool_limits(1):
+            self.model_ = self._model(rows, plan.steps, source)
+
+    def _model(self, rows: Rows, plans: Measurements, source: Source) -> KernelModel:
+        reference, worth = self._reference(rows, plans, source)
+        curves, waves = self._shapes
+        features = KernelFeatures.of(reference, self.columns_, source, curves=curves, waves=waves)
+        codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
+        shown = features.codes(reference)
+        count = len(features.group_sizes) - 2
+        starts = np.array([[*START, *[waves] * count] for waves in START_WAVES])
+        strong = 1 / (1 + (FINDS_WAVES / max(plans.strength, 1.0)) ** 2)
+        posterior = Posterior(
+            features.rows(shown),
+            features.groups,
+            starts,
+            np.array([1 - strong, strong]),
+            self._scores,
+            len(rows.y),
+            worth,
+            plans.steps,
+        )
+        with Progress("learning", plans.steps, shown=False if is_quiet() else None) as bar:
+            for _ in range(plans.steps):
+                directions = posterior.design((plans.noise / MOVES) ** 2)
+                question = Question.of(features, posterior.mean, directions)
+                posterior.learn(measure(question, codes, rows.y, shown, plans.noise, source))
+                bar.advance()
+        return KernelModel.of(features, posterior)
+
+    def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:
+        """Return a table to make features from, and how many public rows it is worth."""
+        if rows.public is not None:
+            reference = rows.public[:MOST_PUBLIC]
+            return reference, float(len(reference))
+        if not plans.made_up:
+            return evenly(self.columns_, source), EVEN_WORTH
+        made = MadeUp(self.columns_)
+        reference = made.release(
+            rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source
+        )
+        return reference, MADE_UP_WORTH
+
+    def log_odds(self, table: NDArray[Any]) -> Floats:
+        return self.model_.scores(table)[:, 0]
+
+
+@claim("KERNEL")
+def measure(
+    question: Question,
+    codes: Bytes,
+    labels: Integers,
+    shown: Bytes,
+    scale: float,
+    source: Source,
+) -> Release:
+    """Release the sum of the rows' residuals along some directions.
+
+    Parameters
+    ----------
+    question : Question
+        Model and directions.
+    codes, labels : array
+        Private rows.
+    shown : array of int
+        Codes of the reference rows.
+    scale : float
+        Scale of the noise, in whole numbers.
+    source : Source
+        Where coins come from.
+    """
+    cuts = range(CHUNK, len(labels), CHUNK)
+    parts = zip(np.split(codes, cuts), np.split(labels, cuts), strict=True)
+    total = noisy_sum(question.total, parts, scale, source)
+    odds, across = question.ask(shown)
+    # A residual of 1/2 and a direction of length 1 stand for so many whole numbers, halved.
+    unit = 2 * room(across.shape[1], LENGTH) * room(odds.shape[1], STEEP)
+    noise = max((scale / unit) ** 2, LEAST_NOISE)
+    return Release(total / unit, noise, across.astype(np.float64), chances(odds))
+
+
+def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
+    """Return the mu of Gaussian privacy that is within epsilon and delta, for whole numbers.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What is asked for.
+    places : int
+        Numbers that are released, at most.
+    least : float
+        The smallest scale of all releases, times mu.
+    """
+    if epsilon == math.inf:
+        return math.inf
+
+    def cost(noise: float) -> Cost:
+        return DiscreteGaussianVectors(1 / noise, places, least * noise)
+
+    return (1 - 1e-9) / calibrate(cost, epsilon, delta, start=4.0, tolerance=1e-5)

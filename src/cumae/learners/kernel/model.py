@@ -1,0 +1,111 @@
+"""The published model: features, coefficients as far as they are known, and what follows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cumae.arrays import Floats
+from cumae.data import pieces
+from cumae.learners.kernel.features import KernelFeatures
+from cumae.learners.kernel.posterior import Posterior
+from cumae.storage import KINDS
+
+AXES = 80  # directions that are stored of what the releases told, for each score
+DIGITS = 6  # of stored numbers
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """Scores of rows, and how sure they are; computed from released numbers alone.
+
+    Parameters
+    ----------
+    features : KernelFeatures
+        How rows become features.
+    weights : array of float
+        Mean of the coefficients, a column for each score.
+    prior : array of float
+        Prior variance of each coefficient.
+    learnt : array of float
+        For each score, columns whose outer products tell by how much the releases reduced the prior
+        covariance of the coefficients.
+    """
+
+    features: KernelFeatures
+    weights: Floats
+    prior: Floats
+    learnt: Floats
+
+    @classmethod
+    def of(cls, features: KernelFeatures, posterior: Posterior) -> KernelModel:
+        """Keep what predictions need of a posterior, with six digits."""
+        size, scores = posterior.mean.shape
+        blocks = posterior.covariance.reshape(scores, size, scores, size)
+        prior = posterior.prior
+        learnt = [_reduced(prior, blocks[score, :, score]) for score in range(scores)]
+        return cls(
+            features,
+            _short(posterior.mean),
+            _short(prior),
+            _short(np.stack(learnt)),
+        )
+
+    def scores(self, table: Any) -> Floats:
+        """Return the scores of encoded rows, drawn towards 0 where they are not sure.
+
+        They are the log odds of a chance that takes into account how sure the model is.
+        """
+        found = []
+        for part in pieces(table):
+            rows = self.features.rows(self.features.codes(part))
+            found.append(rows @ self.weights / np.sqrt(1 + math.pi / 8 * self.spread(rows)))
+        return np.concatenate(found) if found else np.zeros((0, self.weights.shape[1]))
+
+    def spread(self, rows: Floats) -> Floats:
+        """Return the variance of each score of rows of features."""
+        prior = rows**2 @ self.prior
+        learnt = [((rows @ axes) ** 2).sum(axis=1) for axes in self.learnt]
+        return np.maximum(prior[:, None] - np.stack(learnt, axis=1), 0.0)
+
+    def uncertainty(self, table: Any) -> Floats:
+        """Return the standard deviation of each score of encoded rows."""
+        found = [self.spread(self.features.rows(self.features.codes(p))) for p in pieces(table)]
+        return np.sqrt(np.concatenate(found)) if found else np.zeros((0, self.weights.shape[1]))
+
+    def slopes(self) -> Floats:
+        """Return the constant, and the slopes of the lines in units of the columns."""
+        return self.features.slopes(self.weights[:, 0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {
+            "features": self.features.to_dict(),
+            "weights": self.weights.tolist(),
+            "prior": self.prior.tolist(),
+            "learnt": self.learnt.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> KernelModel:
+        """Rebuild what ``to_dict`` returned."""
+        features = KernelFeatures.from_dict(plain["features"])
+        return cls(features, *(np.array(plain[k]) for k in ("weights", "prior", "learnt")))
+
+
+def _reduced(prior: Floats, covariance: Floats) -> Floats:
+    """Return columns whose products with themselves make up most of prior less covariance."""
+    values, vectors = np.linalg.eigh(np.diag(prior) - covariance)
+    kept = np.argsort(values)[::-1][:AXES]
+    return np.asarray(vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0)))
+
+
+def _short(numbers: Floats) -> Floats:
+    """Round to a few digits, so that the model is the same after it was stored."""
+    return np.array([float(f"{x:.{DIGITS}g}") for x in numbers.ravel()]).reshape(numbers.shape)
+
+
+KINDS["kernel model"] = KernelModel

@@ -1,0 +1,35 @@
+"""Who does parts of the work: threads of this process, or workers of joblib elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from joblib import Parallel, delayed
+from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
+
+
+def elsewhere() -> bool:
+    """Tell whether the user chose a backend of joblib that goes beyond this process."""
+    backend, _ = get_active_backend()
+    # Workers of joblib see the last two: they should not start workers of their own.
+    return type(backend) not in [BACKENDS[k] for k in (DEFAULT_BACKEND, "threading", "sequential")]
+
+
+def each(work: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Return what ``work`` makes of each part, in any order.
+
+    Threads of this process do it, or the workers of the backend that the user chose, such as
+    ``joblib.parallel_config("dask")``.
+
+    Parameters
+    ----------
+    work : callable
+        Gets what a part holds, and returns a result that does not depend on other parts.
+    parts : iterable of tuple
+        The parts, made one by one while others are worked on.
+    """
+    if elsewhere():
+        return iter(Parallel(return_as="generator_unordered")(delayed(work)(*p) for p in parts))
+    pool = Parallel(n_jobs=-1, backend="threading", return_as="generator_unordered")
+    return iter(pool(delayed(work)(*part) for part in parts))
