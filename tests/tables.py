@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_PATH = Path(__file__).parents[1] / "benchmarks" / "_tables.py"
+_PATH = Path(__file__).parents[1] / "benchmarks" / "tables.py"
 
 
 def _loaded() -> Any:
