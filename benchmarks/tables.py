@@ -174,7 +174,7 @@ def credit_default() -> Table:
     declared: dict[str, Any] = {name: (-2, 8) for name in names if name.startswith("PAY_")}
     declared |= {name: (-200_000, 1_000_000) for name in names if name.startswith("BILL_AMT")}
     declared |= {name: (0, 1_000_000) for name in names if name.startswith("PAY_AMT")}
-    declared |= {"LIMIT_BAL": (0, 1_000_000), "SEX": [1, 2], "AGE": (18, 80)}
+    declared |= {"LIMIT_BAL": (0, 1_000_000), "SEX": [0, 1], "AGE": (18, 80)}
     declared |= {"EDUCATION": [0, 1, 2, 3, 4, 5, 6], "MARRIAGE": [0, 1, 2, 3]}
     shape = "Bills and payments of six months, with long tails and strongly correlated."
     return Table(rows, labels, declared, "credit default", shape)

@@ -22,3 +22,5 @@ def _loaded() -> Any:
 
 _TABLES = _loaded()
 adult, credit_default, hospital = _TABLES.adult, _TABLES.credit_default, _TABLES.hospital
+load, TUNING, KEPT_ASIDE = _TABLES.load, _TABLES.TUNING, _TABLES.KEPT_ASIDE
+REAL, MADE_UP = _TABLES.REAL, _TABLES.MADE_UP
