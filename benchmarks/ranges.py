@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _tables import Table, adult, credit_default, hospital
+from tables import Table, adult, credit_default, hospital
 
 from cumae import PrivateBooster, PrivateLogisticRegression
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_PATH = Path(__file__).parents[1] / "benchmarks" / "_tables.py"
+_PATH = Path(__file__).parents[1] / "benchmarks" / "tables.py"
 
 
 def _loaded() -> Any:
@@ -22,3 +22,5 @@ def _loaded() -> Any:
 
 _TABLES = _loaded()
 adult, credit_default, hospital = _TABLES.adult, _TABLES.credit_default, _TABLES.hospital
+load, TUNING, KEPT_ASIDE = _TABLES.load, _TABLES.TUNING, _TABLES.KEPT_ASIDE
+REAL, MADE_UP = _TABLES.REAL, _TABLES.MADE_UP
