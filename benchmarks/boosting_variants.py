@@ -87,7 +87,7 @@ def boost(
     if variant.startswith("start"):
         # The rest of the budget goes to the trees; simple sums, which flatters neither.
         part = 0.7 if variant == "start with a share of the budget" else 1.0
-        start = PrivateLogisticRegression(part, DELTA, columns=table.columns, bins="auto")
+        start = PrivateLogisticRegression(part, DELTA, columns=table.columns, curves=6)
         start.fit(X, y, public)
         epsilon = EPSILON - part
     model = Sum(columns, start)

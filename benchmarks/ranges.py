@@ -35,7 +35,7 @@ TESTED = 9_000  # rows, at most
 def learner(name: str, columns: Any, seed: int) -> Any:
     if name == "booster":
         return PrivateBooster(1.0, 1e-6, columns=columns, random_state=seed)
-    return PrivateLogisticRegression(1.0, 1e-6, bins="auto", columns=columns, random_state=seed)
+    return PrivateLogisticRegression(1.0, 1e-6, curves=6, columns=columns, random_state=seed)
 
 
 def opened(table: Table) -> dict[str, Any]:

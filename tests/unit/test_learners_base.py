@@ -75,7 +75,7 @@ LEARNERS: dict[str, Fit] = {
         1.0, 1e-6, BOUNDS, random_state=seed
     ).fit(rows, Y),
     "logistic, bins and ranges": lambda rows, seed: PrivateLogisticRegression(
-        2.0, 1e-6, bins=4, random_state=seed
+        2.0, 1e-6, curves=4, random_state=seed
     ).fit(rows, Y),
     "logistic, public rows": lambda rows, seed: PrivateLogisticRegression(
         1.0, 1e-6, random_state=seed
@@ -99,7 +99,7 @@ def different(one: Any, other: Any) -> set[str]:
     return {name for name in one if pickle.dumps(one[name]) != pickle.dumps(other[name])}
 
 
-@pytest.mark.claim("KLNRS", "GENERIC", "SSPP", "LOGREG", "BOOST")
+@pytest.mark.claim("KLNRS", "GENERIC", "SSPP", "KERNEL", "BOOST")
 def test_neighbours_with_equal_coins_differ_in_the_private_output_only(fit: Fit) -> None:
     one: Any = fit(X, 5)
     moved = set()
@@ -136,7 +136,7 @@ def parts(value: Any, seen: set[int]) -> Iterator[Any]:
         yield from parts(child, seen)
 
 
-@pytest.mark.claim("KLNRS", "GENERIC", "SSPP", "LOGREG", "BOOST")
+@pytest.mark.claim("KLNRS", "GENERIC", "SSPP", "KERNEL", "BOOST")
 def test_a_fitted_learner_holds_no_row(fit: Fit) -> None:
     planted = X.copy()
     planted[7] = CELL

@@ -55,7 +55,7 @@ LEARNERS: dict[str, Callable[[float], Any]] = {
     "rounds": lambda e: IterLabelBoost(intervals(e), Intervals(), 3 * e),
     "active": lambda e: ActiveLearner(generic(e), e, n_labels=3),
     "active, stable": lambda e: ActiveLearner(stable(e), e, 1e-6, n_labels=3),
-    "regression": lambda e: PrivateLogisticRegression(e, 1e-6, bins=4),
+    "regression": lambda e: PrivateLogisticRegression(e, 1e-6, curves=4),
     "booster": lambda e: PrivateBooster(e, concept_class=Intervals(), columns=ONE),
     "booster, start": lambda e: PrivateBooster(e, 1e-6, n_rounds=2),
     "classes": lambda e: OneVsRest(intervals(e), [0, 1], e),

@@ -149,9 +149,12 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
         rows(2),
     ),
     "PrivateLogisticRegression": (PrivateLogisticRegression(bounds=TWO), rows(2)),
-    "PrivateLogisticRegression, bins": (PrivateLogisticRegression(bins=4), rows(2, public=True)),
+    "PrivateLogisticRegression, curves": (
+        PrivateLogisticRegression(curves=4),
+        rows(2, public=True),
+    ),
     "PrivateLogisticRegression, undeclared": (
-        PrivateLogisticRegression(12.0, bins="auto"),  # that 120 rows show their ranges
+        PrivateLogisticRegression(12.0, curves=6),  # that 120 rows show their ranges
         rows(2),
     ),
     "PrivateBooster": (PrivateBooster(columns=TWO, n_rounds=3), rows(2)),

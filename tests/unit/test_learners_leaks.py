@@ -367,14 +367,6 @@ def test_with_public_rows_the_roles_of_rows_are_public_too() -> None:
     assert "which rows are labelled is public" in learner.guarantee_.relation
 
 
-@pytest.mark.claim("LOGREG")
-def test_columns_of_two_declared_values_have_no_bins() -> None:
-    X = np.tile(np.arange(40.0), 100).reshape(-1, 1)
-    model = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 5, 5)], bins=16)
-    model.fit(X, X[:, 0] > 20, X[:40])
-    assert len(model.weights_) == 2
-
-
 @pytest.mark.claim("REDUCE")
 def test_what_a_foreign_base_says_is_dropped() -> None:
     class Loud(DummyClassifier):  # type: ignore[misc]  # untyped base

@@ -120,7 +120,7 @@ def test_each_row_of_a_booster_is_seen_once_and_at_one_price(
     assert sum(map(len, parts)) == len(set().union(*parts)) > 1000
 
 
-@pytest.mark.claim("LOGREG")
+@pytest.mark.claim("KERNEL")
 @pytest.mark.parametrize(("public", "count"), [(True, 500), (False, 500), (False, 30_000)])
 def test_the_regression_draws_the_noise_that_its_cost_is_computed_from(
     public: bool, count: int, monkeypatch: pytest.MonkeyPatch

@@ -120,7 +120,7 @@ def test_undeclared_ranges_cost_little_accuracy() -> None:
         categories = {name: value for name, value in given.declared.items() if type(value) is list}
         for how, declared in (("declared", given.declared), ("open", categories)):
             learner = PrivateLogisticRegression(
-                1.0, 1e-6, bins="auto", columns=declared, random_state=seed
+                1.0, 1e-6, curves=6, columns=declared, random_state=seed
             )
             learner.fit(given.rows[train], given.labels[train])
             assert ("RANGES" in learner.guarantee_.claims) == (how == "open")
@@ -168,7 +168,7 @@ def test_ranges_keep_to_their_share(epsilon: float, count: int) -> None:
 @pytest.mark.claim("RANGES")
 @pytest.mark.parametrize("size", [500, 20_000, 1_000_000])
 @pytest.mark.parametrize(
-    "learner", [PrivateBooster(1.0, 1e-6), PrivateLogisticRegression(1.0, 1e-6, bins="auto")]
+    "learner", [PrivateBooster(1.0, 1e-6), PrivateLogisticRegression(1.0, 1e-6, curves=6)]
 )
 def test_plans_do_not_depend_on_the_ends_of_ranges(learner: Any, size: int) -> None:
     """They are made before the ranges are known, and a start is planned once more afterwards."""

@@ -128,7 +128,7 @@ class PrivateKernelClassifier(KernelLearner):
         scores = self.model_.scores(table)
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0).astype(np.int64)
-        return np.argmax(scores, axis=1)
+        return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)
 
     def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
         return class_places(y, check_classes(self.classes), unlabelled=unlabelled)

@@ -69,7 +69,7 @@ class KernelModel:
         """Return the variance of each score of rows of features."""
         prior = rows**2 @ self.prior
         learnt = [((rows @ axes) ** 2).sum(axis=1) for axes in self.learnt]
-        return np.maximum(prior[:, None] - np.stack(learnt, axis=1), 0.0)
+        return np.asarray(np.maximum(prior[:, None] - np.stack(learnt, axis=1), 0.0))
 
     def uncertainty(self, table: Any) -> Floats:
         """Return the standard deviation of each score of encoded rows."""

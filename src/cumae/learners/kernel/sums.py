@@ -117,7 +117,7 @@ class Question:
     def measured(self) -> Floats:
         """Return the directions as they really are, for scaled features."""
         return self.features.for_scaled(
-            self.directions.astype(np.float64) * self.units, self.constants
+            self.directions.astype(np.float64) * self.units, self.constants.astype(np.float64)
         )
 
     def ask(self, codes: Bytes) -> tuple[Floats, Small]:
@@ -199,4 +199,4 @@ def room(count: int, length: int) -> float:
 def shorten(rows: Small) -> Small:
     """Return rows of at most length 1; longer ones are shortened."""
     length = np.sqrt((rows**2).sum(axis=1, keepdims=True))
-    return rows / np.maximum(length, np.float32(1.0))
+    return np.asarray(rows / np.maximum(length, np.float32(1.0)))
