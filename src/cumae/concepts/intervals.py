@@ -250,7 +250,17 @@ def best_runs(gain: NDArray[Any], states: int) -> NDArray[Any]:
 
 
 def forward(gain: Integers, states: int, rate: float) -> Floats:
-    """Logarithms of the sums after the last cell: the kernel's plain form."""
+    """Logarithms of the sums after the last cell: the kernel's plain form.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell.
+    states : int
+        Number of changes of label that are told apart, none included.
+    rate : float of 0 or more
+        What one more row labelled right adds to the logarithm of a weight.
+    """
     logs = np.full(states, -np.inf)
     logs[0] = 0.0
     for step in gain:

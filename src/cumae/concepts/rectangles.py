@@ -202,7 +202,21 @@ class Rectangles(ConceptClass):
     def _walk(
         self, points: ArrayLike, X: ArrayLike, y: Integers, rate: Fraction | float, pick: Pick
     ) -> Iterator[tuple[Hypothesis, float]]:
-        """Follow what ``pick`` picks, side by side: layers, left, right, lower, upper."""
+        """Follow what ``pick`` picks, side by side: layers, left, right, lower, upper.
+
+        Parameters
+        ----------
+        points : array-like
+            Rows that define the candidates.
+        X : array-like
+            The rows on which candidates are scored.
+        y : array of int
+            Their labels, 0 or 1.
+        rate : Fraction or float
+            What one more row labelled right adds to the logarithm of a weight.
+        pick : callable
+            Yields pairs of place and probability: one that is drawn, or all of them.
+        """
         grid = self._grid(points, X, np.where(y == 1, 1, -1))
         if grid is None:
             yield Rectangle((), ()), 1.0
@@ -343,7 +357,19 @@ def _whole(factors: Floats) -> NDArray[Any]:
 def _pick_rows(
     grid: Grid, layers: tuple[int, int], columns: tuple[int, int], part: Integers, pick: Pick
 ) -> Iterator[tuple[tuple[int, int], float]]:
-    """Pick lower and upper side: within a part they are independent, and their scores whole."""
+    """Pick lower and upper side: within a part they are independent, and their scores whole.
+
+    Parameters
+    ----------
+    grid : Grid
+        The cells.
+    layers, columns : pairs of int
+        First and last layer and column of the box.
+    part : array of three int
+        First and last lower side, and the least upper side that goes with them.
+    pick : callable
+        As in ``Rectangles._walk``.
+    """
     first, last, least = (int(k) for k in part)
     before, occupied = _profile(grid, (*layers, *columns))
     lower = first + np.flatnonzero(occupied[first : last + 1])

@@ -123,7 +123,17 @@ def _reference_fan(a: int, b: int, edges: list[list[int]]) -> Iterator[Integers]
 
 
 def gap_along(normal: Vector, ones: Vectors, zeros: Vectors) -> tuple[Any, Any]:
-    """Return the lowest place of label 1 and the highest of label 0 along the normal."""
+    """Return the lowest place of label 1 and the highest of label 0 along the normal.
+
+    Parameters
+    ----------
+    normal : list of whole numbers or fractions
+        The direction.
+    ones : list of rows
+        Points with label 1.
+    zeros : list of rows
+        Points with label 0.
+    """
     return min(dot_product(normal, row) for row in ones), max(
         dot_product(normal, row) for row in zeros
     )
