@@ -396,7 +396,7 @@ def _best_box(grid: Grid) -> Box | None:
     if len(gaining) == 0:
         return None
     if grid.gain.dtype == object and sum(abs(g) for g in grid.gain) >= 1 << (2 * LIMB):
-        ranges = best_columns_plainly(grid)
+        ranges = best_columns_uncompiled(grid)
     else:
         high, low = (part.astype(np.int64) for part in (grid.gain >> LIMB, grid.gain & MASK))
         marked = [np.zeros(size, dtype=bool) for size in grid.sizes[:2]]
@@ -427,7 +427,7 @@ def best_rows(before: NDArray[Any]) -> tuple[int, tuple[int, int]]:
     return best, where
 
 
-def best_columns_plainly(grid: Grid) -> tuple[int, int, int, int]:
+def best_columns_uncompiled(grid: Grid) -> tuple[int, int, int, int]:
     """As the kernel ``best_columns``, for whole numbers of any size."""
     gaining = [sorted(set(grid.place[grid.gain > 0, axis].tolist())) for axis in (0, 1)]
     best, where = 0, (-1, -1, -1, -1)
@@ -439,8 +439,8 @@ def best_columns_plainly(grid: Grid) -> tuple[int, int, int, int]:
     return where
 
 
-def boxes_plainly(grid: Grid) -> Iterator[tuple[Box, int]]:
-    """Yield every candidate with its gain: the plain form of what the kernels add up."""
+def boxes_uncompiled(grid: Grid) -> Iterator[tuple[Box, int]]:
+    """Yield every candidate with its gain: what the kernels add up, without compiled code."""
     ranges = [list(combinations_with_replacement(range(size), 2)) for size in grid.sizes]
     for layers in ranges[0]:
         for columns in ranges[1]:

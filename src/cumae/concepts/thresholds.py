@@ -128,7 +128,7 @@ class Thresholds(ConceptClass):
         return self._hypothesis(cells, int(ties[(len(ties) - 1) // 2]))
 
     def _scores(self, cells: Cells) -> NDArray[Any]:
-        """Scores in the order of the class's list; the plain form of what the kernel counts."""
+        """Scores in the order of the class's list: what the kernel counts, uncompiled."""
         before = np.cumsum(cells.gain)
         total = before[-1] if len(before) else cells.gain.sum()
         above, below = self._sides()

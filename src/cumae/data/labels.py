@@ -21,7 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.arrow import arrow_kind, plain
+from cumae.data.arrow import arrow_kind, from_arrow
 from cumae.data.cells import bare, cells_at
 from cumae.data.containers import RowSource
 from cumae.data.kinds import column_kind
@@ -121,9 +121,9 @@ def class_names(classes: Any) -> NDArray[Any]:
     >>> class_names(["no", "yes"]).dtype.kind, class_names([0, "yes"]).dtype.kind
     ('U', 'O')
     """
-    plain = np.array(classes)
-    if plain.tolist() == list(classes):
-        return plain
+    found = np.array(classes)
+    if found.tolist() == list(classes):
+        return found
     return np.array([*classes, None], dtype=object)[:-1]
 
 
@@ -164,7 +164,7 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
         y = y.iloc[:, 0]
     column = _arrow_column(y)
     if column is not None:
-        return plain(column, pa.field(name, column.type)), arrow_kind(column.type)
+        return from_arrow(column, pa.field(name, column.type)), arrow_kind(column.type)
     if isinstance(y, pd.Series):
         cells: Any = bare(y)
         return cells if isinstance(cells, np.ndarray) else cells_at(cells), column_kind(y.dtype)

@@ -204,8 +204,8 @@ def attack_on_release(
     limit = "n_first" if issubclass(predictor, UniversalQueryRelease) else "max_queries"
     given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: asked}
     # With other steps than Gaussian noise there is no mu to claim.
-    plain = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
-    releases = asked if plain else 0
+    only_noise = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
+    releases = asked if only_noise else 0
     name = f"{predictor.__name__}, {what}"
     return attack_on(name, predictor, given, rows, play, releases=releases, **others)
 

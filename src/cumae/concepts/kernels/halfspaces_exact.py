@@ -1,4 +1,4 @@
-"""Geometry of halfspaces in whole numbers and fractions: slow, plain and exact."""
+"""Geometry of halfspaces in whole numbers and fractions: slow, simple and exact."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def spanning_columns(points: Floats) -> list[int]:
 
 
 def reference_labels(points: Floats) -> Iterator[Integers]:
-    """Yield the labellings of all fans as the kernel orders them, in plain whole numbers."""
+    """Yield the labellings of all fans as the kernel orders them, in whole numbers."""
     size, flat = len(points), points.shape[1] == 2
     rows, _ = exact_rows(points)
     for a in range(size):

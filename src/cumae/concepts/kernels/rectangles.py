@@ -1,4 +1,4 @@
-"""Compiled sums over boxes in a grid of cells; ``rectangles.py`` holds the same in plain form.
+"""Compiled sums over boxes in a grid of cells; ``rectangles.py`` holds the same, uncompiled.
 
 The grid has three axes, called layers, columns and rows; a table with fewer columns leaves the
 first axes with a single place. A box is a range of places on each axis. It is a candidate if each
