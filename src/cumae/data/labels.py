@@ -1,9 +1,13 @@
-"""Labels, each read by itself as its place among the declared classes; and ids.
+"""What comes beside the rows, one for each of them: labels, and ids of users and clients.
 
-All three entries read cells in the same way (``codes_of``). They differ in what they do about a
-label that is none of the classes: ``label_codes``, for predictors, marks it with -1, because an
-error would tell about a private row. ``class_places``, for learners, and ``check_labels``, for
-concept classes, refuse it before anything is paid, and name its row.
+Each label is read by itself as its place among the declared classes. Three functions read labels,
+all in the same way (``codes_of``). They differ in what they do about a label that is none of the
+classes: ``label_codes``, for predictors, marks it with -1, because an error would tell about a
+private row. ``class_places``, for learners, and ``check_labels``, for concept classes, refuse it
+before anything is paid, and name its row.
+
+``check_ids`` is here, and not with the predictor that takes ids, because the audit reads the ids
+of its users by the same function.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ how another one is read nor whether anything is raised.
 One function raises all the same: ``as_numbers``, which prepares rows for an estimator. Private rows
 reach it as the rows of one shard, and its caller catches the error, so that it changes nothing but
 the model of that shard.
+
+``bad_rows`` tells the owner of the rows which of them are unusable. It is here because it has to
+judge every row as the other functions do.
 """
 
 from __future__ import annotations
