@@ -188,7 +188,7 @@ def kernel_one_vs_rest(cell: Cell, split: Split) -> tuple[Floats, float]:
 def logistic(cell: Cell, split: Split) -> tuple[Floats, float]:
     table = split.private
     model = PrivateLogisticRegression(
-        cell.epsilon, DELTA, bins="auto", columns=table.declared, random_state=cell.seed
+        cell.epsilon, DELTA, curves=6, columns=table.declared, random_state=cell.seed
     )
     return _ours(_several(model, cell, table), split)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from cumae.ensembles.voters.loop import LoopVoters
-from cumae.predictors.base import Reader
 from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.queries import QueryReader
 
 if TYPE_CHECKING:
     import pytest
@@ -29,7 +29,7 @@ def let_errors_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def infer_types(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pandas take the type of a column of text from all cells of a batch."""
-    monkeypatch.setattr(Reader, "private", _read_with_inferred_types)
+    monkeypatch.setattr(QueryReader, "private", _read_with_inferred_types)
     halve_failing_batches(monkeypatch)  # no other rows in the tables that models get
 
 
@@ -95,7 +95,7 @@ def _labels(model: Any, rows: Any) -> Any:
         return None
 
 
-def _read_with_inferred_types(self: Reader, X: Any) -> Any:
+def _read_with_inferred_types(self: QueryReader, X: Any) -> Any:
     """Read queries in a frame of text, with a stand-in for what is missing."""
     del self
     frame = pd.DataFrame({name: X[name].to_numpy(dtype=object) for name in X})

@@ -205,7 +205,7 @@ def test_the_compiled_sums_equal_plain_ones() -> None:
         rate = 0.7
         power = module._powers(rate, len(X))
         sums: dict[tuple[int, ...], float] = {}
-        for box, gain in module.boxes_plainly(grid):
+        for box, gain in module.boxes_uncompiled(grid):
             for part in (box[:2], box[:3], box[:4]):
                 sums[part] = sums.get(part, 0.0) + math.exp(rate * gain)
         board = module._board(grid)
@@ -238,7 +238,7 @@ def test_the_compiled_best_box_equals_the_plain_one(data: st.DataObject, X: Any)
         marked = [np.isin(np.arange(grid.sizes[k]), grid.place[grid.gain > 0, k]) for k in (0, 1)]
         high, low = grid.gain >> kernel.LIMB, grid.gain & kernel.MASK
         found = kernel.best_columns(module._board(grid, high), low, *marked)
-        assert found == module.best_columns_plainly(grid)
+        assert found == module.best_columns_uncompiled(grid)
 
 
 def test_the_error_of_a_stage_is_far_below_its_bound() -> None:
@@ -249,7 +249,7 @@ def test_the_error_of_a_stage_is_far_below_its_bound() -> None:
     gains = np.where(np.abs(X).max(axis=1) < 0.5, 1, -1)
     grid = CLASS._grid(points, X, gains)
     assert grid is not None
-    boxes = list(module.boxes_plainly(grid))
+    boxes = list(module.boxes_uncompiled(grid))
     with mpmath.workdps(60):
         for rate in (Fraction(1, 1000), Fraction(1, 7), Fraction(9), Fraction(300)):
             power = module._powers(rate, len(X))

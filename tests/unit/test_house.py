@@ -22,6 +22,11 @@ MOST_LINES_OF_A_FUNCTION = 55  # without its docstring
 
 EXCEPTIONS: dict[str, set[str]] = {}
 
+# Packages whose functions say what their parameters are, from this many parameters on.
+DOCUMENTED = ("cumae.audit", "cumae.concepts", "cumae.sanitizers", "cumae.theorems")
+SEVERAL = 3
+MANY = 5  # in private functions
+
 # What has one meaning is written down once: these numbers, and what is assigned to these names.
 NUMBERS = (1.645,)
 NAMES = ("GOOD_NOISE", "MUCH_NOISE", "Floats", "Integers", "Words")
@@ -176,6 +181,31 @@ def untyped_parameters(modules: Modules) -> Found:
                     yield module, f"{node.name}: {entry}"
 
 
+def parameters_of(node: DEFINED) -> list[str]:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return [one.arg for one in given if one.arg not in ("self", "cls")]
+
+
+def undocumented_parameters(modules: Modules) -> Found:
+    """Functions with several parameters whose docstring does not say what each of them is.
+
+    An override that takes over the docstring of its base has none of its own.
+    """
+    for module, tree in modules.items():
+        if not module.startswith(DOCUMENTED):
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, DEFINED):
+                continue
+            names, docstring = parameters_of(node), ast.get_docstring(node)
+            if docstring is None or len(names) < (MANY if _is_private(node.name) else SEVERAL):
+                continue
+            entries = re.findall(r"^([\w*, ]+) : ", docstring, re.MULTILINE)
+            told = {name.strip("* ") for entry in entries for name in entry.split(",")}
+            for name in sorted(set(names) - told):
+                yield module, f"{module}.{node.name}: {name}"
+
+
 RULES: list[Callable[[Modules], Found]] = [
     private_names,
     shared_class_names,
@@ -184,6 +214,7 @@ RULES: list[Callable[[Modules], Found]] = [
     long_functions,
     repeated_constants,
     untyped_parameters,
+    undocumented_parameters,
 ]
 
 
@@ -195,7 +226,7 @@ def test_the_rule_is_kept(rule: Callable[[Modules], Found]) -> None:
     assert {how.split()[0] for how in broken} >= excepted, "an exception is not needed any more"
 
 
-DOCUMENTED = 'def f(a, b):\n "F.\\n\\nParameters\\n---\\na : int\\n    A.\\nb : int\\n    B."'
+TYPED = 'def f(a, b):\n "F.\\n\\nParameters\\n---\\na : int\\n    A.\\nb : int\\n    B."'
 BAD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (private_names, {"cumae.a": "from cumae.b import _secret"}),
     (private_names, {"cumae.a": "from cumae import b\nb._secret"}),
@@ -207,7 +238,9 @@ BAD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 55}),
     (repeated_constants, {"cumae.a": "Floats = 1", "cumae.b": "Floats: int = 1"}),
     (repeated_constants, {"cumae.a": "x = 1.645 * 2", "cumae.b": "y = 1.645"}),
-    (untyped_parameters, {"cumae.a": DOCUMENTED.replace("b : int", "b")}),
+    (untyped_parameters, {"cumae.a": TYPED.replace("b : int", "b")}),
+    (undocumented_parameters, {"cumae.audit.a": TYPED.replace("(a, b)", "(a, b, c)")}),
+    (undocumented_parameters, {"cumae.audit.a": TYPED.replace("f(a, b)", "_f(a, b, c, *, d, e)")}),
 ]
 GOOD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (private_names, {"cumae.a": "import os\nos._exit\nfrom cumae.b import __version__"}),
@@ -216,7 +249,11 @@ GOOD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (crowded_packages, {f"cumae.a.m{i}": "" for i in range(12)}),
     (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 54}),
     (repeated_constants, {"cumae.a": "Floats = 1.645", "cumae.b": "Integers = 2"}),
-    (untyped_parameters, {"cumae.a": DOCUMENTED}),
+    (untyped_parameters, {"cumae.a": TYPED}),
+    (undocumented_parameters, {"cumae.audit.a": 'def f(a, b):\n "F of both."'}),
+    (undocumented_parameters, {"cumae.audit.a": "def f(a, b, c):\n return c"}),
+    (undocumented_parameters, {"cumae.audit.a": 'def _f(a, b, c):\n "F of three."'}),
+    (undocumented_parameters, {"cumae.audit.a": TYPED.replace("(a, b)", "(self, a, b)")}),
 ]
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor, InvalidParameter, QueryRelease
-from cumae.data import Columns, plain_cells
+from cumae.data import Columns, ordinary_cells
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.voters.loop import LoopVoters
 from cumae.learners import Adapter, PublicDataReduction
@@ -246,7 +246,7 @@ def test_plain_cells_are_short_numbers_and_plain_times() -> None:
     moment = dt.datetime(2020, 1, 1, 12)  # noqa: DTZ001 - cells need no zone
     given = [2**63 - 1, 2**63, 10**400, moment, moment.replace(tzinfo=Zone()), "a", True]
     given.append(moment.replace(tzinfo=Broken()))
-    cells = plain_cells(np.array([*given, None], dtype=object)[:-1])
+    cells = ordinary_cells(np.array([*given, None], dtype=object)[:-1])
     assert cells[:2].tolist() == [2**63 - 1, 2.0**63]
     assert np.isnan(cells[2])
     assert cells[3] == moment
@@ -260,7 +260,7 @@ def test_plain_cells_are_what_can_be_stored() -> None:
     moment = dt.datetime(2020, 1, 1, 12)  # noqa: DTZ001 - cells need no zone
     named = moment.replace(tzinfo=dt.timezone(dt.timedelta(hours=1), "somewhere"))
     spans = [np.timedelta64(1, "D"), np.timedelta64(1, "ns")]
-    cells = plain_cells(np.array([moment.replace(fold=1), named, *spans], dtype=object))
+    cells = ordinary_cells(np.array([moment.replace(fold=1), named, *spans], dtype=object))
     assert cells[0].fold == 0
     assert cells[1].tzname() == "UTC+01:00"
     assert cells[1] == named

@@ -33,7 +33,6 @@ from cumae.learners import (
     OneVsRest,
     PrivateBooster,
     PrivateLearner,
-    PrivateLogisticRegression,
     PublicDataReduction,
     SemiPrivateLearner,
 )

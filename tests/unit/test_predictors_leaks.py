@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import AgnosticQueryRelease, Budget, QueryRelease, UniversalQueryRelease
 from cumae.concepts import FiniteClass, Stumps, Thresholds
-from cumae.data import Columns, plain_cells, row_source
+from cumae.data import Columns, ordinary_cells, row_source
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.ensembles.trial import check_model
@@ -188,7 +188,7 @@ def test_no_label_can_stop_a_fit() -> None:
 
 def test_cells_become_plain_values() -> None:
     given = ["a", 1, 2.5, True, np.int8(3), np.float32(0.5), Decimal("0.25"), Fraction(1, 2), None]
-    taken = plain_cells(np.array([*given, b"x"], dtype=object)).tolist()
+    taken = ordinary_cells(np.array([*given, b"x"], dtype=object)).tolist()
     assert taken[:8] == ["a", 1, 2.5, True, 3, 0.5, 0.25, 0.5]
     assert np.isnan(taken[8:]).all()
 

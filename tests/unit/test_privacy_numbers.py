@@ -35,7 +35,7 @@ from cumae.privacy import (
     or_fail,
     subsample,
 )
-from cumae.privacy.budget import Entry
+from cumae.privacy.entries import Entry
 from cumae.privacy.formulas import add_up, half_square, quotient, root_up, sum_up
 from cumae.privacy.transforms import (
     Bootstrapped,

@@ -20,6 +20,15 @@ from cumae.errors import InvalidParameter
 def at_least(hits: ArrayLike, runs: ArrayLike, error: float) -> Floats:
     """Return what a chance is at least, wrong with chance ``error`` (Clopper and Pearson).
 
+    Parameters
+    ----------
+    hits : array-like of int
+        In how many runs the event happened.
+    runs : array-like of int
+        How many runs there were.
+    error : float above 0 and below 1
+        The chance that the true chance is smaller.
+
     Examples
     --------
     >>> from cumae.audit.bounds import at_least
@@ -34,6 +43,15 @@ def at_least(hits: ArrayLike, runs: ArrayLike, error: float) -> Floats:
 @claim("AUDIT")
 def at_most(hits: ArrayLike, runs: ArrayLike, error: float) -> Floats:
     """Return what a chance is at most, wrong with chance ``error``.
+
+    Parameters
+    ----------
+    hits : array-like of int
+        In how many runs the event happened.
+    runs : array-like of int
+        How many runs there were.
+    error : float above 0 and below 1
+        The chance that the true chance is larger.
 
     Examples
     --------

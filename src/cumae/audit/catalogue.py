@@ -30,7 +30,14 @@ def attacks_on(
 ) -> tuple[list[Attack], list[str]]:
     """Return the attacks on an estimator or a mechanism, and why others cannot be made.
 
-    Pure mechanisms do not use the delta.
+    Parameters
+    ----------
+    name : str
+        A key of ``SOURCES``.
+    epsilon : float above 0
+        What the attacked thing may cost.
+    delta : float from 0 and below 1
+        The same; mechanisms that are pure do not use it.
 
     Examples
     --------

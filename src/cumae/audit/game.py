@@ -140,9 +140,18 @@ class Game:
     ) -> Seen:
         """Train on the rows and labels of this world; the two versions differ in one row at most.
 
-        With ``users``, whom rows belong to, they may differ in all rows of one user. What the owner
-        sees while fitting is no release, so nothing of it is returned. A game trains once: another
-        training is another release.
+        What the owner sees while fitting is no release, so nothing of it is returned. A game trains
+        once: another training is another release.
+
+        Parameters
+        ----------
+        zero : pair of rows and labels
+            The version of world 0.
+        one : pair of rows and labels, or None
+            The version of world 1; None if it is the same.
+        users : array-like or None
+            The user of each row. With users, the versions may differ in all rows of one
+            user.
         """
         if self._trained:
             raise InvalidParameter("a game trains once; play another one.")
@@ -163,8 +172,19 @@ class Game:
         """Ask queries in one call; the two versions differ in one at most, and once in a game.
 
         The answer to that one is hidden. Those to the others are seen, and so is everything that
-        is said. With ``users``, who asks each of them, all of one user's may differ, in any number
-        of moves. ``clients`` are passed on, and are the same in both worlds.
+        is said.
+
+        Parameters
+        ----------
+        zero : table
+            The queries of world 0.
+        one : table or None
+            The queries of world 1; None if they are the same.
+        users : array-like or None
+            Who asks each query. With users, all queries of one user may differ, in any
+            number of moves.
+        clients : array-like or None
+            The client of each query, the same in both worlds. They are passed on.
         """
         users = _ids(users, len(zero))
         chosen, different = self._chosen(zero, one, users)

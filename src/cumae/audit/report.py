@@ -146,6 +146,13 @@ def plot(audit: Audit, width: int = 61, height: int = 21) -> str:
 
     Counts have an error, so that points lie below the claim by chance; the bounds allow for it.
 
+    Parameters
+    ----------
+    audit : Audit
+        What was found.
+    width, height : int of 2 or more
+        Size of the plot in characters, without texts.
+
     Examples
     --------
     >>> from cumae.audit import Audit, Claimed
@@ -192,6 +199,15 @@ def plot(audit: Audit, width: int = 61, height: int = 21) -> str:
 
 def svg(audits: Sequence[Audit], columns: int = 3, side: int = 240) -> str:
     """Return the trade-off curves of all audits as one SVG image.
+
+    Parameters
+    ----------
+    audits : sequence of Audit
+        What was found.
+    columns : int of 1 or more
+        How many plots stand side by side.
+    side : int of 1 or more
+        Width and height of a plot in pixels, without texts.
 
     Examples
     --------

@@ -160,6 +160,17 @@ class Audit:
 def best_bound(measure: str, delta: float, runs: int, confidence: float) -> float:
     """Return the bound that an attacker gets who is right in every run.
 
+    Parameters
+    ----------
+    measure : {"epsilon", "rho", "mu"}
+        What is bounded.
+    delta : float from 0 and below 1
+        The delta at which epsilon is read.
+    runs : int of 1 or more
+        Runs in each world.
+    confidence : float above 0 and below 1
+        The chance that the bounds on all measures hold.
+
     Examples
     --------
     >>> from cumae.audit.results import best_bound
@@ -177,7 +188,17 @@ def error_of(confidence: float) -> float:
 
 
 def measured(name: str, delta: float, chances: Chances) -> float:
-    """Return the bound on a measure that two chances prove."""
+    """Return the bound on a measure that two chances prove.
+
+    Parameters
+    ----------
+    name : {"epsilon", "rho", "mu"}
+        The measure.
+    delta : float from 0 and below 1
+        The delta at which epsilon is read.
+    chances : Chances
+        How likely an event is in each world.
+    """
     if name == "epsilon":
         return chances.epsilon(delta)
     return chances.rho() if name == "rho" else chances.mu()

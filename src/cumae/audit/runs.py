@@ -170,6 +170,19 @@ def _play_all(
 
     How many there are is fixed before the first that counts: a run may be short because of what
     came out of it, so the clock must not stop them.
+
+    Parameters
+    ----------
+    attack : Attack
+        What is played.
+    runs : int of 1 or more
+        Runs in each world, at most.
+    seconds : float above 0
+        Time for all of them; infinity for no limit.
+    n_jobs : int or None
+        Number of processes, as in joblib.
+    progress : bool or None
+        Whether to show a bar; None shows it on a terminal.
     """
     found: list[Any] = []
     errors: list[tuple[str, ...]] = []
@@ -200,7 +213,21 @@ def _play_all(
 
 
 def _affordable(attack: Attack, pool: Any, workers: int, runs: int, seconds: float) -> int:
-    """Return how many runs fit into the time, an even number, by pilots that do not count."""
+    """Return how many runs fit into the time, an even number, by pilots that do not count.
+
+    Parameters
+    ----------
+    attack : Attack
+        What is played.
+    pool : Parallel
+        Joblib's pool of workers.
+    workers : int of 1 or more
+        How many they are.
+    runs : int of 1 or more
+        Runs in each world, at most.
+    seconds : float above 0
+        Time for all of them, pilots included.
+    """
 
     def play(count: int) -> float:
         start = time.monotonic()

@@ -188,7 +188,7 @@ def one_row_cannot_be_seen(learner: Any, pair: Neighbours) -> None:
             demand(here == there, f"a row changes the {name} of a fit: {here} and {there}")
 
 
-def what_is_fitted_is_a_plain_model(learner: Any, pair: Neighbours) -> None:
+def what_is_fitted_may_be_copied(learner: Any, pair: Neighbours) -> None:
     """A fitted learner may be copied and pickled, and the copies label as it does."""
     one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
     labels = one.predict(pair.queries)
@@ -243,7 +243,7 @@ LEARNER_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     refusals_ignore_the_coins,
     warnings_ignore_the_rows,
     one_row_cannot_be_seen,
-    what_is_fitted_is_a_plain_model,
+    what_is_fitted_may_be_copied,
     half_done_there_is_only_one,
     half_done_it_stays_in_its_process,
     a_selection_is_used_once,

@@ -162,8 +162,16 @@ class ConceptClass(ABC):
     def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
         """Bound the relative error of the weights that ``_draw`` draws with; 0 if it is exact.
 
-        ``size`` is the larger of the numbers of points and rows, ``points`` the former, if it is
-        known. The bound must be constant or linear in ``size``, without a negative constant.
+        The bound must be constant or linear in ``size``, without a negative constant.
+
+        Parameters
+        ----------
+        size : int
+            The larger of the numbers of points and rows.
+        rate : float of 0 or more
+            What one more row labelled right adds to the logarithm of a weight.
+        points : int or None
+            The number of points, if it is known.
         """
         del size, rate, points
         return 0.0
@@ -177,7 +185,21 @@ class ConceptClass(ABC):
         rate: Fraction | float,
         source: Source,
     ) -> Hypothesis:
-        """Draw a candidate with probability proportional to exp(rate * right)."""
+        """Draw a candidate with probability proportional to exp(rate * right).
+
+        Parameters
+        ----------
+        points : array-like
+            Rows that define the candidates.
+        X : array-like
+            The rows on which candidates are scored.
+        y : array of int
+            Their labels, 0 or 1.
+        rate : Fraction or float
+            What one more row labelled right adds to the logarithm of a weight.
+        source : Source
+            Where random bits come from.
+        """
 
     def erm(
         self,
@@ -190,6 +212,15 @@ class ConceptClass(ABC):
         Weights may have either sign: a row with label 1 and weight -2 is one with label 0 and
         weight 2. Of several best hypotheses the class's documented rule picks one; it
         does not depend on chance or on the order of rows.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows.
+        y : array-like
+            Their labels, 0 or 1.
+        sample_weight : array-like of numbers, or None
+            The weight of each row; None means 1 for each.
         """
         labels = check_labels(y)
         return self._best(X, labels, exact_weights(sample_weight, len(labels)))

@@ -45,7 +45,19 @@ def cells_of(
     y: Integers,
     weights: NDArray[Any] | None = None,
 ) -> Cells:
-    """Sort rows into the cells around the distinct points; a cut belongs to the cell above it."""
+    """Sort rows into the cells around the distinct points; a cut belongs to the cell above it.
+
+    Parameters
+    ----------
+    points : array-like
+        What defines the cells.
+    X : array-like
+        The rows, in one column.
+    y : array of int
+        Their labels, 0 or 1.
+    weights : array of whole numbers, or None
+        What each row counts; None means 1 for each.
+    """
     column = check_column(X)
     check_rows(len(column), y)
     if points is X and weights is None and column.dtype == np.float64 and len(column):
@@ -93,7 +105,17 @@ def middle(low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
 
 
 def compare(column: NDArray[Any], how: Callable[[Any, Any], Any], value: Any) -> NDArray[np.bool_]:
-    """Compare each row with one value, exactly, as rows are compared with cuts."""
+    """Compare each row with one value, exactly, as rows are compared with cuts.
+
+    Parameters
+    ----------
+    column : array
+        The rows.
+    how : callable from two arrays to an array of bool
+        A comparison such as ``operator.ge``.
+    value : object
+        What each row is compared with.
+    """
     one = check_column([value])
     check_alike(one, column, "the hypothesis")
     one, rows = alike(one, column)
@@ -106,7 +128,17 @@ def at_least(column: NDArray[Any], value: Any) -> NDArray[np.bool_]:
 
 
 def check_alike(points: NDArray[Any], column: NDArray[Any], name: str = "points") -> None:
-    """Refuse rows that cannot be compared with the points."""
+    """Refuse rows that cannot be compared with the points.
+
+    Parameters
+    ----------
+    points : array
+        The points.
+    column : array
+        The rows.
+    name : str
+        What the points are called in the message.
+    """
     if len(points) and len(column) and family(points) != family(column):
         raise InvalidData(
             f"X holds {family(column)}, but {name} {family(points)}; give both in the same type."

@@ -241,7 +241,7 @@ class _Sums:
 
 
 def best_runs(gain: NDArray[Any], states: int) -> NDArray[Any]:
-    """Best score of the first j cells with at most s changes: the kernel's plain form."""
+    """Best score of the first j cells with at most s changes: the kernel's uncompiled form."""
     score = np.zeros((len(gain) + 1, states), dtype=gain.dtype)
     for j in range(len(gain)):
         score[j + 1] = np.maximum(score[j], np.append(score[j, :1], score[j, :-1]))
@@ -250,7 +250,17 @@ def best_runs(gain: NDArray[Any], states: int) -> NDArray[Any]:
 
 
 def forward(gain: Integers, states: int, rate: float) -> Floats:
-    """Logarithms of the sums after the last cell: the kernel's plain form."""
+    """Logarithms of the sums after the last cell: the kernel's uncompiled form.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell.
+    states : int
+        Number of changes of label that are told apart, none included.
+    rate : float of 0 or more
+        What one more row labelled right adds to the logarithm of a weight.
+    """
     logs = np.full(states, -np.inf)
     logs[0] = 0.0
     for step in gain:

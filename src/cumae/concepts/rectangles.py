@@ -202,7 +202,21 @@ class Rectangles(ConceptClass):
     def _walk(
         self, points: ArrayLike, X: ArrayLike, y: Integers, rate: Fraction | float, pick: Pick
     ) -> Iterator[tuple[Hypothesis, float]]:
-        """Follow what ``pick`` picks, side by side: layers, left, right, lower, upper."""
+        """Follow what ``pick`` picks, side by side: layers, left, right, lower, upper.
+
+        Parameters
+        ----------
+        points : array-like
+            Rows that define the candidates.
+        X : array-like
+            The rows on which candidates are scored.
+        y : array of int
+            Their labels, 0 or 1.
+        rate : Fraction or float
+            What one more row labelled right adds to the logarithm of a weight.
+        pick : callable
+            Yields pairs of place and probability: one that is drawn, or all of them.
+        """
         grid = self._grid(points, X, np.where(y == 1, 1, -1))
         if grid is None:
             yield Rectangle((), ()), 1.0
@@ -343,7 +357,19 @@ def _whole(factors: Floats) -> NDArray[Any]:
 def _pick_rows(
     grid: Grid, layers: tuple[int, int], columns: tuple[int, int], part: Integers, pick: Pick
 ) -> Iterator[tuple[tuple[int, int], float]]:
-    """Pick lower and upper side: within a part they are independent, and their scores whole."""
+    """Pick lower and upper side: within a part they are independent, and their scores whole.
+
+    Parameters
+    ----------
+    grid : Grid
+        The cells.
+    layers, columns : pairs of int
+        First and last layer and column of the box.
+    part : array of three int
+        First and last lower side, and the least upper side that goes with them.
+    pick : callable
+        As in ``Rectangles._walk``.
+    """
     first, last, least = (int(k) for k in part)
     before, occupied = _profile(grid, (*layers, *columns))
     lower = first + np.flatnonzero(occupied[first : last + 1])
@@ -370,7 +396,7 @@ def _best_box(grid: Grid) -> Box | None:
     if len(gaining) == 0:
         return None
     if grid.gain.dtype == object and sum(abs(g) for g in grid.gain) >= 1 << (2 * LIMB):
-        ranges = best_columns_plainly(grid)
+        ranges = best_columns_uncompiled(grid)
     else:
         high, low = (part.astype(np.int64) for part in (grid.gain >> LIMB, grid.gain & MASK))
         marked = [np.zeros(size, dtype=bool) for size in grid.sizes[:2]]
@@ -401,7 +427,7 @@ def best_rows(before: NDArray[Any]) -> tuple[int, tuple[int, int]]:
     return best, where
 
 
-def best_columns_plainly(grid: Grid) -> tuple[int, int, int, int]:
+def best_columns_uncompiled(grid: Grid) -> tuple[int, int, int, int]:
     """As the kernel ``best_columns``, for whole numbers of any size."""
     gaining = [sorted(set(grid.place[grid.gain > 0, axis].tolist())) for axis in (0, 1)]
     best, where = 0, (-1, -1, -1, -1)
@@ -413,8 +439,8 @@ def best_columns_plainly(grid: Grid) -> tuple[int, int, int, int]:
     return where
 
 
-def boxes_plainly(grid: Grid) -> Iterator[tuple[Box, int]]:
-    """Yield every candidate with its gain: the plain form of what the kernels add up."""
+def boxes_uncompiled(grid: Grid) -> Iterator[tuple[Box, int]]:
+    """Yield every candidate with its gain: what the kernels add up, without compiled code."""
     ranges = [list(combinations_with_replacement(range(size), 2)) for size in grid.sizes]
     for layers in ranges[0]:
         for columns in ranges[1]:

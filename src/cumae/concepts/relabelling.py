@@ -21,7 +21,15 @@ EPSILONS = [round(0.1 * 1.15**i, 3) for i in range(45)]  # tried for the draw: 0
 
 @claim("ITER")
 def sampled(pair: Approximate, kept: int, rows: int) -> Approximate:
-    """Return what a pair costs on a uniform subset of the rows in random order."""
+    """Return what a pair costs on a uniform subset of the rows in random order.
+
+    Parameters
+    ----------
+    pair : Approximate
+        What it costs on all of them.
+    kept, rows : int of 1 or more
+        Size of the subset, and number of rows.
+    """
     if kept == rows:
         return pair
     rate = kept / rows
@@ -32,7 +40,22 @@ def sampled(pair: Approximate, kept: int, rows: int) -> Approximate:
 def relabelled(
     pair: Approximate, epsilon: float, role: str, concept: ConceptClass, size: int
 ) -> Approximate:
-    """Return what a pair costs after a draw that labels the rows, for a row of S or of T."""
+    """Return what a pair costs after a draw that labels the rows, for a row of S or of T.
+
+    Parameters
+    ----------
+    pair : Approximate
+        What it costs on rows that have labels.
+    epsilon : float of 0 or more
+        Privacy parameter of the draw.
+    role : {"S", "T"}
+        Whose cost is asked for: "S" for a row that scores candidates, "T" for a point that
+        defines them.
+    concept : ConceptClass
+        What the hypothesis is drawn from.
+    size : int of 1 or more
+        Number of rows, which bounds the rounding errors of the draw.
+    """
     if concept.label_boost_k is None:
         raise InvalidParameter(
             f"{type(concept).__name__} cannot boost labels: it is not known how far one point can "
@@ -62,7 +85,15 @@ def resampled(pair: Approximate, rows: int) -> Approximate:
 
 
 def largest_rate(pair: Approximate, epsilon: float, delta: float) -> float:
-    """Return the largest share of the rows on which a pair costs at most (epsilon, delta)."""
+    """Return the largest share of the rows on which a pair costs at most (epsilon, delta).
+
+    Parameters
+    ----------
+    pair : Approximate
+        What it costs on all rows.
+    epsilon, delta : float
+        What it may cost.
+    """
     if math.isinf(epsilon):
         return 1.0
     with_epsilon = math.expm1(min(epsilon, 700.0)) / math.expm1(min(max(pair.eps, 1e-300), 700.0))

@@ -85,14 +85,34 @@ def check_cut(cut: object, above: object) -> None:
 
 
 def above_cut(values: Floats, cut: float | None, above: bool) -> Integers:
-    """Label values by a cut; None is a cut that nothing reaches."""
+    """Label values by a cut; None is a cut that nothing reaches.
+
+    Parameters
+    ----------
+    values : array of float
+        The values.
+    cut : float or None
+        The cut; None is a cut that nothing reaches.
+    above : bool
+        Whether label 1 is above the cut or below it.
+    """
     if cut is None:
         return np.full(len(values), int(not above))
     return np.asarray((values >= cut) == above, dtype=np.int64)
 
 
 def describe(what: str, cut: float | None, above: bool) -> str:
-    """Say in one line what a cut does."""
+    """Say in one line what a cut does.
+
+    Parameters
+    ----------
+    what : str
+        What is compared with the cut, such as the name of a column.
+    cut : float or None
+        The cut; None is a cut that nothing reaches.
+    above : bool
+        Whether label 1 is above the cut or below it.
+    """
     if cut is None or cut == -math.inf:
         return f"label {int(above == (cut is not None))} everywhere"
     return f"label 1 where {what} is {'at least' if above else 'below'} {text(cut)}, else 0"
@@ -243,7 +263,19 @@ def scores_of(cells: Cells, signed: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 @numba.njit(cache=True, nogil=True)
 def count_scores(gain: Integers, base: int, signed: int, counts: Integers) -> None:
-    """Add to ``counts`` how many gaps reach each score, on both sides; see ``scores_of``."""
+    """Add to ``counts`` how many gaps reach each score, on both sides; see ``scores_of``.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell of a column.
+    base : int
+        The score of label 0 everywhere.
+    signed : int
+        What label 1 everywhere gains over it.
+    counts : array of int
+        How many gaps have each score; it is added to.
+    """
     below = 0 if len(gain) else signed
     counts[base + signed - below] += 1
     counts[base + below] += 1

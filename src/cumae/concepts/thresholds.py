@@ -128,7 +128,7 @@ class Thresholds(ConceptClass):
         return self._hypothesis(cells, int(ties[(len(ties) - 1) // 2]))
 
     def _scores(self, cells: Cells) -> NDArray[Any]:
-        """Scores in the order of the class's list; the plain form of what the kernel counts."""
+        """Scores in the order of the class's list: what the kernel counts, uncompiled."""
         before = np.cumsum(cells.gain)
         total = before[-1] if len(before) else cells.gain.sum()
         above, below = self._sides()
@@ -163,7 +163,19 @@ def single_column(n_features: int) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _histogram(gain: Integers, base: int, most: int, above: bool, below: bool) -> Integers:
-    """Count the hypotheses that reach each score from 0 to ``most``."""
+    """Count the hypotheses that reach each score from 0 to ``most``.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell.
+    base : int
+        The score of label 0 everywhere.
+    most : int
+        The largest score there can be.
+    above, below : bool
+        Whether label 1 may be above the cut, and below it.
+    """
     counts = np.zeros(most + 1, dtype=np.int64)
     total = gain.sum()
     counts[base] += 1
@@ -181,7 +193,21 @@ def _histogram(gain: Integers, base: int, most: int, above: bool, below: bool) -
 
 @numba.njit(cache=True, nogil=True)
 def _locate(gain: Integers, base: int, score: int, place: int, above: bool, below: bool) -> int:
-    """Return which of the class's list is hypothesis ``place`` among those with that score."""
+    """Return which of the class's list is hypothesis ``place`` among those with that score.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell.
+    base : int
+        The score of label 0 everywhere.
+    score : int
+        The score of the hypothesis.
+    place : int
+        Its number among those with that score.
+    above, below : bool
+        Whether label 1 may be above the cut, and below it.
+    """
     total = gain.sum()
     number = 0
     if base == score:

@@ -8,12 +8,12 @@ looked at for that.
 
 The way of a training row of a predictor. ``row_source`` (``rows``, ``parquet``) wraps the table and
 reads nothing but its size, names and types. ``label_codes`` (``labels``) reads the label. When a
-shard asks for the row, ``RowSource.take`` copies it, and cells of unusual types become plain values
-(``cells``). Then it becomes numbers, by what was declared about the columns: ``as_numbers`` for an
-estimator, or ``read_table`` where no cell may raise (both in ``lenient``). Where all rows are
-needed at once, ``clean_table`` reads them, and puts zeros in the place of unusable ones.
+shard asks for the row, ``RowSource.take`` copies it, and cells of unusual types become ordinary
+values (``cells``). Then it becomes numbers, by what was declared about the columns: ``as_numbers``
+for an estimator, or ``read_table`` where no cell may raise (both in ``lenient``). Where all rows
+are needed at once, ``clean_table`` reads them, and puts zeros in the place of unusable ones.
 
-The way of a query (``Reader`` in ``cumae.predictors.base``). If queries are protected,
+The way of a query (``QueryReader`` in ``cumae.predictors.queries``). If queries are protected,
 ``read_one_by_one`` (``lenient``) makes one table of a list of queries. ``Columns.arrange`` brings
 the columns into the order of fit, and refuses a table that has others. ``Columns.read`` makes
 numbers of it; for models that take data frames, ``typed_frame`` gives it the types that were fixed
@@ -26,11 +26,11 @@ use: ``Columns.encode``, ``class_places``, ``check_table`` and ``check_column`` 
 learners leave rows of files where they are, and read them in ``pieces`` (``rows``).
 
 What all of them share exists once: ``containers`` knows names, widths and lengths of tables,
-``cells`` makes plain values of cells, and ``readings`` makes numbers of these. What one cell holds
-never changes how another one is read.
+``cells`` makes ordinary values of cells, and ``readings`` makes numbers of these. What one cell
+holds never changes how another one is read.
 """
 
-from cumae.data.cells import answers_of, plain_cells
+from cumae.data.cells import answers_of, ordinary_cells
 from cumae.data.columns import FLAT, Columns, Declared
 from cumae.data.containers import (
     RowSource,
@@ -132,8 +132,8 @@ __all__ = [
     "length_of",
     "names_of",
     "numbers",
+    "ordinary_cells",
     "pieces",
-    "plain_cells",
     "read_one_by_one",
     "read_table",
     "row_source",

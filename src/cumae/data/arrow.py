@@ -24,12 +24,12 @@ HELD = {
 }
 
 
-def plain_type(field: Any) -> Any:
-    """Return the type of the array that ``plain`` makes of a column with this field."""
-    return plain(pa.chunked_array([], type=field.type), field).dtype
+def type_from_arrow(field: Any) -> Any:
+    """Return the type of the array that ``from_arrow`` makes of a column with this field."""
+    return from_arrow(pa.chunked_array([], type=field.type), field).dtype
 
 
-def plain(column: Any, field: Any) -> NDArray[Any]:
+def from_arrow(column: Any, field: Any) -> NDArray[Any]:
     """Return a column of Arrow as an array; its type follows from the field, not from the cells."""
     kind = column.type
     if pa.types.is_dictionary(kind):

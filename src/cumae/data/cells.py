@@ -1,4 +1,4 @@
-"""Cells of tables of any kind as plain values: each by itself, whatever the other cells hold."""
+"""Cells of tables of any kind as ordinary values: each by itself, whatever the other cells hold."""
 
 from __future__ import annotations
 
@@ -52,34 +52,36 @@ def _objects(column: Any) -> NDArray[Any]:
 
 
 def cells_at(column: Any, places: Any = slice(None)) -> NDArray[Any]:
-    """Return some cells of a bare column as plain values, with NaN for what is missing."""
-    return plain_cells(unpacked(column, places))
+    """Return some cells of a bare column as ordinary values, with NaN for what is missing."""
+    return ordinary_cells(unpacked(column, places))
 
 
-def columns_at(columns: Iterable[Any], places: Any, *, plain: bool = True) -> list[NDArray[Any]]:
-    """As ``cells_at``, for several columns; without ``plain`` unusual objects stay as they are."""
-    unpack = cells_at if plain else unpacked
+def columns_at(columns: Iterable[Any], places: Any, *, ordinary: bool = True) -> list[NDArray[Any]]:
+    """As ``cells_at``, for several columns; without ``ordinary`` unusual ones stay as they are."""
+    unpack = cells_at if ordinary else unpacked
     return [unpack(column, places) for column in columns]
 
 
 @claim("SHARDS", "EVER")
-def plain_cells(cells: NDArray[Any]) -> NDArray[Any]:
+def ordinary_cells(cells: NDArray[Any]) -> NDArray[Any]:
     """Return cells that no code can stumble over: text, numbers, dates, and NaN for all else.
 
     Objects of other types could raise, warn or refuse to travel to another process, because of a
     single row. Arrays with a type of their own stay as they are.
     """
-    if cells.dtype.kind != "O" or set(map(type, cells.flat)) <= ALWAYS_PLAIN:
+    if cells.dtype.kind != "O" or set(map(type, cells.flat)) <= ALWAYS_ORDINARY:
         return cells
-    plain = [value if type(value) in ALWAYS_PLAIN else _plain_cell(value) for value in cells.flat]
-    return np.fromiter(plain, dtype=object, count=cells.size).reshape(cells.shape)
+    found = [
+        value if type(value) in ALWAYS_ORDINARY else _ordinary_cell(value) for value in cells.flat
+    ]
+    return np.fromiter(found, dtype=object, count=cells.size).reshape(cells.shape)
 
 
-ALWAYS_PLAIN = {str, bool, float, dt.date}
+ALWAYS_ORDINARY = {str, bool, float, dt.date}
 LONGEST = 2**63  # from here on, integers are no longer printed or stored like others
 
 
-def _plain_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
+def _ordinary_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
     """Return what an unusual object stands for, or NaN."""
     try:
         if isinstance(value, np.timedelta64):  # for numpy these are integers
@@ -89,9 +91,9 @@ def _plain_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
         if type(value) is int and -LONGEST <= value < LONGEST:
             return value
         if isinstance(value, pd.Timestamp) and not pd.isna(value):
-            return _plain_time(value.to_pydatetime(warn=False))
+            return _ordinary_time(value.to_pydatetime(warn=False))
         if type(value) is dt.datetime:
-            return _plain_time(value)
+            return _ordinary_time(value)
         if isinstance(value, np.floating | Decimal | Fraction) or type(value) is int:
             with np.errstate(all="ignore"):
                 return float(value)
@@ -100,8 +102,8 @@ def _plain_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
     return math.nan
 
 
-def _plain_time(value: dt.datetime) -> dt.datetime:
-    """Return a time whose zone is none, or a plain one: a zone can be an object of any kind.
+def _ordinary_time(value: dt.datetime) -> dt.datetime:
+    """Return a time whose zone is none, or an ordinary one: a zone can be an object of any kind.
 
     Zones lose their names, and a time does not tell whether its hour comes twice that day: neither
     would be stored.

@@ -158,24 +158,24 @@ class Columns:
                 self._refuse(column, cells, first)
         return table
 
-    def read(self, X: Any, *, plain: bool = False) -> Floats:
+    def read(self, X: Any, *, ordinary: bool = False) -> Floats:
         """Return the rows as numbers, without any error: NaN for what is missing or no number.
 
-        Each cell is read by itself. ``X`` must have the columns that were declared. With ``plain``,
-        objects of unusual types cannot be read, as in private rows.
+        Each cell is read by itself. ``X`` must have the columns that were declared. With
+        ``ordinary``, objects of unusual types cannot be read, as in private rows.
         """
         kind = X.dtype.kind if isinstance(X, np.ndarray) and X.ndim == 2 else "O"
         if kind in "biuf" and self.numbers_only:
             with np.errstate(all="ignore"):
                 return np.array(X, dtype=np.float64)  # the same, but faster
-        return self.read_columns(bare_columns(X), plain=plain)
+        return self.read_columns(bare_columns(X), ordinary=ordinary)
 
     def read_columns(
-        self, columns: Sequence[Any], places: Any = slice(None), *, plain: bool = False
+        self, columns: Sequence[Any], places: Any = slice(None), *, ordinary: bool = False
     ) -> Floats:
         """As ``read``, for some rows of bare columns."""
-        how = [column.reading for column in self.columns]
-        parts = read_columns(columns_at(columns, places, plain=plain), how)
+        how = [column.encoding for column in self.columns]
+        parts = read_columns(columns_at(columns, places, ordinary=ordinary), how)
         return np.hstack(parts) if parts else np.zeros((0, 0))
 
     @property

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
-from cumae.data.readings import Reading, canonical, is_missing, places_of_values, read_cells
+from cumae.data.readings import Encoding, canonical, is_missing, places_of_values, read_cells
 from cumae.data.strict import cell_from_json, cell_to_json
 from cumae.errors import InvalidParameter
 
@@ -123,14 +123,14 @@ class Column:
         A missing cell is unusable, unless it was declared that cells may be missing. No cell of a
         column of categories is unusable: what was not declared counts as none of them.
         """
-        return read_cells(cells, self.reading)
+        return read_cells(cells, self.encoding)
 
     @property
-    def reading(self) -> Reading:
+    def encoding(self) -> Encoding:
         """How its cells are read."""
         count = len(self.categories or ())
         marked = tuple(range(count - len(self._marked), count))
-        return Reading(
+        return Encoding(
             self.kind, self.known, marked, self.since, self.declared, self.missing, self.stand_in
         )
 
@@ -268,16 +268,16 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
 
 
 def _of_categories(name: str, given: list[Any]) -> Column:
-    plain = [c.item() if isinstance(c, np.generic) else c for c in given]
-    plain = [c.to_pydatetime() if isinstance(c, pd.Timestamp) else c for c in plain]
-    known = [category for category in plain if not is_missing(category)]
-    missing = len(known) < len(plain)
+    values = [c.item() if isinstance(c, np.generic) else c for c in given]
+    values = [c.to_pydatetime() if isinstance(c, pd.Timestamp) else c for c in values]
+    known = [category for category in values if not is_missing(category)]
+    missing = len(known) < len(values)
     # Others could not be stored, which would be seen only when all is paid.
     if not all(isinstance(category, str | int | float | dt.date) for category in known):
         raise InvalidParameter(
             f"columns[{name!r}] has a category that is no text, number, date, or true or false."
         )
-    if len(set(known)) + missing < max(2, len(plain)):
+    if len(set(known)) + missing < max(2, len(values)):
         raise InvalidParameter(
             f"columns[{name!r}] lists fewer than two categories, or one of them twice."
         )

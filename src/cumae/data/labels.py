@@ -1,9 +1,13 @@
-"""Labels, each read by itself as its place among the declared classes; and ids.
+"""What comes beside the rows, one for each of them: labels, and ids of users and clients.
 
-All three entries read cells in the same way (``codes_of``). They differ in what they do about a
-label that is none of the classes: ``label_codes``, for predictors, marks it with -1, because an
-error would tell about a private row. ``class_places``, for learners, and ``check_labels``, for
-concept classes, refuse it before anything is paid, and name its row.
+Each label is read by itself as its place among the declared classes. Three functions read labels,
+all in the same way (``codes_of``). They differ in what they do about a label that is none of the
+classes: ``label_codes``, for predictors, marks it with -1, because an error would tell about a
+private row. ``class_places``, for learners, and ``check_labels``, for concept classes, refuse it
+before anything is paid, and name its row.
+
+``check_ids`` is here, and not with the predictor that takes ids, because the audit reads the ids
+of its users by the same function.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.arrow import arrow_kind, plain
+from cumae.data.arrow import arrow_kind, from_arrow
 from cumae.data.cells import bare, cells_at
 from cumae.data.containers import RowSource
 from cumae.data.kinds import column_kind
@@ -121,9 +125,9 @@ def class_names(classes: Any) -> NDArray[Any]:
     >>> class_names(["no", "yes"]).dtype.kind, class_names([0, "yes"]).dtype.kind
     ('U', 'O')
     """
-    plain = np.array(classes)
-    if plain.tolist() == list(classes):
-        return plain
+    found = np.array(classes)
+    if found.tolist() == list(classes):
+        return found
     return np.array([*classes, None], dtype=object)[:-1]
 
 
@@ -164,7 +168,7 @@ def _label_cells(y: Any, name: str) -> tuple[NDArray[Any], str]:
         y = y.iloc[:, 0]
     column = _arrow_column(y)
     if column is not None:
-        return plain(column, pa.field(name, column.type)), arrow_kind(column.type)
+        return from_arrow(column, pa.field(name, column.type)), arrow_kind(column.type)
     if isinstance(y, pd.Series):
         cells: Any = bare(y)
         return cells if isinstance(cells, np.ndarray) else cells_at(cells), column_kind(y.dtype)

@@ -6,6 +6,9 @@ how another one is read nor whether anything is raised.
 One function raises all the same: ``as_numbers``, which prepares rows for an estimator. Private rows
 reach it as the rows of one shard, and its caller catches the error, so that it changes nothing but
 the model of that shard.
+
+``bad_rows`` tells the owner of the rows which of them are unusable. It is here because it has to
+judge every row as the other functions do.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.cells import plain_cells
+from cumae.data.cells import ordinary_cells
 from cumae.data.columns import Columns, Declared
 from cumae.data.containers import RowSource, frame_of, names_of, width_of
 from cumae.data.declared import Column
@@ -117,7 +120,7 @@ def typed_frame(
         if place in numeric:
             cells: NDArray[Any] = numbers(frame.iloc[:, place].to_numpy())
         else:
-            cells = plain_cells(frame.iloc[:, place].to_numpy(dtype=object))
+            cells = ordinary_cells(frame.iloc[:, place].to_numpy(dtype=object))
         if replaced is not None and replaced.any():
             cells = cells.copy()
             cells[replaced] = stand_in.iloc[0, place]
@@ -274,7 +277,7 @@ def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
     marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:
         # Of two categories, the first one has no mark of its own; here all have one.
-        how = column.reading._replace(marked=tuple(range(len(column.categories))))
+        how = column.encoding._replace(marked=tuple(range(len(column.categories))))
         marks["none of the declared categories"] = ~missing & ~read_cells(cells, how).any(axis=1)
     else:
         found = column.read(cells)[:, 0]

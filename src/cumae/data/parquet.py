@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.data.arrow import arrow_kind, plain, plain_type
+from cumae.data.arrow import arrow_kind, from_arrow, type_from_arrow
 from cumae.data.containers import PIECE, RowSource, frame_of
 from cumae.data.rows import arrow_cells, check_names, check_places, need_cells, refuse_nested
 from cumae.errors import InvalidData, shown
@@ -101,7 +101,7 @@ class ParquetRows(RowSource):
     def take(self, places: Integers) -> pd.DataFrame:
         places = check_places(places, self.n_rows)
         fields = [self._field(name) for name in self.names]
-        columns = [np.empty(len(places), dtype=plain_type(field)) for field in fields]
+        columns = [np.empty(len(places), dtype=type_from_arrow(field)) for field in fields]
         group_of = np.searchsorted(self._starts, places, side="right") - 1
         order = np.argsort(group_of, kind="stable")
         groups, begins = np.unique(group_of[order], return_index=True)
@@ -134,7 +134,7 @@ class ParquetRows(RowSource):
         """Return one column in pieces, from the first row to the last."""
         field = self._field(name)
         for group in range(len(self._groups)):
-            yield plain(self._read(group, [name]).column(name), field)
+            yield from_arrow(self._read(group, [name]).column(name), field)
 
     def pieces(self) -> Iterator[pd.DataFrame]:
         """Return all rows, some thousands at a time; each row group is read once."""
@@ -144,7 +144,7 @@ class ParquetRows(RowSource):
             for start in range(0, table.num_rows, PIECE):
                 part = table.slice(start, PIECE)
                 cells = [
-                    np.asarray(arrow_cells(part.column(field.name), field), plain_type(field))
+                    np.asarray(arrow_cells(part.column(field.name), field), type_from_arrow(field))
                     for field in fields
                 ]
                 yield frame_of(self.names, cells)

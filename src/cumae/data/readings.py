@@ -54,8 +54,8 @@ def places_of(classes: Any) -> dict[Any, int]:
 
 def places_of_values(values: Iterable[Any]) -> dict[Any, int]:
     """Return the place of each value, without those that stand for a missing cell."""
-    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
-    return {value: place for place, value in enumerate(plain) if not is_missing(value)}
+    found = (value.item() if isinstance(value, np.generic) else value for value in values)
+    return {value: place for place, value in enumerate(found) if not is_missing(value)}
 
 
 def codes_of(cells: NDArray[Any], known: dict[Any, int]) -> NDArray[np.int64]:
@@ -261,7 +261,7 @@ def canonical(value: Any) -> Any:
     return value
 
 
-class Reading(NamedTuple):
+class Encoding(NamedTuple):
     """How the cells of one column are read, and which numbers stand for them.
 
     Parameters
@@ -291,7 +291,7 @@ class Reading(NamedTuple):
     stand_in: float
 
 
-def read_cells(cells: NDArray[Any], how: Reading) -> Floats:
+def read_cells(cells: NDArray[Any], how: Encoding) -> Floats:
     """Return the numbers that stand for cells, each read by itself; NaN for what is unusable."""
     absent = missing_cells(cells, text=how.declared) if how.missing else None
     if how.kind == "categories":
@@ -307,7 +307,7 @@ def read_cells(cells: NDArray[Any], how: Reading) -> Floats:
     return np.column_stack([np.where(absent, how.stand_in, found), absent])
 
 
-def _indicators(cells: NDArray[Any], absent: NDArray[np.bool_] | None, how: Reading) -> Floats:
+def _indicators(cells: NDArray[Any], absent: NDArray[np.bool_] | None, how: Encoding) -> Floats:
     """Return 0 and 1 for each marked category and, where they may be missing, for missing cells.
 
     A cell that is a declared category is not missing, even if it is an empty text.
@@ -321,14 +321,14 @@ def _indicators(cells: NDArray[Any], absent: NDArray[np.bool_] | None, how: Read
     return np.column_stack(marks).astype(np.float64)
 
 
-def read_columns(columns: Iterable[NDArray[Any]], how: Iterable[Reading]) -> list[Floats]:
+def read_columns(columns: Iterable[NDArray[Any]], how: Iterable[Encoding]) -> list[Floats]:
     """As ``read_cells``, for several columns.
 
     Parameters
     ----------
     columns : iterable of arrays
         The cells of each column.
-    how : iterable of Reading
+    how : iterable of Encoding
         How each of them is read.
     """
-    return [read_cells(cells, reading) for cells, reading in zip(columns, how, strict=True)]
+    return [read_cells(cells, encoding) for cells, encoding in zip(columns, how, strict=True)]

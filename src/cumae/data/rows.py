@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.arrow import arrow_kind, plain, plain_type
-from cumae.data.cells import bare, columns_at, plain_cells
+from cumae.data.arrow import arrow_kind, from_arrow, type_from_arrow
+from cumae.data.cells import bare, columns_at, ordinary_cells
 from cumae.data.containers import (
     PIECE,
     RowSource,
@@ -63,13 +63,14 @@ class ArrayRows(RowSource):
 
     def take(self, places: Integers) -> NDArray[Any]:
         table = np.asarray(self._table[check_places(places, self.n_rows)])
-        return plain_cells(table) if table.dtype.kind == "O" else table
+        return ordinary_cells(table) if table.dtype.kind == "O" else table
 
 
 class FrameRows(RowSource):
-    """Rows of a pandas DataFrame; ``take`` returns a DataFrame with plain columns.
+    """Rows of a pandas DataFrame; ``take`` returns a DataFrame whose columns have types of numpy.
 
-    Categories become plain values, because the list of categories may have been read from all rows.
+    Categories become ordinary values, because the list of categories may have been read from all
+    rows.
     So do pandas' own types, with NaN for what is missing.
     """
 
@@ -90,7 +91,7 @@ class FrameRows(RowSource):
 
     def read(self, places: Integers, columns: Columns) -> Floats:
         places = check_places(places, self.n_rows)
-        return columns.read_columns(self._columns, places, plain=True)
+        return columns.read_columns(self._columns, places, ordinary=True)
 
     def select(self, names: list[str]) -> FrameRows:
         return FrameRows(select(self._frame, names))
@@ -123,7 +124,7 @@ class ArrowRows(RowSource):
     def _need_reading(self, field: Any) -> None:
         """Refuse a type from which pyarrow cannot take rows, before anybody pays."""
         try:
-            plain_type(field)
+            type_from_arrow(field)
             pa.chunked_array([], type=field.type).take(pa.array([], pa.int64()))
         except pa.ArrowNotImplementedError:
             raise InvalidData(
@@ -135,13 +136,13 @@ class ArrowRows(RowSource):
         return ArrowRows(self._table.select([self.names.index(name) for name in names]))
 
     def all_columns(self) -> list[NDArray[Any]]:
-        return self._plain(self._table)
+        return self._arrays(self._table)
 
     def take(self, places: Integers) -> pd.DataFrame:
         chosen = self._table.take(pa.array(check_places(places, self.n_rows)))
-        return frame_of(self.names, self._plain(chosen))
+        return frame_of(self.names, self._arrays(chosen))
 
-    def _plain(self, table: Any) -> list[NDArray[Any]]:
+    def _arrays(self, table: Any) -> list[NDArray[Any]]:
         return [
             arrow_cells(column, field)
             for column, field in zip(table.columns, table.schema, strict=True)
@@ -234,9 +235,9 @@ def check_names(names: list[str]) -> list[str]:
 
 
 def arrow_cells(column: Any, field: Any) -> NDArray[Any]:
-    """Return a column of Arrow as plain cells, as those of pandas are."""
-    cells = plain(column, field)
-    return cells if arrow_kind(field.type) else plain_cells(cells)  # Decimal, for example
+    """Return a column of Arrow as ordinary cells, as those of pandas are."""
+    cells = from_arrow(column, field)
+    return cells if arrow_kind(field.type) else ordinary_cells(cells)  # Decimal, for example
 
 
 def refuse_nested(field: Any) -> None:

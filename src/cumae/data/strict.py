@@ -324,7 +324,7 @@ def cell_to_json(value: Any) -> Any:
     return value
 
 
-READERS: dict[str, Callable[[str], Any]] = {
+FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "date": dt.date.fromisoformat,
     "datetime": dt.datetime.fromisoformat,
     "datetime64": np.datetime64,
@@ -338,4 +338,4 @@ def cell_from_json(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     ((kind, written),) = value.items()
-    return READERS[kind](written)
+    return FROM_TEXT[kind](written)

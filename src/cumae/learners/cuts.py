@@ -94,7 +94,7 @@ def worthwhile_points(
     return 0
 
 
-@claim("BOOST", "KERNEL")
+@claim("BOOST")
 def numeric_quantiles(columns: Columns, points: int, epsilon: float, source: Source) -> Quantiles:
     """Return the sanitizer for quantiles of all numeric columns."""
     bounds = [columns.bounds[place] for place in columns.numeric]

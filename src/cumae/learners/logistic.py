@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
@@ -13,7 +12,6 @@ from cumae.claims import claim
 from cumae.data import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Rows, Sizes
-from cumae.learners.kernel.features import CURVES
 from cumae.learners.kernel.learner import KernelLearner
 from cumae.parameters import COLUMNS, DELTA, EPSILON, Count, Kind, Or
 from cumae.privacy import Budget

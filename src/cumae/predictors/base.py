@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
@@ -24,15 +23,9 @@ from cumae.data import (
     class_names,
     clean_table,
     label_codes,
-    length_of,
-    names_of,
-    read_one_by_one,
     read_table,
     row_source,
-    table_of,
-    typed_frame,
     undeclared_kinds,
-    usable_frame,
 )
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, stand_in_row, try_out
@@ -50,6 +43,7 @@ from cumae.parameters import (
     Or,
     check_parameters,
 )
+from cumae.predictors.queries import QueryReader
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
 from cumae.randomness import Source
@@ -69,106 +63,6 @@ SHARED_PARAMETERS: Mapping[str, Kind] = {
 }
 
 
-@claim("BBL", "QUERY", "EVER")
-@dataclass(frozen=True)
-class Reader:
-    """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
-
-    Parameters
-    ----------
-    owner : str
-        Name of the class that reads, for messages.
-    columns : Columns
-        Names of all columns, and what was declared about them.
-    n_features : int
-        Number of columns as they are given.
-    numeric : list of int
-        Places of the columns that hold numbers.
-    as_frames : bool
-        Whether models get data frames, and not tables of numbers.
-    stand_in : array or DataFrame of one row
-        A made-up row in the form in which models get rows.
-    """
-
-    owner: str
-    columns: Columns
-    n_features: int
-    numeric: list[int]
-    as_frames: bool
-    stand_in: Any
-
-    def public(self, X: ArrayLike) -> Any:
-        """Return public queries as the models take them; raise ``InvalidData`` for unusable ones.
-
-        Whether a cell is usable follows from the types of the training columns alone: whether a
-        model could read it is private.
-        """
-        if not length_of(X):
-            return self.nothing()
-        X = self._arranged(X)
-        if not self.as_frames:
-            table = self.columns.encode(X)
-            _check_finite(table, self.columns.names)
-            return table
-        known = self.columns.original_names or []
-        frame: Any = row_source(X).take(np.arange(length_of(X)))
-        missing = np.argwhere(frame.isna().to_numpy())
-        if len(missing):
-            row, column = missing[0]
-            raise InvalidData(
-                f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
-                "it, or declare with columns= at fit that cells may be missing."
-            )
-        for place in self.numeric:
-            numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
-            _check_finite(numbers, [known[place]])
-        return typed_frame(frame, self.numeric)
-
-    def private(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
-        """Return private queries, and which of them are usable; the others become the stand-in.
-
-        Only what all queries of a call share can be refused: the kind of their container, the
-        width of an array, the columns of a frame. What one query holds must not be seen in what
-        happens to the others, so nothing else raises.
-        """
-        if not length_of(X):
-            return self.nothing(), np.zeros(0, dtype=bool)
-        given = self._arranged(read_one_by_one(table_of(X), self.n_features))
-        rows = row_source(given)
-        table = isinstance(given, pd.DataFrame | np.ndarray)
-        if self.as_frames or not table:
-            return self.some(rows, np.arange(rows.n_rows))
-        given = given if isinstance(given, pd.DataFrame) else np.asarray(given)
-        return self._replaced(self.columns.read(given, plain=True))
-
-    def some(self, rows: RowSource, places: Integers) -> tuple[Any, NDArray[np.bool_]]:
-        """As ``private``, for some rows of a source."""
-        if not self.as_frames:
-            return self._replaced(rows.read(places, self.columns))
-        frame = rows.take(places)
-        usable = usable_frame(frame, self.numeric)
-        return typed_frame(frame, self.numeric, ~usable, self.stand_in), usable
-
-    def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
-        usable = np.asarray(np.isfinite(table).all(axis=1))
-        table[~usable] = self.stand_in[0]
-        return table, usable
-
-    def nothing(self) -> Any:
-        """Return a table without rows."""
-        return self.stand_in.iloc[:0] if self.as_frames else np.zeros((0, len(self.columns)))
-
-    def _arranged(self, X: Any) -> Any:
-        """Return a table with the columns in the order of fit; refuse one that has others."""
-        if self.as_frames and names_of(X) is None:
-            raise InvalidData(
-                f"X has no names, but {self.owner} is expecting a data frame with the columns "
-                f"{self.columns.original_names!r}."
-            )
-        return self.columns.arrange(X, self.owner)
-
-
 @dataclass(frozen=True)
 class Training:
     """Private rows as they came, with the facts that were declared about them."""
@@ -178,7 +72,7 @@ class Training:
     columns: Columns | None
     model: Any
     n_classes: int
-    reader: Reader
+    reader: QueryReader
 
     @property
     def trainer(self) -> Trainer:
@@ -309,14 +203,14 @@ class Predictor(PrivateEstimator, ABC):
         what = "estimator" if self.concept_class is None else "concept_class"
         return check_model(DecisionTreeClassifier(max_depth=4) if model is None else model, what)
 
-    def _reader(self, rows: RowSource, columns: Columns | None, model: Any) -> Reader:
+    def _reader(self, rows: RowSource, columns: Columns | None, model: Any) -> QueryReader:
         # Frames stay frames for pipelines that name columns; everything else becomes numbers.
         as_frames = rows.is_frame and columns is None and not isinstance(model, ConceptClass)
         check_kinds(rows, columns)
         stand_in = stand_in_row(rows, columns)
         if not as_frames:
             stand_in = np.nan_to_num(read_table(stand_in, columns))
-        return Reader(
+        return QueryReader(
             type(self).__name__,
             columns or Columns(None, rows.names, rows.n_features),
             rows.n_features,
@@ -405,12 +299,3 @@ def check_own(concept: ConceptClass) -> None:
                     f"concept_class has a {type(hypothesis).__name__}, which may fail on a private "
                     "row, and that could be seen; give hypotheses of cumae.concepts."
                 )
-
-
-def _check_finite(table: Floats, names: list[str]) -> None:
-    wrong = np.argwhere(~np.isfinite(table))
-    if len(wrong):
-        row, column = wrong[0]
-        raise InvalidData(
-            f"X is infinite in row {row}, column {names[column]}; give a finite number."
-        )

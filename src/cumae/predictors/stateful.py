@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.errors import InvalidParameter
 from cumae.live import belongs_here, one_at_a_time
-from cumae.predictors.base import Predictor, Reader, Training
+from cumae.predictors.base import Predictor, Training
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
+from cumae.predictors.queries import QueryReader
 from cumae.predictors.state import Arrays, Journal
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
@@ -37,7 +38,7 @@ class Fitted:
         What each shard trains.
     model_from : str, or None
         The parameter that gave the model; None for the default one.
-    reader : Reader
+    reader : QueryReader
         How rows and queries are read.
     source : Source
         Where random bits come from; it is never stored.
@@ -50,7 +51,7 @@ class Fitted:
     classes: NDArray[Any]
     model: Any
     model_from: str | None
-    reader: Reader
+    reader: QueryReader
     source: Source
     shown: dict[str, Any] = field(default_factory=dict)
 
@@ -73,7 +74,7 @@ class Fitted:
             "classes": self.classes,
             "model": estimator_to_plain(self.model),
             "model_from": self.model_from,
-            "reader": {part.name: getattr(self.reader, part.name) for part in fields(Reader)},
+            "reader": {part.name: getattr(self.reader, part.name) for part in fields(QueryReader)},
             "shown": self.shown,
         }
 
@@ -91,7 +92,7 @@ class Fitted:
             facts["classes"],
             estimator_from_plain(facts["model"], given_as("estimator", estimator)),
             facts["model_from"],
-            Reader(**facts["reader"]),
+            QueryReader(**facts["reader"]),
             SYSTEM,
             facts["shown"],
         )

@@ -167,7 +167,17 @@ def differences(labellings: Integers) -> Integers:
 
 @claim("SMALLDB")
 def largest_error(queries: Integers, counts: Integers, other: Integers) -> Integers:
-    """Return the largest of |query(counts) - query(other)|; ``other`` may hold several lines."""
+    """Return the largest of |query(counts) - query(other)| over the queries.
+
+    Parameters
+    ----------
+    queries : array of int
+        One line for each query, with 1 where a place counts and 0 elsewhere.
+    counts : array of int
+        Number of rows in each place.
+    other : array of int
+        The same of one other database, or of several, one a line.
+    """
     if len(queries) == 0:
         return np.zeros(np.shape(other)[:-1], dtype=np.int64)
     return np.asarray(np.abs((counts - other) @ queries.T).max(axis=-1), dtype=np.int64)

@@ -96,10 +96,16 @@ def draw_places(
     ----------
     places : array of int
         The place of each row in the domain, from 0 to ``size`` - 1.
+    size : int of 1 or more
+        Number of places.
     shares : sequence of float
         Epsilon of each level.
+    n_points : int of 1 or more
+        How many points are drawn.
     order : array of int
         A random order of the rows, which tells rows in the same place apart.
+    source : Source
+        Where random bits come from.
     """
     slots = max(1, len(places))
     rows = np.sort(places * slots + order)
@@ -124,6 +130,15 @@ def cells_of_cuts(
 
     A row lies below a cut if its number is less. The score of a cut is minus the distance of the
     number of rows between ``low`` and the cut from its target, times the share's denominator.
+
+    Parameters
+    ----------
+    rows : array of int
+        The numbers of the rows, in order.
+    low, high : int
+        The first and the last cut.
+    share : Fraction
+        Which share of the rows between them should lie below the cut: its target.
     """
     inside = rows[np.searchsorted(rows, low) : np.searchsorted(rows, high)]
     edges = np.concatenate([[low], inside + 1, [high + 1]])
@@ -145,7 +160,21 @@ def carried_errors(n_points: int) -> float:
 
 @claim("QUANT", "STABLE")
 def rank_bound(shares: Sequence[float], n_points: int, cuts: int, draws: int, beta: float) -> float:
-    """Bound all rank errors of ``draws`` draws among at most ``cuts`` cuts, up to chance beta."""
+    """Bound all rank errors of ``draws`` draws among at most ``cuts`` cuts, up to chance beta.
+
+    Parameters
+    ----------
+    shares : sequence of float
+        Epsilon of each level.
+    n_points : int of 1 or more
+        Points of a column.
+    cuts : int of 1 or more
+        Number of cuts to draw from, at most.
+    draws : int of 1 or more
+        Number of draws.
+    beta : float above 0 and below 1
+        Chance that an error is larger.
+    """
     rate = min(
         float(over(share, part)) for share, part in zip(shares, level_ranges(n_points), strict=True)
     )
@@ -256,6 +285,15 @@ class Quantiles(Sanitizer):
 
         Point j has at most j n / (m + 1) + error rows below it, and at most n (1 - j / (m + 1)) +
         error above it, after rows have been moved onto the domain.
+
+        Parameters
+        ----------
+        n_rows : int of 0 or more
+            Number of rows n.
+        n_columns : int of 1 or more
+            Number of columns, which share epsilon.
+        beta : float above 0 and below 1
+            Chance that an error is larger.
         """
         rows = check_count(n_rows, "n_rows")
         columns = self._columns_of(check_count(n_columns, "n_columns", least=1))
@@ -264,7 +302,17 @@ class Quantiles(Sanitizer):
         return rank_bound(self._split(n_columns), self.n_points, cuts, draws, check_beta(beta))
 
     def interval_error(self, n_rows: int, n_columns: int = 1, beta: float = 0.05) -> float:
-        """Return how far the share of points between any two cuts of a column is off at most."""
+        """Return how far the share of points between any two cuts of a column is off at most.
+
+        Parameters
+        ----------
+        n_rows : int of 0 or more
+            Number of rows.
+        n_columns : int of 1 or more
+            Number of columns, which share epsilon.
+        beta : float above 0 and below 1
+            Chance that an error is larger.
+        """
         error = self.rank_error(n_rows, n_columns, beta) / max(1, n_rows)
         return min(1.0, 2 * (1 / (self.n_points + 1) + error))
 

@@ -61,8 +61,19 @@ def least_count(rate: float, chance: float) -> int:
 def name_bins(keys: Integers, rate: Fraction | float, least: int, source: Source) -> Integers:
     """Return places, in order, at which the rows can be cut: edges of bins that hold many rows.
 
-    ``keys`` are whole numbers from 0 to 2^52 - 1. The edges of all bins of the first depth are
-    always there.
+    The edges of all bins of the first depth are always there.
+
+    Parameters
+    ----------
+    keys : array of int
+        The rows, as whole numbers from 0 to 2^52 - 1.
+    rate : Fraction or float
+        How fast the weights of the noise fall: a count is off by k with a chance
+        proportional to exp(-rate k).
+    least : int
+        The noisy count from which on a bin is named.
+    source : Source
+        Where random bits come from.
     """
     top = KEY_BITS - DEPTHS[0]
     edges = [np.arange(2 ** DEPTHS[0], dtype=np.int64) << top]
@@ -165,6 +176,15 @@ class StableThresholds(Sanitizer):
 
         Point j has at most j n / (m + 1) + error rows below it, and at most n (1 - j / (m + 1)) +
         error above it, rows being taken to 12 digits.
+
+        Parameters
+        ----------
+        n_rows : int of 0 or more
+            Number of rows n.
+        n_columns : int of 1 or more
+            Number of columns, which share epsilon and delta.
+        beta : float above 0 and below 1
+            Chance that an error is larger.
         """
         rows = check_count(n_rows, "n_rows")
         split = self._split(check_count(n_columns, "n_columns", least=1))
@@ -178,7 +198,17 @@ class StableThresholds(Sanitizer):
         return ranks + split.least + noise
 
     def interval_error(self, n_rows: int, n_columns: int = 1, beta: float = 0.05) -> float:
-        """Return how far the share of points between any two cuts of a column is off at most."""
+        """Return how far the share of points between any two cuts of a column is off at most.
+
+        Parameters
+        ----------
+        n_rows : int of 0 or more
+            Number of rows.
+        n_columns : int of 1 or more
+            Number of columns, which share epsilon and delta.
+        beta : float above 0 and below 1
+            Chance that an error is larger.
+        """
         error = self.rank_error(n_rows, n_columns, beta) / max(1, n_rows)
         return min(1.0, 2 * (1 / (self.n_points + 1) + error))
 

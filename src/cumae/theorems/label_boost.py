@@ -80,9 +80,18 @@ def paper_labels(alpha: float, beta: float, vc: int, epsilon: float = 1.0) -> in
 
 
 def draw_labels(alpha: float, beta: float, vc: int, rows: int) -> int:
-    """Return how many labels one draw asks for (Claim C.5).
+    """Return how many labels one draw needs to label most of them right (Claim C.5).
 
-    With so many labels it errs on at most a share ``alpha`` of them, with chance 1 - ``beta``.
+    Parameters
+    ----------
+    alpha : float above 0 and below 1
+        Share of the labels that may be wrong.
+    beta : float above 0 and below 1
+        Chance that more are wrong.
+    vc : int of 0 or more
+        VC dimension of the class.
+    rows : int of 0 or more
+        Number of rows that define the candidates.
     """
     dimension = max(vc, 1)
     candidates = dimension * math.log(math.e * max(rows, dimension) / dimension)  # Sauer's lemma

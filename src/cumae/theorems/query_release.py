@@ -62,6 +62,15 @@ def pac_rows(alpha: float, beta: float, vc: int) -> int:
     These are (8/alpha) (vc ln(16/alpha) + ln(2/beta)): Theorem B.4 of "Learning Privately with
     Labeled and Unlabeled Examples" (paper 1).
 
+    Parameters
+    ----------
+    alpha : float above 0 and below 1
+        Error that is allowed.
+    beta : float above 0 and below 1
+        Chance that a consistent hypothesis has a larger one.
+    vc : int of 1 or more
+        VC dimension of the class.
+
     Examples
     --------
     >>> from cumae.theorems.query_release import pac_rows
@@ -77,6 +86,15 @@ def unstable_queries(max_queries: int, error: float, beta: float) -> int:
     A third of the models must be wrong on such a query, so its chance is three times the
     error, by Markov's inequality; beta is the chance of more, by Chernoff's:
     3 (error m + sqrt(error m ln(m/beta)/2)).
+
+    Parameters
+    ----------
+    max_queries : int of 1 or more
+        Number of queries m.
+    error : float above 0 and below 1
+        Error of each model.
+    beta : float above 0 and below 1
+        Chance that more queries are unclear.
     """
     mean = error * max_queries
     return max(1, math.ceil(3 * (mean + math.sqrt(mean * math.log(max_queries / beta) / 2))))
@@ -85,7 +103,19 @@ def unstable_queries(max_queries: int, error: float, beta: float) -> int:
 def shards_for(
     max_queries: int, max_unstable: int, epsilon: float, delta: float, beta: float
 ) -> int:
-    """Return the number of shards, k of step 1 of Algorithm 5."""
+    """Return the number of shards, k of step 1 of Algorithm 5.
+
+    Parameters
+    ----------
+    max_queries : int of 1 or more
+        Queries to answer.
+    max_unstable : int of 1 or more
+        Unclear queries that are paid for.
+    epsilon, delta : float above 0
+        Privacy parameters of all answers together.
+    beta : float above 0 and below 1
+        Chance of failure.
+    """
     scale = math.sqrt(32 * max_unstable * math.log(2 / delta)) / epsilon
     inside = math.log(4 * max_queries * max_unstable / min(delta, beta / 2))
     return math.ceil(34 * math.sqrt(2) * scale * inside)
@@ -184,6 +214,17 @@ def first_queries(alpha: float, beta: float, vc: int, constant: float = 32.0) ->
     """Return m_o of Algorithm 4: how many queries define the candidates of the second stage.
 
     constant (vc ln(1/alpha) + ln(1/beta)) / alpha.
+
+    Parameters
+    ----------
+    alpha : float above 0 and below 1
+        Error beyond that of the best concept.
+    beta : float above 0 and below 1
+        Chance that it is larger.
+    vc : int of 1 or more
+        VC dimension of the class.
+    constant : float above 0
+        The factor in front; the paper prints 32.
 
     Examples
     --------

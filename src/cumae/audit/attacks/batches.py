@@ -153,7 +153,7 @@ def rounded_off() -> Table:
     rule = Rounded()
 
     def flips(row: Table, place: int, size: int) -> bool:
-        """Tell whether a row in a table of four is labelled 1, and 0 in its part of this size."""
+        # Whether a row in a table of four is labelled 1, but 0 in its part of this size.
         return bool(rule.predict([row] * 4)[place] > rule.predict([row] * size)[place % size])
 
     parts = ((1, 1), (2, 2), (3, 2))  # place and size
@@ -190,7 +190,23 @@ def attack_on_batch(
     options: dict[str, Any],
     **others: Any,
 ) -> Attack:
-    """Attack one of the predictors that protect queries."""
+    """Attack one of the predictors that protect queries.
+
+    Parameters
+    ----------
+    what : str
+        What the attack does, in a few words.
+    predictor : class
+        ``EverlastingPredictor`` or ``GenericBBL``, or a class derived from one of them.
+    rows : pair of rows and labels
+        What one of them is trained on to read its guarantee.
+    play : callable from Game to a list of float
+        The adversary, as in :class:`~cumae.audit.Attack`.
+    options : dict from str to object
+        Parameters of the predictor, except the estimator.
+    **others : object
+        Further options of ``attack_on_bbl`` or ``attack_on_phases``.
+    """
     attack = attack_on_bbl if issubclass(predictor, GenericBBL) else attack_on_phases
     return attack(what, predictor, rows, play, options, distinguish=by_training, **others)
 

@@ -46,7 +46,27 @@ def attack_on_phases(
     growth: float = 1.0,
     **others: Any,
 ) -> Attack:
-    """Attack what has shards of this size, and name it by the options that matter."""
+    """Attack what has shards of this size, and name it by the options that matter.
+
+    Parameters
+    ----------
+    what : str
+        What the attack does, in a few words.
+    predictor : class
+        ``EverlastingPredictor``, or a class derived from it.
+    rows : pair of rows and labels
+        What one of them is trained on to read its guarantee.
+    play : callable from Game to numbers
+        The adversary, as in :class:`~cumae.audit.Attack`.
+    options : dict from str to object
+        Parameters of the predictor, except the estimator.
+    size : int of 1 or more
+        Rows of a shard.
+    growth : float above 0
+        Answers of the first phase for each training row.
+    **others : object
+        Further options of :func:`~cumae.audit.attacks.predictors.attack_on`.
+    """
     given = {"shard_size": size, "growth": growth, "prior": False, "delta": 1e-6, **options}
     named = [f"{name}={value}" for name, value in options.items() if name not in UNNAMED]
     name = ", ".join(["EverlastingPredictor", what, *named])

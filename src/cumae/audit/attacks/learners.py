@@ -139,9 +139,21 @@ def a_label(
 ) -> Attack:
     """Return the attack on a label where rows are all alike and ones are a few fewer than zeros.
 
-    ``epsilon`` is that of the draw. The fewer ones there are, the closer to exp(epsilon) does one
-    label move the chance that the model says 1, and the more seldom it does: about once in three
-    runs is a good compromise.
+    The fewer ones there are, the closer to exp(epsilon) does one label move the chance that the
+    model says 1, and the more seldom it does: about once in three runs is a good compromise.
+
+    Parameters
+    ----------
+    name : str
+        Name of the learner.
+    make : callable
+        Returns a learner that is not fitted.
+    epsilon : float above 0
+        Privacy parameter of the draw that decides what the model says.
+    unlabelled : int of 0 or more
+        Number of rows without a label.
+    **options : object
+        Further options of ``attack_on``.
     """
     behind = int(2 / epsilon)
     labels = np.append(np.zeros(behind + 3), 1)
@@ -199,6 +211,13 @@ def logistic_regression(
 
     With one step, weights are a fixed linear map of the noisy gradient, so that a linear rule on
     them is the best one.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the learner may cost.
+    learner : class
+        The class of the learner that is attacked.
     """
     make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_steps=1)
     X = np.array([[1.0], [1.0], [-1.0], [-1.0]])
@@ -219,6 +238,13 @@ def kernel_classifier(
     """Return the attack on a label of PrivateKernelClassifier, in a row as long as any.
 
     The rows that the features are scaled by are public, so that only sums of residuals are left.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the learner may cost.
+    learner : class
+        The class of the learner that is attacked.
     """
     make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_waves=0)
     X = np.array([[1.0], [1.0], [-1.0], [-1.0]])
@@ -262,6 +288,17 @@ def boosted_label(
 
     All rows are alike and the labels balanced, so that one label decides which of two hypotheses
     relabels all of them; then the base learns from so many rows that it tells which.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What the learner may cost.
+    learner : class
+        ``LabelBoost`` or ``IterLabelBoost``, or a class derived from one of them.
+    n_labelled : int of 1 or more
+        Number of labels.
+    epsilon_boost : float above 0, or "auto"
+        What the draw of a hypothesis may cost, a parameter of the learner.
     """
     make = partial(
         learner, chooser(epsilon / 4), Thresholds(), epsilon, epsilon_boost=epsilon_boost

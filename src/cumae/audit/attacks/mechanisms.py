@@ -233,6 +233,15 @@ def exponential(
 
     The further a candidate is behind, the closer to exp(epsilon) does its chance move, and the more
     seldom is it drawn: about once in three runs is a good compromise.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What the draw may cost.
+    delta : float
+        The delta at which the cost is read; the mechanism does not use it.
+    mechanism : callable from epsilon to a mechanism
+        What is attacked.
     """
     found = ExponentialMechanism(epsilon)
     behind = int(2 / epsilon)

@@ -141,7 +141,19 @@ def _claimed(
 def mark_a_row(
     rows: Rows, asked: Table, value: float = MARKED, sign: int = 1
 ) -> Callable[[Game], float]:
-    """Return the strategy that gives one training row another value, and counts answers."""
+    """Return the strategy that gives one training row another value, and counts answers.
+
+    Parameters
+    ----------
+    rows : pair of rows and labels
+        The training rows; the first one differs between the worlds.
+    asked : array of one column
+        The queries.
+    value : float
+        What the first row holds in world 1.
+    sign : {1, -1}
+        1 if answers of 1 speak for world 1, -1 if they speak against it.
+    """
 
     def play(game: Game) -> float:
         game.train(rows, (replaced(rows[0], value), rows[1]))
@@ -168,15 +180,32 @@ def attack_on_release(
     asked: int,
     **others: Any,
 ) -> Attack:
-    """Attack a predictor that answers ``asked`` queries.
+    """Attack a predictor with a limit of queries.
 
     What a second stage publishes comes from the same votes, and is left to the attacks on learners.
+
+    Parameters
+    ----------
+    what : str
+        What the attack does, in a few words.
+    predictor : class
+        A predictor with a limit of queries.
+    rows : pair of rows and labels
+        What one of them is trained on to read its guarantee.
+    play : callable from Game to numbers
+        The adversary, as in :class:`~cumae.audit.Attack`.
+    options : dict from str to object
+        Parameters of the predictor, except the estimator.
+    asked : int of 1 or more
+        How many queries the predictor answers.
+    **others : object
+        Further options of ``attack_on``.
     """
     limit = "n_first" if issubclass(predictor, UniversalQueryRelease) else "max_queries"
     given = {"mechanism": "gaussian", "delta": 1e-6, **options, "n_shards": 8, limit: asked}
     # With other steps than Gaussian noise there is no mu to claim.
-    plain = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
-    releases = asked if plain else 0
+    only_noise = issubclass(predictor, QueryRelease) and given["mechanism"] == "gaussian"
+    releases = asked if only_noise else 0
     name = f"{predictor.__name__}, {what}"
     return attack_on(name, predictor, given, rows, play, releases=releases, **others)
 
@@ -204,7 +233,25 @@ def attack_on_bbl(
     estimator: Any = None,
     **others: Any,
 ) -> Attack:
-    """Attack the papers' predictor, which uses all of the rows."""
+    """Attack the papers' predictor, which uses all of the rows.
+
+    Parameters
+    ----------
+    what : str
+        What the attack does, in a few words.
+    predictor : class
+        ``GenericBBL``, or a class derived from it.
+    rows : pair of rows and labels
+        What one of them is trained on to read its guarantee.
+    play : callable from Game to numbers
+        The adversary, as in :class:`~cumae.audit.Attack`.
+    options : dict from str to object
+        Parameters of the predictor, except the estimator.
+    estimator : ConceptClass or None
+        What each shard trains; None means thresholds.
+    **others : object
+        Further options of ``attack_on``.
+    """
     given = {
         "shard_size": 4,
         "phase_length": len(rows[0]),

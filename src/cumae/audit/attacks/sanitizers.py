@@ -89,7 +89,17 @@ def a_row(
 
 
 def quantiles(epsilon: float, delta: float, sanitizer: Any = Quantiles) -> Attack:
-    """Return the attack on a row above the median of a table where a low median is rare."""
+    """Return the attack on a row above the median of a table where a low median is rare.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What the sanitizer may cost.
+    delta : float
+        The delta at which the cost is read; this sanitizer does not use it.
+    sanitizer : class
+        The class of the sanitizer that is attacked.
+    """
     make = partial(sanitizer, epsilon, bounds=(0, 1), n_points=1)
     return a_row(make, delta, _lopsided(epsilon, 0.5, 1.0), 0.0)
 
@@ -99,6 +109,13 @@ def stable_thresholds(epsilon: float, delta: float, sanitizer: Any = StableThres
 
     There are too few rows to name a bin, so that only the half of epsilon with which quantiles are
     drawn is within reach.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the sanitizer may cost.
+    sanitizer : class
+        The class of the sanitizer that is attacked.
     """
     make = partial(sanitizer, epsilon, delta, n_points=1)
     return a_row(make, delta, _lopsided(epsilon / 2, 0.0, 1e300), -1e300)
@@ -108,6 +125,15 @@ def ranges(epsilon: float, delta: float, sanitizer: Any = Ranges) -> Attack:
     """Return the attack on a row that decides in which of two neighbouring steps a quartile lies.
 
     The median takes half of epsilon, so that the other half is within reach.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What the sanitizer may cost.
+    delta : float
+        The delta at which the cost is read; this sanitizer does not use it.
+    sanitizer : class
+        The class of the sanitizer that is attacked.
     """
     count = 2 + round(24 / epsilon)  # with fewer, a quartile lies anywhere
     low, high = 1.0, 1.05
@@ -116,7 +142,17 @@ def ranges(epsilon: float, delta: float, sanitizer: Any = Ranges) -> Attack:
 
 
 def small_database(epsilon: float, delta: float, sanitizer: Any = SmallDatabase) -> Attack:
-    """Return the attack on a database of one point, which shows the place that has more rows."""
+    """Return the attack on a database of one point, which shows the place that has more rows.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What the sanitizer may cost.
+    delta : float
+        The delta at which the cost is read; this sanitizer does not use it.
+    sanitizer : class
+        The class of the sanitizer that is attacked.
+    """
     make = partial(sanitizer, Thresholds(), epsilon, (0.0, 1.0), size=1)
     rows = [0.0] * (4 + int(1 / epsilon)) + [1.0] * 4
     return a_row(make, delta, rows, 1.0)
@@ -128,6 +164,15 @@ def multiplicative_weights(
     """Return the attack on the weights after the first of two rounds, read off many points.
 
     What the second round measures is not released, so that half of the claim is out of reach.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What the sanitizer may cost.
+    delta : float
+        The delta at which the cost is read; this sanitizer does not use it.
+    sanitizer : class
+        The class of the sanitizer that is attacked.
     """
     make = partial(sanitizer, Thresholds(), epsilon, (0.0, 1.0), rounds=2, n_points=10_000)
     return a_row(make, delta, [0.0, 1.0] * 40, 1.0)

@@ -129,7 +129,17 @@ def halfspace_table(X: ArrayLike, columns: int | None = None) -> Floats:
 
 
 def check_shape(table: Floats, X: ArrayLike, name: str) -> None:
-    """Refuse a table with more columns than halfspaces take, or an infinite value in several."""
+    """Refuse a table with more columns than halfspaces take, or an infinite value in several.
+
+    Parameters
+    ----------
+    table : array of float
+        What was read from ``X``.
+    X : array-like
+        The table as it was given, for the names of its columns.
+    name : str
+        What it is called in the message.
+    """
     if table.shape[1] not in (1, 2, 3):
         raise InvalidData(
             f"X has {table.shape[1]} columns; halfspaces take 1, 2 or 3: select some, or use "

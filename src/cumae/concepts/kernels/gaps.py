@@ -11,7 +11,17 @@ from cumae.arrays import Floats, Integers
 
 @numba.njit(cache=True, nogil=True)
 def side(normal: Floats, offset: float, row: Floats) -> int:
-    """Return 1 if normal . row > offset for certain, 0 if below, -1 if rounding leaves it open."""
+    """Return 1 if normal . row > offset for certain, 0 if below, -1 if rounding leaves it open.
+
+    Parameters
+    ----------
+    normal : array of float
+        Direction across the boundary.
+    offset : float
+        Where along the normal the boundary lies.
+    row : array of float
+        The row that is labelled.
+    """
     value, size = -offset, abs(offset)
     for i in range(len(row)):
         value += normal[i] * row[i]
@@ -161,6 +171,17 @@ def gains_outside(
     """Return what the hypothesis of each labelling gains on rows beside the points.
 
     The second array tells for which of them rounding left nothing open.
+
+    Parameters
+    ----------
+    points : array of float
+        The points, one a line.
+    labellings : array of int
+        The labels of all points, 0 or 1, one line for each hypothesis.
+    rows : array of float
+        The other rows.
+    gains : array of int
+        What label 1 gains over label 0 for each of them.
     """
     found = np.zeros(len(labellings), np.int64)
     sure = np.zeros(len(labellings), np.bool_)

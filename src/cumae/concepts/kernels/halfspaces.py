@@ -77,7 +77,19 @@ def _off_axis(points: Floats, a: int, b: int, k: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def _ahead(points: Floats, a: int, b: int, fold: Integers, k: int, m: int) -> int:
-    """Return 1 if m has the larger folded angle, 0 if it has the same, -1 if the smaller."""
+    """Return 1 if m has the larger folded angle, 0 if it has the same, -1 if the smaller.
+
+    Parameters
+    ----------
+    points : array of float
+        The points.
+    a, b : int
+        The pivot twice, or the two points on the axis.
+    fold : array of int
+        On which side each point is seen: 1 in front, -1 behind, 0 on the axis.
+    k, m : int
+        The points that are compared.
+    """
     return int(fold[k] * fold[m] * turn_of(points, a, b, k, m))
 
 
@@ -87,6 +99,17 @@ def _sort(points: Floats, a: int, b: int, size: int, work: Integers) -> None:
 
     In the end ``turns`` tells for each point whether it is ahead of the one before: 0 says that
     both are in one group.
+
+    Parameters
+    ----------
+    points : array of float
+        The points.
+    a, b : int
+        The pivot twice, or the two points on the axis.
+    size : int
+        How many points are sorted.
+    work : array of int
+        Working memory, whose lines ``ORDER`` and ``TURNS`` hold the result.
     """
     order, spare, fold, turns, starts = (
         work[ORDER],
@@ -140,7 +163,23 @@ def _kept(a: int, b: int, least_ahead: int, most_behind: int) -> bool:
 def _candidates(
     points: Floats, gains: Integers, a: int, b: int, rough: Integers, work: Integers, out: Integers
 ) -> int:
-    """Write the gain of each labelling of a fan, in limbs; return how many there are."""
+    """Write the gain of each labelling of a fan, in limbs; return how many there are.
+
+    Parameters
+    ----------
+    points : array of float
+        The points.
+    gains : array of int
+        What label 1 gains over label 0 at each point, in limbs.
+    a, b : int
+        The pivot twice, or the two points on the axis.
+    rough : array of int
+        In the plane, all points roughly ordered by folded angle.
+    work : array of int
+        Working memory, whose lines ``ENDS`` and ``SIDES`` tell the labellings.
+    out : array of int
+        Room for the gains, one line for each labelling.
+    """
     order, fold, turns = work[ORDER], work[FOLD], work[TURNS]
     size = _collect_2(a, rough, work) if a == b else _collect_3(points, a, b, work)
     if size < 0:
@@ -176,7 +215,21 @@ def _candidates(
 
 @numba.njit(cache=True, nogil=True)
 def _emit(gain: Integers, end: int, side: int, found: int, work: Integers, out: Integers) -> int:
-    """Write down one labelling, carrying limbs so that all but the first are in 0 to 2^LIMB - 1."""
+    """Write down one labelling, carrying limbs so that all but the first are in 0 to 2^LIMB - 1.
+
+    Parameters
+    ----------
+    gain : array of int
+        The gain of the labelling, in limbs that may overflow.
+    end : int
+        How many points of the sorted list come before its boundary.
+    side : {1, -1}
+        Whether those of them that are in front, or those behind, have label 1.
+    found : int
+        How many labellings were written before.
+    work, out : arrays of int
+        As in ``_candidates``.
+    """
     work[ENDS, found], work[SIDES, found] = end, side
     carried = 0
     for limb in range(len(gain) - 1, 0, -1):
@@ -212,15 +265,32 @@ def sweep(
     place: int,
     labels: Integers,
 ) -> tuple[Integers, int, int]:
-    """Go through the labellings of fans: pivots from ``start`` on, one for each row of ``rough``.
+    """Go through the labellings of fans: those of some pivots, one after the other.
 
-    In the plane such a row holds all points, roughly ordered by folded angle.
+    It counts how many labellings have each gain, and writes down some of them. It returns the
+    largest gain, how many labellings reach it, and how many there were. It is one function for all
+    of this because it takes seconds to compile.
 
-    Count in ``counts`` how many have each gain, if it is long enough, counting from its end for
-    negative ones. Write the labels into the rows of ``labels``, if there are any, of those with the
-    wanted gain (of all, if none is wanted), from number ``place`` on; stop when it is full. Return
-    the largest gain, how many reach it, and how many labellings there were. It is one function for
-    all of this because it takes seconds to compile.
+    Parameters
+    ----------
+    points : array of float
+        The points, in lexicographic order.
+    gains : array of int
+        What label 1 gains over label 0 at each point, in limbs: one line a point.
+    start : int
+        The first pivot.
+    rough : array of int
+        One line for each pivot. In the plane it lists all points, roughly ordered by folded
+        angle.
+    counts : array of int
+        How many labellings have each gain; it is added to, unless it is empty. Negative
+        gains count from its end.
+    wanted : array of int
+        The gain, in limbs, of the labellings to write down; empty for all of them.
+    place : int
+        The number of the first of these that is written down.
+    labels : array of int
+        Room for labellings, one a line. The sweep ends when it is full, unless it is empty.
     """
     out = np.empty((2 * len(points), gains.shape[1]), np.int64)
     work = np.empty((6, 2 * len(points)), np.int64)

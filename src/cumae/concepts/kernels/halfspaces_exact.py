@@ -1,4 +1,4 @@
-"""Geometry of halfspaces in whole numbers and fractions: slow, plain and exact."""
+"""Geometry of halfspaces in whole numbers and fractions: slow, simple and exact."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def spanning_columns(points: Floats) -> list[int]:
 
 
 def reference_labels(points: Floats) -> Iterator[Integers]:
-    """Yield the labellings of all fans as the kernel orders them, in plain whole numbers."""
+    """Yield the labellings of all fans as the kernel orders them, in whole numbers."""
     size, flat = len(points), points.shape[1] == 2
     rows, _ = exact_rows(points)
     for a in range(size):
@@ -123,7 +123,17 @@ def _reference_fan(a: int, b: int, edges: list[list[int]]) -> Iterator[Integers]
 
 
 def gap_along(normal: Vector, ones: Vectors, zeros: Vectors) -> tuple[Any, Any]:
-    """Return the lowest place of label 1 and the highest of label 0 along the normal."""
+    """Return the lowest place of label 1 and the highest of label 0 along the normal.
+
+    Parameters
+    ----------
+    normal : list of whole numbers or fractions
+        The direction.
+    ones : list of rows
+        Points with label 1.
+    zeros : list of rows
+        Points with label 0.
+    """
     return min(dot_product(normal, row) for row in ones), max(
         dot_product(normal, row) for row in zeros
     )

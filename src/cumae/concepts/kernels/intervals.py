@@ -19,7 +19,17 @@ NEVER = -(1 << 30)
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def add(best: int, rest: float, more: int, weight: float, table: Floats) -> tuple[int, float]:
-    """Return q^best rest + q^more weight in the same form."""
+    """Return q^best rest + q^more weight in the same form.
+
+    Parameters
+    ----------
+    best, rest : int and float
+        A sum.
+    more, weight : int and float
+        What is added to it.
+    table : array of float
+        Powers q^-d.
+    """
     distance = best - more
     end = len(table) - 1
     if distance >= 0:
@@ -52,7 +62,21 @@ def right_ends(gain: Integers, table: Floats) -> tuple[Any, ...]:
 def ends_in_block(
     gain: Integers, block: int, before: int, lowest: int, left: float, table: Floats
 ) -> tuple[Any, ...]:
-    """Weights of each right end of a block, going on from the state before it."""
+    """Weights of each right end of a block, going on from the state before it.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell.
+    block : int
+        Which block of right ends.
+    before : int
+        Sum of the gains before the block.
+    lowest, left : int and float
+        The sum, over all left ends before the block, of q^-(gains before it).
+    table : array of float
+        Powers q^-d.
+    """
     first, last = block * BLOCK, min(len(gain), (block + 1) * BLOCK)
     best, rest = np.empty(last - first, np.int64), np.empty(last - first)
     for j in range(first, last):
@@ -64,7 +88,17 @@ def ends_in_block(
 
 @numba.njit(cache=True, nogil=True)
 def left_ends(gain: Integers, last: int, table: Floats) -> tuple[Any, ...]:
-    """Sum, for each block of left ends up to ``last``, of q^-(gains before it)."""
+    """Sum, for each block of left ends up to ``last``, of q^-(gains before it).
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell.
+    last : int
+        The last left end, which is the right end that was drawn.
+    table : array of float
+        Powers q^-d.
+    """
     blocks = last // BLOCK + 1
     best, rest = np.empty(blocks, np.int64), np.empty(blocks)
     start = np.empty(blocks, np.int64)
@@ -84,6 +118,15 @@ def step(top: Integers, total: Floats, gain: int, table: Floats) -> None:
     """Bring the sums over all labellings of the first cells, by changes of label, one cell on.
 
     A cell has label s mod 2 after s changes.
+
+    Parameters
+    ----------
+    top, total : array of int and array of float
+        For each number of changes, the sum over the first cells; they are overwritten.
+    gain : int
+        What label 1 gains over label 0 in the next cell.
+    table : array of float
+        Powers q^-d.
     """
     for s in range(len(top) - 1, 0, -1):
         score, weight = add(top[s], total[s], top[s - 1], total[s - 1], table)
@@ -98,6 +141,15 @@ def forward(gain: Integers, states: int, table: Floats) -> tuple[Any, ...]:
     sum of the ways to enter the state there and stay, up to the gains since the block's start;
     and these gains before each block. Only blocks are kept: to keep cells would cost more time,
     for memory, than to compute the few blocks again that a draw needs.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell.
+    states : int
+        Number of changes of label that are told apart, none included.
+    table : array of float
+        Powers q^-d.
     """
     blocks = (len(gain) + BLOCK - 1) // BLOCK
     tops, totals = np.empty((blocks + 1, states), np.int64), np.empty((blocks + 1, states))
@@ -126,8 +178,18 @@ def entries(
 ) -> tuple[Any, ...]:
     """Weigh each cell of a block as the place where ``state`` was entered and kept.
 
-    ``top`` and ``total`` are the sums at the block's start, ``gain`` the gains in it. Also
-    returns the sum of these weights.
+    Also returns the sum of these weights.
+
+    Parameters
+    ----------
+    gain : array of int
+        What label 1 gains over label 0 in each cell of the block.
+    top, total : array of int and array of float
+        For each number of changes, the sum at the block's start.
+    state : int
+        The number of changes at the end.
+    table : array of float
+        Powers q^-d.
     """
     top, total = top[:state].copy(), total[:state].copy()  # later states play no part
     best, rest = np.empty(len(gain), np.int64), np.empty(len(gain))

@@ -1,4 +1,4 @@
-"""Compiled sums over boxes in a grid of cells; ``rectangles.py`` holds the same in plain form.
+"""Compiled sums over boxes in a grid of cells; ``rectangles.py`` holds the same, uncompiled.
 
 The grid has three axes, called layers, columns and rows; a table with fewer columns leaves the
 first axes with a single place. A box is a range of places on each axis. It is a candidate if each
@@ -84,7 +84,17 @@ def _add(e1: int, f1: float, e2: int, f2: float, power: Floats) -> tuple[int, fl
 
 @numba.njit(cache=True, nogil=True)
 def add_up(e: Integers, f: Floats, count: int, power: Floats) -> tuple[int, float]:
-    """Add the first sums in pairs of pairs, which keeps errors small; overwrites them."""
+    """Add the first sums in pairs of pairs, which keeps errors small; overwrites them.
+
+    Parameters
+    ----------
+    e, f : array of int and array of float
+        Sums (E, f); they are overwritten.
+    count : int
+        How many of them are added.
+    power : array of float
+        Powers q^-d.
+    """
     if count == 0:
         return EMPTY, 0.0
     while count > 1:
@@ -99,7 +109,21 @@ def add_up(e: Integers, f: Floats, count: int, power: Floats) -> tuple[int, floa
 def _insert(
     exact: Integers, factor: Floats, row: int, gain: int, holds: bool, power: Floats
 ) -> None:
-    """Add a cell to its row, and mend the sums above it."""
+    """Add a cell to its row, and mend the sums above it.
+
+    Parameters
+    ----------
+    exact, factor : array of int and array of float
+        The tree over the rows.
+    row : int
+        The row of the cell.
+    gain : int
+        What label 1 gains over label 0 in the cell.
+    holds : bool
+        Whether the cell holds a point.
+    power : array of float
+        Powers q^-d.
+    """
     node = np.uint64(row + len(exact) // 2)
     gain += exact[node, 0]
     low_e = high_e = EMPTY
@@ -131,7 +155,17 @@ def _insert(
 def _lows(
     exact: Integers, factor: Floats, first: int, last: int, power: Floats
 ) -> tuple[int, float, int]:
-    """Sum over lower sides from ``first`` to ``last``, gains up to there; return their gain too."""
+    """Sum over lower sides from ``first`` to ``last``, gains up to there; return their gain too.
+
+    Parameters
+    ----------
+    exact, factor : array of int and array of float
+        The tree over the rows.
+    first, last : int
+        The rows of the lower sides.
+    power : array of float
+        Powers q^-d.
+    """
     size = len(exact) // 2
     a, b = first + size, last + 1 + size
     below_e, below_f, below = EMPTY, 0.0, 0
@@ -200,6 +234,23 @@ def _split(
     """Split the candidates of the present columns by lower sides; return the number of parts.
 
     A part is a range of lower sides with their least upper side, and the sum over its candidates.
+
+    Parameters
+    ----------
+    exact, factor : array of int and array of float
+        The tree over the rows.
+    rows, count : arrays of int
+        For each side of the box, the rows of points on it, in order, and their number.
+    at : array of int
+        Room for a place in each of these lists.
+    sides : {2, 4}
+        How many sides have lists: left and right, or near and far as well.
+    ranges : array of int
+        Room for the parts: first and last lower side, and least upper side.
+    e, f : array of int and array of float
+        Room for the sum of each part.
+    power : array of float
+        Powers q^-d.
     """
     for k in range(sides):
         at[k] = 0
@@ -243,6 +294,23 @@ def _sweep(
 
     ``near`` and ``far`` are the outer layers of the board. Where there is a single layer, any point
     lies on these sides, and they need no lists.
+
+    Parameters
+    ----------
+    board : Board
+        The cells.
+    near, far : int
+        First and last layer of the boxes.
+    left : int
+        Their first column.
+    last : int
+        The last right column that is looked at.
+    work : Work
+        Working memory, which holds the parts of the last right column in the end.
+    power : array of float
+        Powers q^-d.
+    e, f : array of int and array of float
+        Room for the sum of each right column.
     """
     layer, row, gain, holds, start, sizes = board
     exact, factor, rows, ranges, part_e, part_f, scratch_e, scratch_f = work
@@ -289,7 +357,17 @@ def _last_left(board: Board, near: int, far: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def left_totals(board: Board, near: int, far: int, power: Floats) -> tuple[Integers, Floats]:
-    """Sum over the candidates with each left column, between two layers."""
+    """Sum over the candidates with each left column, between two layers.
+
+    Parameters
+    ----------
+    board : Board
+        The cells.
+    near, far : int
+        First and last layer of the boxes.
+    power : array of float
+        Powers q^-d.
+    """
     work = _work(board)
     columns = board.sizes[1]
     total_e, total_f = np.full(columns, EMPTY), np.zeros(columns)
@@ -308,6 +386,19 @@ def right_totals(
     """Sum over the candidates with each right column from ``left`` to ``last``.
 
     Also return the parts of the last one: ranges of lower sides, each with its least upper side.
+
+    Parameters
+    ----------
+    board : Board
+        The cells.
+    near, far : int
+        First and last layer of the boxes.
+    left : int
+        Their first column.
+    last : int
+        The last right column that is looked at.
+    power : array of float
+        Powers q^-d.
     """
     work = _work(board)
     e, f = np.empty(last + 1, np.int64), np.empty(last + 1)
@@ -361,8 +452,15 @@ def best_columns(
 ) -> tuple[int, int, int, int]:
     """Return layers and columns (near, far, left, right) of the first best box; -1 if none gains.
 
-    The board holds the high limbs of the gains. Only marked layers and columns, those with a cell
-    that gains, may be the outer ones.
+    Parameters
+    ----------
+    board : Board
+        The cells, with the high limbs of the gains.
+    low : array of int
+        The low limbs of the gains.
+    layers, columns : arrays of bool
+        Which layers and columns have a cell that gains: only these may be outer ones of a
+        best box.
     """
     size = 1
     while size < board.sizes[2]:

@@ -42,12 +42,30 @@ def stage_error(size: int, rate: float) -> float:
 
 
 def draw_place(best: Integers, rest: Floats, rate: Fraction | float, source: Source) -> int:
-    """Draw a place with probability proportional to q^best * rest."""
+    """Draw a place with probability proportional to q^best * rest.
+
+    Parameters
+    ----------
+    best, rest : array of int and array of float
+        One sum for each place.
+    rate : Fraction or float
+        The logarithm of q.
+    source : Source
+        Where random bits come from.
+    """
     return weighted_choice(_logs(best, rest, float(rate)), source=source)
 
 
 def place_law(best: Integers, rest: Floats, rate: float) -> Floats:
-    """Return the probabilities that ``draw_place`` draws with, up to rounding; for tests."""
+    """Return the probabilities that ``draw_place`` draws with, up to rounding; for tests.
+
+    Parameters
+    ----------
+    best, rest : array of int and array of float
+        One sum for each place.
+    rate : float
+        The logarithm of q.
+    """
     logs = _logs(best, rest, rate)
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
@@ -72,7 +90,19 @@ Rescan = Callable[[int], tuple[Integers, Floats]]
 def draw_in_blocks(
     best: Integers, rest: Floats, rescan: Rescan, rate: Fraction | float, source: Source
 ) -> int:
-    """Draw a block by its sum, then a place in it by the weights that ``rescan`` computes."""
+    """Draw a block by its sum, then a place in it by the weights that ``rescan`` computes.
+
+    Parameters
+    ----------
+    best, rest : array of int and array of float
+        One sum for each block.
+    rescan : callable from int to two arrays
+        Returns best and rest of all places of a block.
+    rate : Fraction or float
+        The logarithm of q.
+    source : Source
+        Where random bits come from.
+    """
     block = draw_place(best, rest, rate, source)
     return block * BLOCK + draw_place(*rescan(block), rate, source)
 
@@ -83,6 +113,15 @@ def draw_score(counts: Integers, rate: Fraction | float, source: Source) -> int:
 
     Scores far below the best one are proposed together, at the weight of the best of them, and
     accepted with the quotient: they need no weights of their own, and hardly ever come up.
+
+    Parameters
+    ----------
+    counts : array of int
+        How many candidates have each score from 0 on.
+    rate : Fraction or float
+        The logarithm of q.
+    source : Source
+        Where random bits come from.
     """
     reached = np.flatnonzero(counts)
     window = (

@@ -40,7 +40,17 @@ _popcount: Any = intrinsic(_count_ones)
 
 @numba.njit(cache=True, nogil=True)
 def codes_of(table: Floats, starts: Integers, values: Floats) -> Codes:
-    """Return the code of each row in each column, columns first."""
+    """Return the code of each row in each column, columns first.
+
+    Parameters
+    ----------
+    table : array of float
+        The rows.
+    starts : array of int
+        Where the cuts of each column begin, and the number of all cuts at the end.
+    values : array of float
+        The cuts.
+    """
     rows, columns = table.shape
     codes = np.zeros((columns, rows), dtype=np.int32)
     part = np.empty(BLOCK)
@@ -67,6 +77,15 @@ def pack(codes: Codes, starts: Integers, y: Integers) -> tuple[Words, int]:
 
     Rows with label 0 come first and each label starts a new word, so that counts by label are
     counts of ones in a range of words.
+
+    Parameters
+    ----------
+    codes : array of int
+        The code of each row in each column, columns first.
+    starts : array of int
+        Where the cuts of each column begin, and the number of all cuts at the end.
+    y : array of int
+        The labels, 0 or 1.
     """
     ones = int(y.sum())
     split = (len(y) - ones + 63) // 64
@@ -135,7 +154,17 @@ def _triple(i: int, j: int, k: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def triple_counts(words: Words, split: int, column: Integers, pairs: Integers) -> Integers:
-    """Return for each label how many rows each three cuts i <= j <= k hold for."""
+    """Return for each label how many rows each three cuts i <= j <= k hold for.
+
+    Parameters
+    ----------
+    words, split : array of words, and int
+        What ``pack`` returned.
+    column : array of int
+        The column of each cut.
+    pairs : array of int
+        What ``pair_counts`` returned.
+    """
     cuts = len(words)
     counts = np.empty((2, cuts * (cuts + 1) * (cuts + 2) // 6), dtype=np.int64)
     both = np.empty(words.shape[1], dtype=np.uint64)
@@ -161,7 +190,19 @@ def triple_counts(words: Words, split: int, column: Integers, pairs: Integers) -
 def in_one(
     size: Integers, singles: Integers, pairs: Integers, i: int, side: int
 ) -> tuple[Integers, Integers]:
-    """Return by label the rows on one side of cut i, and those of them that each cut holds for."""
+    """Return by label the rows on one side of cut i, and those of them that each cut holds for.
+
+    Parameters
+    ----------
+    size : array of two int
+        How many rows have each label.
+    singles, pairs : arrays of int
+        What ``single_counts`` and ``pair_counts`` returned.
+    i : int
+        The cut.
+    side : {0, 1}
+        1 for the rows that it holds for, 0 for the others.
+    """
     if side:
         return singles[:, i].copy(), pairs[:, i].copy()
     return size - singles[:, i], singles - pairs[:, i]
@@ -178,7 +219,19 @@ def in_two(
     j: int,
     other: int,
 ) -> tuple[Integers, Integers]:
-    """As ``in_one``, for rows on one side of cut i and on one of cut j."""
+    """As ``in_one``, for rows on one side of cut i and on one of cut j.
+
+    Parameters
+    ----------
+    size : array of two int
+        How many rows have each label.
+    singles, pairs, triples : arrays of int
+        What ``single_counts``, ``pair_counts`` and ``triple_counts`` returned.
+    i, j : int
+        The two cuts.
+    side, other : {0, 1}
+        The sides of cut i and of cut j: 1 for the rows that it holds for, 0 for the others.
+    """
     inside = np.empty(2, dtype=np.int64)
     held = np.empty(singles.shape, dtype=np.int64)
     low, high = min(i, j), max(i, j)
@@ -208,8 +261,18 @@ def last_weights(
 ) -> None:
     """Fill in the weights of the cuts for a node whose children are leaves.
 
-    ``inside`` counts the rows of the node by label, ``held`` those that each cut holds for. A leaf
-    with a rows of label 0 and b of label 1 weighs q^a + q^b.
+    A leaf with a rows of label 0 and b of label 1 weighs q^a + q^b.
+
+    Parameters
+    ----------
+    inside : array of two int
+        The rows of the node, by label.
+    held : array of int
+        Those of them that each cut holds for, by label.
+    decay : array of float
+        Powers q^-d.
+    best, rest : array of int and array of float
+        Room for the weights, one for each cut.
     """
     for cut in range(held.shape[1]):
         a, b = held[0, cut], held[1, cut]
@@ -220,7 +283,15 @@ def last_weights(
 
 @numba.njit(cache=True, nogil=True)
 def total(best: Integers, rest: Floats, decay: Floats) -> tuple[int, float]:
-    """Add up weights."""
+    """Add up weights.
+
+    Parameters
+    ----------
+    best, rest : array of int and array of float
+        The weights.
+    decay : array of float
+        Powers q^-d.
+    """
     top = best.max()
     found = 0.0
     for i in range(len(best)):
@@ -232,7 +303,17 @@ def total(best: Integers, rest: Floats, decay: Floats) -> tuple[int, float]:
 def sums_of_stumps(
     size: Integers, singles: Integers, pairs: Integers, decay: Floats
 ) -> tuple[Integers, Floats]:
-    """Add up the trees of depth 1 on either side of each cut."""
+    """Add up the trees of depth 1 on either side of each cut.
+
+    Parameters
+    ----------
+    size : array of two int
+        How many rows have each label.
+    singles, pairs : arrays of int
+        What ``single_counts`` and ``pair_counts`` returned.
+    decay : array of float
+        Powers q^-d.
+    """
     cuts = singles.shape[1]
     bests, rests = np.empty((cuts, 2), dtype=np.int64), np.empty((cuts, 2))
     best, rest = np.empty(cuts, dtype=np.int64), np.empty(cuts)
@@ -251,6 +332,15 @@ def sums_in_two(
     """Add up the trees of depth 1 in the four cells of each two cuts.
 
     The cell (i, side), (j, other) is also (j, other), (i, side): only i <= j has to be summed.
+
+    Parameters
+    ----------
+    size : array of two int
+        How many rows have each label.
+    singles, pairs, triples : arrays of int
+        What ``single_counts``, ``pair_counts`` and ``triple_counts`` returned.
+    decay : array of float
+        Powers q^-d.
     """
     cuts = singles.shape[1]
     bests, rests = np.empty((cuts, cuts, 2, 2), dtype=np.int64), np.empty((cuts, cuts, 2, 2))
@@ -269,7 +359,15 @@ def sums_in_two(
 
 @numba.njit(cache=True, nogil=True)
 def sums_of_pairs(bests: Integers, rests: Floats, decay: Floats) -> tuple[Integers, Floats]:
-    """Add up the trees of depth 2 on either side of each cut, from what ``sums_in_two`` found."""
+    """Add up the trees of depth 2 on either side of each cut, from what ``sums_in_two`` found.
+
+    Parameters
+    ----------
+    bests, rests : array of int and array of float
+        What ``sums_in_two`` returned.
+    decay : array of float
+        Powers q^-d.
+    """
     cuts = len(bests)
     tops, founds = np.empty((cuts, 2), dtype=np.int64), np.empty((cuts, 2))
     for i in range(cuts):
@@ -358,7 +456,19 @@ def _best_gain(
 
 @numba.njit(cache=True, nogil=True)
 def best_gains(codes: Codes, starts: Integers, gain: Integers, depth: int) -> Integers:
-    """Return for each cut the gain of the best tree of that depth that has it at the root."""
+    """Return for each cut the gain of the best tree of that depth that has it at the root.
+
+    Parameters
+    ----------
+    codes : array of int
+        The code of each row in each column, columns first.
+    starts : array of int
+        Where the cuts of each column begin, and the number of all cuts at the end.
+    gain : array of int
+        What label 1 gains over label 0 for each row.
+    depth : {1, 2, 3}
+        Depth of the trees.
+    """
     columns, rows = codes.shape
     order = np.empty((columns, rows), dtype=np.int64)
     for column in range(columns):

@@ -63,7 +63,17 @@ def _sign(parts: Floats, size: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def turn_2(points: Floats, x: int, y: int, a: int, k: int, m: int) -> int:
-    """Return 1 if the way from a over k to m turns left in columns x and y, -1 if right."""
+    """Return 1 if the way from a over k to m turns left in columns x and y, -1 if right.
+
+    Parameters
+    ----------
+    points : array of float
+        The points, one a line.
+    x, y : int
+        The two columns.
+    a, k, m : int
+        Places of the three points.
+    """
     left = (points[k, x] - points[a, x]) * (points[m, y] - points[a, y])
     right = (points[k, y] - points[a, y]) * (points[m, x] - points[a, x])
     det = left - right
@@ -101,7 +111,17 @@ def _exact_2(points: Floats, x: int, y: int, a: int, k: int, m: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def turn_3(points: Floats, a: int, b: int, k: int, m: int) -> int:
-    """Return the sign of det(b - a, k - a, m - a): 1 if m is ahead of k, turning left around it."""
+    """Return the sign of det(b - a, k - a, m - a): 1 if m is ahead of k, turning left around it.
+
+    Parameters
+    ----------
+    points : array of float
+        The points in space, one a line.
+    a, b : int
+        Places of the two points on the axis.
+    k, m : int
+        Places of the points that are compared.
+    """
     ux, uy, uz = (
         points[b, 0] - points[a, 0],
         points[b, 1] - points[a, 1],
@@ -156,7 +176,17 @@ def _exact_3(points: Floats, a: int, b: int, k: int, m: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def turn_of(points: Floats, a: int, b: int, k: int, m: int) -> int:
-    """Return ``turn_2`` around the pivot a in a plane, ``turn_3`` around the axis a, b in space."""
+    """Return ``turn_2`` around the pivot a in a plane, ``turn_3`` around the axis a, b in space.
+
+    Parameters
+    ----------
+    points : array of float
+        The points, one a line.
+    a, b : int
+        Places of the pivot, or of the two points on the axis; in a plane b is not used.
+    k, m : int
+        Places of the points that are compared.
+    """
     if points.shape[1] == 2:
         return turn_2(points, 0, 1, a, k, m)
     return turn_3(points, a, b, k, m)

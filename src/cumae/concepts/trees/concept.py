@@ -151,7 +151,15 @@ class Trees(ConceptClass):
         return self._draw(points, X, labels, rate, source_for(random_state))
 
     def weight_error(self, size: int, rate: float, points: int | None = None) -> float:
-        """Bound the relative error of a tree's weight; proofs/TREES.md counts the roundings."""
+        """Bound the relative error of a tree's weight; proofs/TREES.md counts the roundings.
+
+        Parameters
+        ----------
+        size, points : int, and int or None
+            Not used: the bound is the same for all numbers of rows and points.
+        rate : float of 0 or more
+            What one more row labelled right adds to the logarithm of a weight.
+        """
         del size, points
         if rate == 0:
             return 0.0  # all weights are computed alike, whatever the rows are

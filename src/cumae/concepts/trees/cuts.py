@@ -128,7 +128,17 @@ class BinnedRows:
 
 
 def tree_of(cuts: TreeCuts, chosen: Iterable[int], labels: Iterable[int]) -> Tree:
-    """Return the tree with these cuts, named by their places, and these labels of the leaves."""
+    """Return the tree with these cuts and these labels of the leaves.
+
+    Parameters
+    ----------
+    cuts : TreeCuts
+        All cuts.
+    chosen : iterable of int
+        The places of the tree's cuts among them, in the order of :class:`Tree`.
+    labels : iterable of int
+        The labels of its leaves, in the order of :class:`Tree`.
+    """
     places = list(chosen)
     columns, values = cuts.column[places].tolist(), cuts.value[places].tolist()
     return Tree(tuple(columns), tuple(values), tuple(labels))

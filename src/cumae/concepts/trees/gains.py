@@ -16,6 +16,15 @@ def gains_of_cuts(rows: BinnedRows, gain: NDArray[Any], depth: int) -> NDArray[A
 
     Gains of more than 62 bits are first rounded down to what 64 bits can add. That takes less than
     one unit a row from every tree, so only cuts within that of the top need the full numbers.
+
+    Parameters
+    ----------
+    rows : BinnedRows
+        The rows.
+    gain : array of whole numbers
+        What label 1 gains over label 0 for each row.
+    depth : int of 1 or more
+        Depth of the tree.
     """
     codes, starts = rows.codes, rows.cuts.starts
     if gain.dtype != object:

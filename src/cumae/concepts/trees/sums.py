@@ -104,7 +104,17 @@ def decays(rate: Fraction | float, rows: int) -> Floats:
 
 
 def law_of(best: Integers, rest: Floats, rate: float) -> Floats:
-    """Return the probabilities of candidates with the weights exp(rate * best) * rest."""
+    """Return the probabilities of candidates with the weights exp(rate * best) * rest.
+
+    Parameters
+    ----------
+    best : array of int
+        The largest score that each candidate stands for.
+    rest : array of float
+        The sum of its weights, divided by exp(rate * best).
+    rate : float of 0 or more
+        What one more row labelled right adds to the logarithm of a weight.
+    """
     behind = (best - best.max()).astype(np.float64)
     with np.errstate(invalid="ignore"):  # infinity times 0, which is not used
         weights = rest * np.exp(np.where(behind == 0, 0.0, rate * behind))

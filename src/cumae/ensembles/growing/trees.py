@@ -63,8 +63,8 @@ def grown(
     """
     if (columns is None and not isinstance(rows, np.ndarray)) or not can_grow(model):
         return None
-    plain = columns is None or columns.numbers_only
-    read = plain and isinstance(rows, np.ndarray) and rows.dtype == np.float64
+    numbers_only = columns is None or columns.numbers_only
+    read = numbers_only and isinstance(rows, np.ndarray) and rows.dtype == np.float64
     table = rows if read else read_table(rows, columns)
     return many_trees(model, table, weights, starts, seeds, balanced=balanced)
 

@@ -261,9 +261,8 @@ class KernelFeatures:
         """Return plain values that JSON can hold."""
         return {
             "levels": [
-                [place, *(getattr(found, name).tolist() for name in ("cuts", "lines", "ranks"))]
-                + [found.centre, found.scale]
-                for place, found in self.levels.items()
+                [place, x.cuts.tolist(), x.lines.tolist(), x.ranks.tolist(), x.centre, x.scale]
+                for place, x in self.levels.items()
             ],
             "width": self.width,
             "curves": self.curves,

@@ -7,9 +7,9 @@ counts of marks and bins, once more with better bins, and one matrix of products
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri

@@ -64,8 +64,8 @@ class RelabellingWrapper(Published):
 
     def _table(self, columns: Columns, X: Any) -> NDArray[Any]:
         # As learners do: a class that only compares takes one column of anything.
-        plain = self.declared_columns() is None and isinstance(self.concept_class, ONE_COLUMN)
-        if plain and width_of(X) == 1:
+        one_column = self.declared_columns() is None and isinstance(self.concept_class, ONE_COLUMN)
+        if one_column and width_of(X) == 1:
             return check_column(cells_of_columns(X)[0])
         return columns.encode(X)
 

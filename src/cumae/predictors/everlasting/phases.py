@@ -18,8 +18,8 @@ from cumae.data import Columns, EncodedRows, RowSource
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, NoisyMajority
-from cumae.predictors.base import Reader
 from cumae.predictors.everlasting.rules import EverlastingRules
+from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.predictors.state import objects
 from cumae.randomness import Source
@@ -81,7 +81,7 @@ class School:
         All public numbers.
     model : classifier, Pipeline or ConceptClass
         What each shard trains.
-    reader : Reader
+    reader : QueryReader
         How rows and queries are read.
     declared : bool
         Whether columns were declared.
@@ -89,7 +89,7 @@ class School:
 
     rules: EverlastingRules
     model: Any
-    reader: Reader
+    reader: QueryReader
     declared: bool
 
     def first_rows(self, rows: RowSource) -> RowSource:

@@ -122,15 +122,15 @@ class Bootstrapped(Transformed):
             return math.inf, math.inf  # the sums below would overflow, and their bound is useless
         most = min(self.draws, 200 + math.ceil(20 * mean * math.exp(epsilon)))
         copies, logs = np.arange(most + 1), self._log_chances(most)
-        plain, risen = np.exp(logs), np.exp(logs + epsilon * copies)
-        near = plain * np.expm1(np.minimum(epsilon * copies, 1.0))
-        up = np.where(epsilon * copies < 1, near, risen - plain)
-        down = -plain * np.expm1(-epsilon * copies)
+        chances, risen = np.exp(logs), np.exp(logs + epsilon * copies)
+        near = chances * np.expm1(np.minimum(epsilon * copies, 1.0))
+        up = np.where(epsilon * copies < 1, near, risen - chances)
+        down = -chances * np.expm1(-epsilon * copies)
         # Numerator less denominator, over the denominator: R - 1 without cancellation.
-        excess = (_before(down) + _from(up)) / (_before(plain - down) + _from(plain))
+        excess = (_before(down) + _from(up)) / (_before(chances - down) + _from(chances))
         log_ratio = math.log1p(float(excess.max())) * (1.0 + 1e-9)
         if epsilon == 0:
-            return 0.0, float((plain * copies).sum())
+            return 0.0, float((chances * copies).sum())
         first = int(np.searchsorted(epsilon * copies, log_ratio, side="right"))
         price = math.exp(log_ratio) * down[:first].sum() + up[first:].sum()
         return log_ratio, float(price) / math.expm1(epsilon)

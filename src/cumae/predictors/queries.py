@@ -1,0 +1,134 @@
+"""How queries are read, public ones and protected ones, by what was fixed at fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from cumae.arrays import Floats, Integers
+from cumae.claims import claim
+from cumae.data import (
+    Columns,
+    RowSource,
+    length_of,
+    names_of,
+    read_one_by_one,
+    row_source,
+    table_of,
+    typed_frame,
+    usable_frame,
+)
+from cumae.errors import InvalidData
+
+
+@claim("BBL", "QUERY", "EVER")
+@dataclass(frozen=True)
+class QueryReader:
+    """How queries are read: fixed when rows are given to ``fit``, and never inferred from a batch.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the class that reads, for messages.
+    columns : Columns
+        Names of all columns, and what was declared about them.
+    n_features : int
+        Number of columns as they are given.
+    numeric : list of int
+        Places of the columns that hold numbers.
+    as_frames : bool
+        Whether models get data frames, and not tables of numbers.
+    stand_in : array or DataFrame of one row
+        A made-up row in the form in which models get rows.
+    """
+
+    owner: str
+    columns: Columns
+    n_features: int
+    numeric: list[int]
+    as_frames: bool
+    stand_in: Any
+
+    def public(self, X: ArrayLike) -> Any:
+        """Return public queries as the models take them; raise ``InvalidData`` for unusable ones.
+
+        Whether a cell is usable follows from the types of the training columns alone: whether a
+        model could read it is private.
+        """
+        if not length_of(X):
+            return self.nothing()
+        X = self._arranged(X)
+        if not self.as_frames:
+            table = self.columns.encode(X)
+            _check_finite(table, self.columns.names)
+            return table
+        known = self.columns.original_names or []
+        frame: Any = row_source(X).take(np.arange(length_of(X)))
+        missing = np.argwhere(frame.isna().to_numpy())
+        if len(missing):
+            row, column = missing[0]
+            raise InvalidData(
+                f"X has a missing value (NaN) in row {row}, column {known[column]}; fill or drop "
+                "it, or declare with columns= at fit that cells may be missing."
+            )
+        for place in self.numeric:
+            numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
+            _check_finite(numbers, [known[place]])
+        return typed_frame(frame, self.numeric)
+
+    def private(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
+        """Return private queries, and which of them are usable; the others become the stand-in.
+
+        Only what all queries of a call share can be refused: the kind of their container, the
+        width of an array, the columns of a frame. What one query holds must not be seen in what
+        happens to the others, so nothing else raises.
+        """
+        if not length_of(X):
+            return self.nothing(), np.zeros(0, dtype=bool)
+        given = self._arranged(read_one_by_one(table_of(X), self.n_features))
+        rows = row_source(given)
+        table = isinstance(given, pd.DataFrame | np.ndarray)
+        if self.as_frames or not table:
+            return self.some(rows, np.arange(rows.n_rows))
+        given = given if isinstance(given, pd.DataFrame) else np.asarray(given)
+        return self._replaced(self.columns.read(given, ordinary=True))
+
+    def some(self, rows: RowSource, places: Integers) -> tuple[Any, NDArray[np.bool_]]:
+        """As ``private``, for some rows of a source."""
+        if not self.as_frames:
+            return self._replaced(rows.read(places, self.columns))
+        frame = rows.take(places)
+        usable = usable_frame(frame, self.numeric)
+        return typed_frame(frame, self.numeric, ~usable, self.stand_in), usable
+
+    def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
+        usable = np.asarray(np.isfinite(table).all(axis=1))
+        table[~usable] = self.stand_in[0]
+        return table, usable
+
+    def nothing(self) -> Any:
+        """Return a table without rows."""
+        return self.stand_in.iloc[:0] if self.as_frames else np.zeros((0, len(self.columns)))
+
+    def _arranged(self, X: Any) -> Any:
+        """Return a table with the columns in the order of fit; refuse one that has others."""
+        if self.as_frames and names_of(X) is None:
+            raise InvalidData(
+                f"X has no names, but {self.owner} is expecting a data frame with the columns "
+                f"{self.columns.original_names!r}."
+            )
+        return self.columns.arrange(X, self.owner)
+
+
+def _check_finite(table: Floats, names: list[str]) -> None:
+    wrong = np.argwhere(~np.isfinite(table))
+    if len(wrong):
+        row, column = wrong[0]
+        raise InvalidData(
+            f"X is infinite in row {row}, column {names[column]}; give a finite number."
+        )
