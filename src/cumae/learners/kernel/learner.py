@@ -39,11 +39,10 @@ from cumae.randomness import Source
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 12_000  # rows times mu from which on more steps pay
-START = (4.0, 1.0)  # variances of the constant and of lines
-# Variances of curves and of each group of waves, in three views of the matter: all is straight;
-# curves matter; waves matter, too.
-VIEWS = ((0.03, 0.003), (0.5, 0.01), (0.5, 0.25))
-FINDS_WAVES = 700.0  # strength from which on waves can be told from noise
+START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
+WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
+WAVES_DO_NOT = 0.01  # and if they do not
+FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
@@ -164,13 +163,14 @@ class KernelLearner(ScoredLearner):
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
         count = len(features.group_sizes) - 2
-        starts = np.array([[*START, curved, *[waves] * count] for curved, waves in VIEWS])
+        views = (WAVES_DO_NOT, WAVES_MATTER)
+        starts = np.array([[*START, *[waves] * count] for waves in views])
         strong = 1 / (1 + (FINDS_WAVES / max(plans.strength, 1.0)) ** 2)
         posterior = Posterior(
             features.rows(shown),
             features.groups,
             starts,
-            np.array([*[(1 - strong) / (len(VIEWS) - 1)] * (len(VIEWS) - 1), strong]),
+            np.array([1 - strong, strong]),
             self._scores,
             len(rows.y),
             worth,
