@@ -43,6 +43,7 @@ START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
 WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
 WAVES_DO_NOT = 0.01  # and if they do not
 FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
+TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
@@ -165,12 +166,12 @@ class KernelLearner(ScoredLearner):
         count = len(features.group_sizes) - 2
         views = (WAVES_DO_NOT, WAVES_MATTER)
         starts = np.array([[*START, *[waves] * count] for waves in views])
-        strong = 1 / (1 + (FINDS_WAVES / max(plans.strength, 1.0)) ** 2)
+        matter = waves_matter(plans.strength)
         posterior = Posterior(
             features.rows(shown),
             features.groups,
             starts,
-            np.array([1 - strong, strong]),
+            np.array([1 - matter, matter]),
             self._scores,
             len(rows.y),
             worth,
@@ -233,6 +234,17 @@ def measure(
     unit = 2 * room(across.shape[1], LENGTH) * room(odds.shape[1], STEEP)
     noise = max((scale / unit) ** 2, LEAST_NOISE)
     return Release(total / unit, noise, across.astype(np.float64), chances(odds))
+
+
+def waves_matter(strength: float) -> float:
+    """Return how much the view that waves matter is believed at first, by public numbers.
+
+    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
+    rows are so few that nothing is told apart, the wider prior has been the better one.
+    """
+    if strength < TELLS_LITTLE:
+        return 1 - 1e-9
+    return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
 def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
