@@ -335,5 +335,6 @@ def _held(features: KernelFeatures, column: Column, first: int) -> tuple[list[An
 
 def _date(since: dt.datetime, days: float) -> dt.datetime:
     """Return a day as a date, within what dates can be."""
-    low, high = ((end - since).total_seconds() for end in (dt.datetime.min, dt.datetime.max))
-    return since + dt.timedelta(seconds=math.trunc(min(max(days * 86_400, low), high)))
+    ends = dt.datetime.min, dt.datetime.max  # noqa: DTZ901 - dates of tables have no zone
+    low, high = ((end - since).total_seconds() for end in ends)
+    return since + dt.timedelta(seconds=round(min(max(days * 86_400, low), high - 1)))

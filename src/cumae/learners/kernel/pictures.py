@@ -104,7 +104,12 @@ def _curve(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
         axes.legend(fontsize="small")
     axes.set_xlabel(effect.columns[0])
     axes.set_ylabel("added to the " + ("score" if len(found) > 1 else found[0][0]))
-    axes.tick_params(axis="x", labelrotation=30 if isinstance(values[0], dt.datetime) else 0)
+    if isinstance(values[0], dt.datetime):
+        from matplotlib import dates  # noqa: PLC0415 - only pictures need it
+
+        locator = dates.AutoDateLocator(maxticks=5)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def _bars(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:

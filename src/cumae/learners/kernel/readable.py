@@ -79,7 +79,7 @@ class Readable:
             named = (f"{c} {m}" for c, m in zip(self.classes_, middle, strict=True))
             head = f"scores: {', '.join(named)}"
         effects = self.effects_
-        lines = [f"{head}, where columns are average (+/-: two standard deviations); to this add"]
+        lines = [f"{head} on average (+/-: two standard deviations); to this add"]
         lines += [
             f"  {self._title(effect)}: {self._line(effect)}" for effect in effects[:MOST_LINES]
         ]
