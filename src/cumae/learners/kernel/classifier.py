@@ -15,6 +15,7 @@ from cumae.data import Declared, class_places
 from cumae.learners.base import DECLARED
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner
+from cumae.learners.kernel.readable import Readable
 from cumae.learners.kernel.sums import chances
 from cumae.learners.wrappers.one_vs_rest import check_classes
 from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
@@ -23,7 +24,7 @@ from cumae.randomness import Source
 
 
 @claim("KERNEL")
-class PrivateKernelClassifier(KernelLearner):
+class PrivateKernelClassifier(Readable, KernelLearner):
     """Lines, curves and waves of a few columns in one model, by sums that know their noise.
 
     The log odds are a sum of lines, curves, and random waves of pairs and triples of columns. A few
@@ -56,6 +57,9 @@ class PrivateKernelClassifier(KernelLearner):
     model_ : KernelModel
         All that predictions are computed from: how rows become features, the mean of the
         coefficients, and how sure they are.
+    effects_ : list of Effect
+        What each column and the strongest pairs of columns add to the log odds, and how sure that
+        is; the strongest first. ``print`` shows them as text, and ``plot`` draws them.
 
     Notes
     -----
