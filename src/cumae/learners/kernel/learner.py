@@ -18,7 +18,7 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures
 from cumae.learners.kernel.model import KernelModel
-from cumae.learners.kernel.posterior import MOST_DIRECTIONS, Posterior, Release
+from cumae.learners.kernel.posterior import Posterior, Release, most_directions
 from cumae.learners.kernel.reference import MOST_BINS, MadeUp, evenly
 from cumae.learners.kernel.sums import (
     CHUNK,
@@ -39,8 +39,10 @@ from cumae.randomness import Source
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 12_000  # rows times mu from which on more steps pay
-START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
-START_WAVES = (0.01, 0.25)  # of each group of waves, in two views of the matter
+START = (4.0, 1.0)  # variances of the constant and of lines
+# Variances of curves and of each group of waves, in three views of the matter: all is straight;
+# curves matter; waves matter, too.
+VIEWS = ((0.03, 0.003), (0.5, 0.01), (0.5, 0.25))
 FINDS_WAVES = 700.0  # strength from which on waves can be told from noise
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
@@ -130,7 +132,9 @@ class KernelLearner(ScoredLearner):
         epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
         made = MadeUp(sizes.columns)
         width = len(sizes.columns)
-        most = 8 * MOST_DIRECTIONS * self._scores + 2 * MOST_BINS * width + width * (width + 1) // 2
+        most = max(self._steps(0.0), self._steps(math.inf))
+        most *= most_directions(self._scores) * self._scores
+        most += 2 * MOST_BINS * width + width * (width + 1) // 2
         # Scales of the noise times mu, if all were spent on one step.
         step = float(MOVES)
         counts = made.counts_move * math.sqrt(2 / COUNTS)
@@ -140,13 +144,13 @@ class KernelLearner(ScoredLearner):
         made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
         if made_up:
             step /= math.sqrt(1 - COUNTS - PRODUCTS)
-        steps = self._steps(strength, public=bool(sizes.public))
+        steps = self._steps(strength if sizes.public else math.inf)
         noise = step * math.sqrt(steps) / mu
         return Measurements(strength, steps, noise, made_up, counts / mu, products / mu, most)
 
-    def _steps(self, strength: float, *, public: bool) -> int:
-        """Return the number of steps, given rows times mu."""
-        return 8 if strength > MANY or not public else 4
+    def _steps(self, strength: float) -> int:
+        """Return the number of steps: more if there is much to tell."""
+        return 8 if strength > MANY else 4
 
     def _learn_within(self, rows: Rows, plan: LearningPlan[Measurements], source: Source) -> None:
         # Threads of a linear algebra library wait for each other when others use the machine.
@@ -160,13 +164,13 @@ class KernelLearner(ScoredLearner):
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
         count = len(features.group_sizes) - 2
-        starts = np.array([[*START, *[waves] * count] for waves in START_WAVES])
+        starts = np.array([[*START, curved, *[waves] * count] for curved, waves in VIEWS])
         strong = 1 / (1 + (FINDS_WAVES / max(plans.strength, 1.0)) ** 2)
         posterior = Posterior(
             features.rows(shown),
             features.groups,
             starts,
-            np.array([1 - strong, strong]),
+            np.array([*[(1 - strong) / (len(VIEWS) - 1)] * (len(VIEWS) - 1), strong]),
             self._scores,
             len(rows.y),
             worth,

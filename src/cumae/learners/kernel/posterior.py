@@ -10,20 +10,25 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import softmax
 
 from cumae.arrays import Floats, Integers
 from cumae.learners.kernel.sums import chances, weights
 
-MOST_DIRECTIONS = 160
+MOST_DIRECTIONS = 160  # of a release, if there is one score; several scores share about as many
 ROUNDS = 2  # of linearising all releases at the mean so far
 UPDATES = 3  # of the prior's variances in each of them
 BELIEF = 4.0  # coefficients that the first guess of a variance is worth
 SMALLEST, LARGEST = 1e-4, 30.0  # variances
 LEAST = 1e-9
 FLAT = 1e-6  # variance of a direction, against the largest, below which nothing is measured
+
+
+def most_directions(scores: int) -> int:
+    """Return how many directions a release has at most, so that inference takes seconds."""
+    return max(32, 2 * MOST_DIRECTIONS // (scores + 1))
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,11 @@ class Posterior:
         unknown = np.einsum("cicj->ij", blocks) / self.scores
         root = _root(unknown + LEAST * np.eye(size))
         seen = self.reference @ root
-        known, axes = np.linalg.eigh((seen * bend[:, None]).T @ seen / len(seen))
-        order = np.argsort(known)[::-1][:MOST_DIRECTIONS]
-        order = order[known[order] > FLAT * known[order[0]]]  # others vary by rounding alone
-        known, axes = known[order], axes[:, order]
+        told = (seen * bend[:, None]).T @ seen / len(seen)
+        first = max(0, size - most_directions(self.scores))
+        known, axes = eigh(told, subset_by_index=(first, size - 1), check_finite=False)
+        kept = known > FLAT * known[-1]  # others vary by rounding alone
+        known, axes = known[kept][::-1], axes[:, kept][:, ::-1]
         lengths = ((seen @ axes) ** 2).mean(axis=0) / known
         shares = _water(known, lengths, noise, n)
         kept = shares > 0
