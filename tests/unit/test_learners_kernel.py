@@ -20,7 +20,7 @@ from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.kernel import learner, sums
 from cumae.learners.kernel.features import TOP, KernelFeatures, Levels
 from cumae.learners.kernel.learner import measure, vectors_cost
-from cumae.learners.kernel.posterior import Posterior, Release
+from cumae.learners.kernel.posterior import NoisySum, Posterior
 from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, Marginal, first_edges
 from cumae.learners.kernel.sums import LENGTH, MOVES, STEEP, Question, noisy_sum, residuals, weights
 from cumae.privacy import DiscreteGaussianVectors
@@ -270,7 +270,7 @@ def test_the_posterior_finds_the_truth_and_says_how_sure_it_is() -> None:
         odds, across = asked.ask(shown)
         wrong = (sums.chances(odds)[:, 0] - chance) * weights(sums.chances(odds))
         value = 100 * (across.T.astype(float) @ wrong)[:, None]
-        posterior.learn(Release(value, 25.0, across.astype(float), sums.chances(odds)))
+        posterior.learn(NoisySum(value, 25.0, across.astype(float), sums.chances(odds)))
     off = rows @ (posterior.mean[:, 0] - truth)
     spread = np.sqrt(((rows @ posterior.covariance) * rows).sum(axis=1))
     assert np.abs(off).mean() < 0.2 * np.abs(rows @ truth).mean()

@@ -18,7 +18,7 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures
 from cumae.learners.kernel.model import KernelModel
-from cumae.learners.kernel.posterior import Posterior, Release, most_directions
+from cumae.learners.kernel.posterior import NoisySum, Posterior, most_directions
 from cumae.learners.kernel.reference import MOST_BINS, MadeUp, evenly
 from cumae.learners.kernel.sums import (
     CHUNK,
@@ -210,7 +210,7 @@ def measure(
     shown: Bytes,
     scale: float,
     source: Source,
-) -> Release:
+) -> NoisySum:
     """Release the sum of the rows' residuals along some directions.
 
     Parameters
@@ -233,7 +233,7 @@ def measure(
     # A residual of 1/2 and a direction of length 1 stand for so many whole numbers, halved.
     unit = 2 * room(across.shape[1], LENGTH) * room(odds.shape[1], STEEP)
     noise = max((scale / unit) ** 2, LEAST_NOISE)
-    return Release(total / unit, noise, across.astype(np.float64), chances(odds))
+    return NoisySum(total / unit, noise, across.astype(np.float64), chances(odds))
 
 
 def waves_matter(strength: float) -> float:

@@ -32,7 +32,7 @@ def most_directions(scores: int) -> int:
 
 
 @dataclass(frozen=True)
-class Release:
+class NoisySum:
     """One noisy sum, with what is needed to predict it from coefficients.
 
     Parameters
@@ -85,7 +85,7 @@ class Posterior:
     rows: int
     worth: float
     steps: int
-    releases: list[Release] = field(default_factory=list)
+    releases: list[NoisySum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.variances = self.starts.copy()
@@ -125,7 +125,7 @@ class Posterior:
         kept = shares > 0
         return np.asarray(root @ (axes[:, kept] * np.sqrt(shares[kept] / known[kept])))
 
-    def learn(self, release: Release) -> None:
+    def learn(self, release: NoisySum) -> None:
         """Take in one more release.
 
         Each view moves its variances to what the releases show. How well a view foretold them
@@ -165,7 +165,7 @@ class Posterior:
             gaps.append(solve_triangular(root, gap, lower=True, check_finite=False))
         return np.vstack(slopes), np.concatenate(gaps)
 
-    def _line(self, release: Release, now: Floats) -> tuple[Floats, Floats, Floats]:
+    def _line(self, release: NoisySum, now: Floats) -> tuple[Floats, Floats, Floats]:
         """Return one release as a linear measurement: slope, value at 0, and noise."""
         n, shown, scores = self.rows, release.shown, self.scores
         share, weight = n / len(shown), weights(release.chance)
