@@ -67,7 +67,7 @@ def test_extreme_values_neither_warn_nor_break_anything(value: float, curves: in
         learner = PrivateLogisticRegression(1.0, 1e-6, curves=curves).fit(
             X_private, Y[:2000], X_public
         )
-        weights = learner.model_.weights
+        weights = learner.published().weights
         assert np.all(np.isfinite(weights))
         assert np.abs(weights).max() < 1e3
         assert np.all(np.isfinite(learner.predict_proba(rows)))

@@ -15,14 +15,13 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Rows, Sizes
 from cumae.learners.kernel.effects import Effect
 from cumae.learners.kernel.learner import KernelLearner
-from cumae.learners.kernel.readable import Readable
 from cumae.parameters import COLUMNS, DELTA, EPSILON, Count, Kind, Or
 from cumae.privacy import Budget
 from cumae.randomness import Source, source_for
 
 
 @claim("KERNEL")
-class PrivateLogisticRegression(Readable, KernelLearner):
+class PrivateLogisticRegression(KernelLearner):
     """Logistic regression on columns with a range, or on curves of them as an additive model.
 
     It is :class:`PrivateKernelClassifier` without waves: a few times, the sum of the rows'
@@ -154,18 +153,18 @@ class PrivateLogisticRegression(Readable, KernelLearner):
         (name,) = effect.columns
         shown = super()._line(effect)
         encoded = dict(zip(self.columns_.names, enumerate(self.coef_[0]), strict=True))
-        if name not in encoded or encoded[name][0] not in self.model_.features.levels:
+        if name not in encoded or encoded[name][0] not in self.published().features.levels:
             return shown
         unit = "day" if isinstance(effect.values[0][0], dt.datetime) else "unit"
-        curved = " and a curve" if self.model_.features.curves else ""
+        curved = " and a curve" if self.published().features.curves else ""
         return f"{encoded[name][1]:+.3g} a {unit}{curved}: {shown}"
 
     @property
     def coef_(self) -> Floats:
         """Slopes of the straight lines, one for each encoded column, in units of the column."""
-        return self.model_.slopes()[1:].reshape(1, -1)
+        return self.published().slopes()[1:].reshape(1, -1)
 
     @property
     def intercept_(self) -> Floats:
         """Log odds where all columns are 0, as far as the lines go."""
-        return self.model_.slopes()[:1]
+        return self.published().slopes()[:1]

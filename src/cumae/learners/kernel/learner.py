@@ -19,6 +19,7 @@ from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import NoisySum, Posterior, most_directions
+from cumae.learners.kernel.readable import Readable
 from cumae.learners.kernel.reference import MOST_BINS, MadeUp, evenly
 from cumae.learners.kernel.sums import (
     CHUNK,
@@ -94,7 +95,7 @@ def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
     return DiscreteGaussianVectors(mu, plans.places, min(scales))
 
 
-class KernelLearner(ScoredLearner):
+class KernelLearner(Readable, ScoredLearner):
     """A model of log odds by noisy sums of residuals along directions still unknown.
 
     A subclass says which features it has.
@@ -102,7 +103,6 @@ class KernelLearner(ScoredLearner):
 
     least_public = LEAST_PUBLIC
     reads_pieces = True
-    model_: KernelModel
 
     @property
     @abstractmethod
@@ -199,7 +199,7 @@ class KernelLearner(ScoredLearner):
         return reference, MADE_UP_WORTH
 
     def log_odds(self, table: NDArray[Any]) -> Floats:
-        return self.model_.scores(table)[:, 0]
+        return self.published().scores(table)[:, 0]
 
 
 @claim("KERNEL")

@@ -28,9 +28,25 @@ CURVES_DRAWN, PAIRS_DRAWN = 6, 3
 class Readable:
     """A fitted model whose effects can be looked at, from the released numbers alone."""
 
-    model_: KernelModel
+    model_: KernelModel | None
     columns_: Columns
     classes_: NDArray[Any]
+
+    def published(self) -> KernelModel:
+        """Return all that predictions are computed from.
+
+        Raises
+        ------
+        InvalidParameter
+            If there were so few rows that trees were fitted in its place.
+        """
+        check_is_fitted(self, "model_")
+        if self.model_ is None:
+            raise InvalidParameter(
+                "there were so few rows that trees were fitted, which have neither effects nor "
+                "uncertainty; print the model to see them."
+            )
+        return self.model_
 
     @property
     def effects_(self) -> list[Effect]:
@@ -38,8 +54,7 @@ class Readable:
 
         The strongest come first. They are computed from the published model, at no cost.
         """
-        check_is_fitted(self, "model_")
-        return effects_of(self.model_, self.columns_)
+        return effects_of(self.published(), self.columns_)
 
     def plot(self, columns: Any = None, axes: Any = None) -> Figure:
         """Draw effects: curves with bands of two standard deviations, and heat maps of pairs.
@@ -71,7 +86,7 @@ class Readable:
     def __str__(self) -> str:
         if not hasattr(self, "model_"):
             return repr(self)
-        constant, spread = constant_of(self.model_, self.columns_)
+        constant, spread = constant_of(self.published(), self.columns_)
         middle = [_sure(*pair) for pair in zip(constant, spread, strict=True)]
         if len(middle) == 1:
             head = f"log odds of {self.classes_[1]}: {middle[0]}"
