@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 from joblib import Parallel, delayed
@@ -29,6 +30,11 @@ def each(work: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator
     parts : iterable of tuple
         The parts, made one by one while others are worked on.
     """
+    rest = iter(parts)
+    first = list(islice(rest, 2))
+    if len(first) < 2:  # to start threads for it would take longer
+        return iter([work(*part) for part in first])
+    parts = chain(first, rest)
     if elsewhere():
         return iter(Parallel(return_as="generator_unordered")(delayed(work)(*p) for p in parts))
     pool = Parallel(n_jobs=-1, backend="threading", return_as="generator_unordered")

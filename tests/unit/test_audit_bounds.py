@@ -146,7 +146,7 @@ def test_bounds_fail_as_seldom_as_they_say() -> None:
     The claim has epsilon only, whose bound takes a third of the chance of error.
     """
     broken = sum(
-        audit(response(math.log(3)), runs=200, confidence=0.4, progress=False).broken
+        audit(response(math.log(3)), runs=80, confidence=0.4, progress=False).broken
         for _ in range(300)
     )
     assert stats.binom.sf(broken - 1, 300, 0.2) > 1e-7

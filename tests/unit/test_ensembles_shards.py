@@ -30,7 +30,7 @@ from cumae.data import row_source
 from cumae.ensembles import isolation as quiet
 from cumae.ensembles import trainer as shards
 from cumae.ensembles.ensemble import Ensemble
-from cumae.ensembles.isolation import own_randomness
+from cumae.ensembles.isolation import generators_kept, own_randomness
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards
 from cumae.ensembles.trial import check_model, try_out
@@ -291,13 +291,35 @@ def test_the_same_coins_give_the_same_votes_in_any_number_of_workers() -> None:
 def test_global_generators_are_put_back() -> None:
     np.random.seed(5)  # noqa: NPY002
     random.seed(5)
-    expected = np.random.random(), random.random()  # noqa: NPY002, S311
+    expected = _drawn()
     np.random.seed(5)  # noqa: NPY002
     random.seed(5)
     with own_randomness(9):
         np.random.random(7)  # noqa: NPY002
         random.random()  # noqa: S311
-    assert (np.random.random(), random.random()) == expected  # noqa: NPY002, S311
+    assert _drawn() == expected
+
+
+def test_global_generators_are_seeded_for_each_of_many_shards_and_put_back_once() -> None:
+    np.random.seed(5)  # noqa: NPY002
+    random.seed(5)
+    state, expected = np.random.get_state(), random.getstate()  # noqa: NPY002
+    found = []
+    with generators_kept():
+        for seed in (9, 9, 8):
+            with own_randomness(seed):
+                before = _drawn()
+                with own_randomness(seed):  # a shard that trains shards of its own
+                    assert _drawn() == before
+                found.append((before, _drawn()))
+    assert found[0] == found[1] != found[2]
+    assert found[0][0] != found[0][1]  # the inner one was put back
+    assert str(np.random.get_state()) == str(state)  # noqa: NPY002
+    assert random.getstate() == expected
+
+
+def _drawn() -> tuple[float, float]:
+    return np.random.random(), random.random()  # noqa: NPY002, S311
 
 
 @pytest.mark.parametrize(

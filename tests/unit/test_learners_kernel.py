@@ -20,7 +20,7 @@ from cumae.learners.base import Learner, Rows, Sizes
 from cumae.learners.kernel import learner, sums
 from cumae.learners.kernel.features import TOP, KernelFeatures, Levels
 from cumae.learners.kernel.learner import measure, vectors_cost
-from cumae.learners.kernel.posterior import Posterior, Release
+from cumae.learners.kernel.posterior import NoisySum, Posterior
 from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, Marginal, first_edges
 from cumae.learners.kernel.sums import LENGTH, MOVES, STEEP, Question, noisy_sum, residuals, weights
 from cumae.privacy import DiscreteGaussianVectors
@@ -270,7 +270,7 @@ def test_the_posterior_finds_the_truth_and_says_how_sure_it_is() -> None:
         odds, across = asked.ask(shown)
         wrong = (sums.chances(odds)[:, 0] - chance) * weights(sums.chances(odds))
         value = 100 * (across.T.astype(float) @ wrong)[:, None]
-        posterior.learn(Release(value, 25.0, across.astype(float), sums.chances(odds)))
+        posterior.learn(NoisySum(value, 25.0, across.astype(float), sums.chances(odds)))
     off = rows @ (posterior.mean[:, 0] - truth)
     spread = np.sqrt(((rows @ posterior.covariance) * rows).sum(axis=1))
     assert np.abs(off).mean() < 0.2 * np.abs(rows @ truth).mean()
@@ -312,11 +312,16 @@ def test_several_classes_are_one_model() -> None:
     assert model.score(test, label(test)) > rest.score(test, label(test)) - 0.02
 
 
-def test_it_is_less_sure_where_it_has_seen_less() -> None:
-    few = PrivateKernelClassifier(0.3, 1e-6, columns=UNIT, random_state=0).fit(X, Y, PUBLIC)
-    many = PrivateKernelClassifier(30.0, 1e-6, columns=UNIT, random_state=0).fit(X, Y, PUBLIC)
-    assert many.uncertainty(X).mean() < 0.8 * few.uncertainty(X).mean()
-    assert np.abs(few.decision_function(X)).mean() < np.abs(many.decision_function(X)).mean()
+def test_more_epsilon_makes_it_surer() -> None:
+    line = (COINS.random(3_000) < expit(2 * X[:, 0].astype(float))).astype(int)
+    found = [
+        PrivateKernelClassifier(epsilon, 1e-6, columns=UNIT, n_waves=0).fit(X, line, PUBLIC)
+        for epsilon in (0.3, 30.0)
+    ]
+    few, many = (model.uncertainty(X).mean() for model in found)
+    assert many < 0.6 * few
+    few, many = (np.abs(model.decision_function(X)).mean() for model in found)
+    assert few < many  # chances are nearer to 1/2 where it is not sure
 
 
 # The house's manners

@@ -23,7 +23,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers, usable_rows
 from cumae.ensembles.growing.trees import grown
-from cumae.ensembles.isolation import one_core, strictly
+from cumae.ensembles.isolation import generators_kept, one_core, strictly
 from cumae.ensembles.split import Split
 from cumae.estimators import own_clone
 from cumae.progress import Progress
@@ -201,7 +201,7 @@ def train_one_by_one(
 ) -> list[Any]:
     """Train each shard on its own slice of the rows."""
     parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-    with one_core():
+    with one_core(), generators_kept():
         return [
             trainer.train(rows[part], labels[part], int(seed))
             for part, seed in zip(parts, seeds, strict=True)

@@ -13,6 +13,7 @@ from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers, frame_of, read_table
 from cumae.ensembles.blocks import blank_block, block_rows
 from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.voters.stacking import LoopVoters
 from cumae.errors import CumaeError, InvalidParameter
@@ -147,12 +148,13 @@ def _answers_row_by_row(model: Any, queries: Any, stand_in: Any, n_classes: int)
     voters = LoopVoters.of([model], n_classes, stand_in)
     places = np.arange(block_rows(queries.shape[1]) - 1)
     count = min(len(queries), len(places))
-    alone = [voters.count(queries[i : i + 1], places[i : i + 1]) for i in range(count)]
-    for company in range(count):  # all other places hold this row
-        rows = np.where(places < count, places, company)
-        crowd = queries.iloc[rows] if hasattr(queries, "iloc") else queries[rows]
-        if not np.array_equal(voters.count(crowd, places)[:count], np.concatenate(alone)):
-            return False
+    with one_thread():
+        alone = [voters.count_here(queries[i : i + 1], places[i : i + 1]) for i in range(count)]
+        for company in range(count):  # all other places hold this row
+            rows = np.where(places < count, places, company)
+            crowd = queries.iloc[rows] if hasattr(queries, "iloc") else queries[rows]
+            if not np.array_equal(voters.count_here(crowd, places)[:count], np.concatenate(alone)):
+                return False
     return True
 
 

@@ -128,10 +128,8 @@ class PrivateLogisticRegression(Readable, KernelLearner):
     def _shapes(self) -> tuple[int, int]:
         return int(self.curves), 0
 
-    def _steps(self, strength: float, *, public: bool) -> int:
-        if not isinstance(self.n_steps, str):
-            return int(self.n_steps)
-        return super()._steps(strength, public=public)
+    def _steps(self, strength: float) -> int:
+        return super()._steps(strength) if isinstance(self.n_steps, str) else int(self.n_steps)
 
     def fit_part(self, rows: Rows, columns: Columns, classes: NDArray[Any]) -> None:
         """Fit as the first part of another learner, which pays and holds the guarantee.

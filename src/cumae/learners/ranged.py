@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -106,13 +107,19 @@ def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta
     spent = math.inf if ranges.zcdp is None else ranges.zcdp[0]
     left = ZCDP(whole - spent).epsilon(delta) if whole > spent else epsilon / 2
     for _ in range(TRIES):
-        if (ranges + inner(left)).delta(epsilon) <= delta:
+        if _delta(ranges + inner(left), epsilon) <= delta:
             return left
         left *= 1 - SHARE / 2
     raise InvalidParameter(
         f"epsilon={epsilon!r} is too little to find ranges and to learn; declare the range of "
         "every column of numbers or dates."
     )
+
+
+@functools.lru_cache(maxsize=16)
+def _delta(cost: Cost, epsilon: float) -> float:
+    # It takes longer than learning from a few rows, and every fit with the same sizes asks again.
+    return cost.delta(epsilon)
 
 
 def range_epsilon(epsilon: float, delta: float, count: int) -> float:

@@ -380,7 +380,7 @@ def _cut(model: Any) -> Any:
 
 
 def _weights(model: Any) -> Any:
-    return model.weights_
+    return model.model_.weights.ravel()
 
 
 def _members(model: Any) -> Any:

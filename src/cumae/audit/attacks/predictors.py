@@ -86,7 +86,7 @@ def replaced(rows: Table, value: float = MARKED) -> Table:
 
 def ones(seen: Seen) -> int:
     """Return how many answers were 1."""
-    return sum(int(answer) for answer in seen.answers if answer is not None)
+    return seen.answers.count(1)
 
 
 def attack_on(

@@ -75,7 +75,8 @@ class Levels:
         code = np.searchsorted(cuts, column, side="right")
         counts = np.bincount(code, minlength=len(cuts) + 1)
         line = np.clip((column - centre) / scale, -WIDEST, WIDEST)
-        lines = np.bincount(code, line) / counts
+        # Between neighbouring floats there is no cut, and one of two levels is empty.
+        lines = np.bincount(code, line, len(counts)) / np.maximum(counts, 1)
         ranks = (np.cumsum(counts) - counts / 2) / len(column)
         return cls(cuts, lines, ranks, centre, scale)
 

@@ -18,7 +18,7 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures
 from cumae.learners.kernel.model import KernelModel
-from cumae.learners.kernel.posterior import MOST_DIRECTIONS, Posterior, Release
+from cumae.learners.kernel.posterior import NoisySum, Posterior, most_directions
 from cumae.learners.kernel.reference import MOST_BINS, MadeUp, evenly
 from cumae.learners.kernel.sums import (
     CHUNK,
@@ -40,8 +40,10 @@ LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations d
 MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 12_000  # rows times mu from which on more steps pay
 START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
-START_WAVES = (0.01, 0.25)  # of each group of waves, in two views of the matter
-FINDS_WAVES = 700.0  # strength from which on waves can be told from noise
+WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
+WAVES_DO_NOT = 0.01  # and if they do not
+FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
+TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
@@ -130,7 +132,9 @@ class KernelLearner(ScoredLearner):
         epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
         made = MadeUp(sizes.columns)
         width = len(sizes.columns)
-        most = 8 * MOST_DIRECTIONS * self._scores + 2 * MOST_BINS * width + width * (width + 1) // 2
+        most = max(self._steps(0.0), self._steps(math.inf))
+        most *= most_directions(self._scores) * self._scores
+        most += 2 * MOST_BINS * width + width * (width + 1) // 2
         # Scales of the noise times mu, if all were spent on one step.
         step = float(MOVES)
         counts = made.counts_move * math.sqrt(2 / COUNTS)
@@ -140,13 +144,13 @@ class KernelLearner(ScoredLearner):
         made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
         if made_up:
             step /= math.sqrt(1 - COUNTS - PRODUCTS)
-        steps = self._steps(strength, public=bool(sizes.public))
+        steps = self._steps(strength if sizes.public else math.inf)
         noise = step * math.sqrt(steps) / mu
         return Measurements(strength, steps, noise, made_up, counts / mu, products / mu, most)
 
-    def _steps(self, strength: float, *, public: bool) -> int:
-        """Return the number of steps, given rows times mu."""
-        return 8 if strength > MANY or not public else 4
+    def _steps(self, strength: float) -> int:
+        """Return the number of steps: more if there is much to tell."""
+        return 8 if strength > MANY else 4
 
     def _learn_within(self, rows: Rows, plan: LearningPlan[Measurements], source: Source) -> None:
         # Threads of a linear algebra library wait for each other when others use the machine.
@@ -160,13 +164,14 @@ class KernelLearner(ScoredLearner):
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
         count = len(features.group_sizes) - 2
-        starts = np.array([[*START, *[waves] * count] for waves in START_WAVES])
-        strong = 1 / (1 + (FINDS_WAVES / max(plans.strength, 1.0)) ** 2)
+        views = (WAVES_DO_NOT, WAVES_MATTER)
+        starts = np.array([[*START, *[waves] * count] for waves in views])
+        matter = waves_matter(plans.strength)
         posterior = Posterior(
             features.rows(shown),
             features.groups,
             starts,
-            np.array([1 - strong, strong]),
+            np.array([1 - matter, matter]),
             self._scores,
             len(rows.y),
             worth,
@@ -205,7 +210,7 @@ def measure(
     shown: Bytes,
     scale: float,
     source: Source,
-) -> Release:
+) -> NoisySum:
     """Release the sum of the rows' residuals along some directions.
 
     Parameters
@@ -228,7 +233,18 @@ def measure(
     # A residual of 1/2 and a direction of length 1 stand for so many whole numbers, halved.
     unit = 2 * room(across.shape[1], LENGTH) * room(odds.shape[1], STEEP)
     noise = max((scale / unit) ** 2, LEAST_NOISE)
-    return Release(total / unit, noise, across.astype(np.float64), chances(odds))
+    return NoisySum(total / unit, noise, across.astype(np.float64), chances(odds))
+
+
+def waves_matter(strength: float) -> float:
+    """Return how much the view that waves matter is believed at first, by public numbers.
+
+    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
+    rows are so few that nothing is told apart, the wider prior has been the better one.
+    """
+    if strength < TELLS_LITTLE:
+        return 1 - 1e-9
+    return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
 def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:

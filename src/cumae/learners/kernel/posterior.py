@@ -10,14 +10,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import softmax
 
 from cumae.arrays import Floats, Integers
 from cumae.learners.kernel.sums import chances, weights
 
-MOST_DIRECTIONS = 160
+MOST_DIRECTIONS = 160  # of a release, if there is one score; several scores share about as many
 ROUNDS = 2  # of linearising all releases at the mean so far
 UPDATES = 3  # of the prior's variances in each of them
 BELIEF = 4.0  # coefficients that the first guess of a variance is worth
@@ -26,8 +26,13 @@ LEAST = 1e-9
 FLAT = 1e-6  # variance of a direction, against the largest, below which nothing is measured
 
 
+def most_directions(scores: int) -> int:
+    """Return how many directions a release has at most, so that inference takes seconds."""
+    return max(32, 2 * MOST_DIRECTIONS // (scores + 1))
+
+
 @dataclass(frozen=True)
-class Release:
+class NoisySum:
     """One noisy sum, with what is needed to predict it from coefficients.
 
     Parameters
@@ -80,7 +85,7 @@ class Posterior:
     rows: int
     worth: float
     steps: int
-    releases: list[Release] = field(default_factory=list)
+    releases: list[NoisySum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.variances = self.starts.copy()
@@ -110,16 +115,17 @@ class Posterior:
         unknown = np.einsum("cicj->ij", blocks) / self.scores
         root = _root(unknown + LEAST * np.eye(size))
         seen = self.reference @ root
-        known, axes = np.linalg.eigh((seen * bend[:, None]).T @ seen / len(seen))
-        order = np.argsort(known)[::-1][:MOST_DIRECTIONS]
-        order = order[known[order] > FLAT * known[order[0]]]  # others vary by rounding alone
-        known, axes = known[order], axes[:, order]
+        told = (seen * bend[:, None]).T @ seen / len(seen)
+        first = max(0, size - most_directions(self.scores))
+        known, axes = eigh(told, subset_by_index=(first, size - 1), check_finite=False)
+        kept = known > FLAT * known[-1]  # others vary by rounding alone
+        known, axes = known[kept][::-1], axes[:, kept][:, ::-1]
         lengths = ((seen @ axes) ** 2).mean(axis=0) / known
         shares = _water(known, lengths, noise, n)
         kept = shares > 0
         return np.asarray(root @ (axes[:, kept] * np.sqrt(shares[kept] / known[kept])))
 
-    def learn(self, release: Release) -> None:
+    def learn(self, release: NoisySum) -> None:
         """Take in one more release.
 
         Each view moves its variances to what the releases show. How well a view foretold them
@@ -159,7 +165,7 @@ class Posterior:
             gaps.append(solve_triangular(root, gap, lower=True, check_finite=False))
         return np.vstack(slopes), np.concatenate(gaps)
 
-    def _line(self, release: Release, now: Floats) -> tuple[Floats, Floats, Floats]:
+    def _line(self, release: NoisySum, now: Floats) -> tuple[Floats, Floats, Floats]:
         """Return one release as a linear measurement: slope, value at 0, and noise."""
         n, shown, scores = self.rows, release.shown, self.scores
         share, weight = n / len(shown), weights(release.chance)

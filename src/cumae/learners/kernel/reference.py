@@ -121,6 +121,7 @@ class MadeUp:
         return strength > PAYS * BINS * math.sqrt(4 * self.n_columns)
 
     @claim("KERNEL")
+    @np.errstate(all="ignore")  # here, too: a thread does not know what its caller ignores
     def counts(self, table: Floats, edges: list[Floats]) -> Integers:
         """Return how many rows are in each bin, of all columns one after the other.
 
@@ -137,6 +138,7 @@ class MadeUp:
         return COUNTED * np.concatenate(found)
 
     @claim("KERNEL")
+    @np.errstate(all="ignore")  # as above
     def products(self, table: Floats, marginals: list[Marginal], shares: list[Floats]) -> Integers:
         """Return the sums of products of whole scores, on and above the diagonal.
 

@@ -135,6 +135,7 @@ class Question:
         return odds, shorten(across)
 
     @claim("KERNEL")
+    @np.errstate(all="ignore")  # here, too: a thread does not know what its caller ignores
     def total(self, codes: Bytes, labels: Integers) -> Integers:
         """Return the sum of what rows add, one row of numbers for each direction.
 

@@ -1,0 +1,281 @@
+"""Attacks on the noisy sums of the kernel classifier, by which alone private rows speak.
+
+Each is one release, or two. Among many rows and labels, the two are taken that move the sum as far
+apart as any two of them, so that one row is replaced by the other. Noise is the same in all places:
+the sum along the line between both is all that tells the worlds apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.arrays import Floats, Integers
+from cumae.audit.game import Game
+from cumae.audit.results import Claimed
+from cumae.audit.runs import Attack
+from cumae.data import Columns
+from cumae.learners.kernel.features import KernelFeatures
+from cumae.learners.kernel.learner import gaussian_mu, measure
+from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.reference import MadeUp, Marginal, first_edges
+from cumae.learners.kernel.sums import MOVES, Question, noisy_sum
+from cumae.privacy import DiscreteGaussianVectors
+from cumae.randomness import SYSTEM, SeededSource
+
+NUMBERS = [(-1.0, 1.0), (-1.0, 1.0)]
+DECLARED = Columns([*NUMBERS, ["a", "b", "c"]], None, 3)
+Rows = tuple[Floats, Integers]  # encoded, with labels
+WHOLE = 1.001  # by how much whole noise can differ from real noise, as in Claimed.by
+
+
+def _rows() -> Floats:
+    """Return encoded rows: corners first, then others that lie evenly."""
+    sides = np.linspace(-1.0, 1.0, 9)
+    x, y, mark = (axis.ravel() for axis in np.meshgrid(sides, sides, np.arange(3), indexing="ij"))
+    table = np.column_stack([x, y, *(mark == kind for kind in range(3))])
+    return np.asarray(table[np.argsort(-np.abs(table[:, :2]).sum(axis=1), kind="stable")])
+
+
+ROWS = _rows()
+OTHERS = 3  # rows that are the same in both worlds
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum over rows: what it is without noise, how it is released, and how far a row moves it.
+
+    Parameters
+    ----------
+    exact : callable
+        Returns the sum, given rows and labels.
+    release : callable
+        Releases it, given rows, labels and the scale of the noise.
+    moves : float
+        How far a replaced row moves it, as it is paid for.
+    """
+
+    exact: Callable[[Floats, Integers], Any]
+    release: Callable[[Floats, Integers, float], Any]
+    moves: float
+
+
+class Summed:
+    """Drives noisy sums: releases them in the place of rows.
+
+    Parameters
+    ----------
+    sums : sequence of Sum
+        What is released, one after the other.
+    scales : sequence of float
+        The scale of the noise of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.audit.attacks.sums import ROWS, Summed, made_up_counts
+    >>> driver = made_up_counts().attack(1.0, 1e-6).make()
+    >>> driver.train(ROWS[:4], np.zeros(4, dtype=np.int64))
+    >>> len(driver.published())  # bins of two columns, and three categories
+    59
+    """
+
+    def __init__(self, sums: Sequence[Sum], scales: Sequence[float]) -> None:
+        self.sums, self.scales = sums, scales
+
+    def train(self, X: Any, y: Any) -> None:
+        rows, labels = np.asarray(X), np.asarray(y)
+        pairs = zip(self.sums, self.scales, strict=True)
+        found = [np.ravel(summed.release(rows, labels, scale)) for summed, scale in pairs]
+        self.released = np.concatenate(found)
+
+    def ask(self, X: Any) -> list[None]:
+        return [None] * len(X)
+
+    def published(self) -> Any:
+        return self.released
+
+
+@dataclass(frozen=True)
+class Target:
+    """Sums that are released together, and the worst row to replace in them.
+
+    Parameters
+    ----------
+    name : str
+        What is attacked.
+    sums : tuple of Sum
+        What is released, each with an equal share of the budget.
+    n_classes : int of 1 or more
+        Labels are 0 up to, but not including, this.
+    """
+
+    name: str
+    sums: tuple[Sum, ...]
+    n_classes: int = 1
+
+    @cached_property
+    def worst(self) -> tuple[Rows, Rows, float]:
+        """Two rows with labels, and how far apart they are, as a share of what is paid for."""
+        rows = np.repeat(ROWS, self.n_classes, axis=0)
+        labels = np.tile(np.arange(self.n_classes), len(ROWS))
+        added = np.array([self.exact((rows[[i]], labels[[i]])) for i in range(len(rows))])
+        added /= self.spread([s.moves * math.sqrt(len(self.sums)) for s in self.sums])
+        squares = (added**2).sum(axis=1)
+        apart = squares[:, None] + squares - 2 * added @ added.T
+        pair = np.unravel_index(int(apart.argmax()), apart.shape)
+        zero, one = ((rows[[place]], labels[[place]]) for place in pair)
+        return zero, one, math.sqrt(apart.max())
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of places of each sum."""
+        none = ROWS[:1], np.zeros(1, dtype=np.int64)
+        return [np.size(s.exact(*none)) for s in self.sums]
+
+    def spread(self, numbers: Sequence[float]) -> Floats:
+        """Return a number for each place, given one for each sum."""
+        return np.repeat(numbers, self.sizes)
+
+    def exact(self, rows: Rows) -> Floats:
+        """Return all sums without noise, one after the other."""
+        return np.concatenate([np.ravel(s.exact(*rows)) for s in self.sums]).astype(np.float64)
+
+    def attack(self, epsilon: float, delta: float) -> Attack:
+        """Return the attack on the row that moves the sums farthest.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            What all sums may cost together.
+        """
+        moves, places = np.array([s.moves for s in self.sums]), sum(self.sizes)
+        mu = gaussian_mu(epsilon, delta, places, float(moves.min()))
+        scales = moves * math.sqrt(len(moves)) / mu
+        cost = DiscreteGaussianVectors(mu, places, float(scales.min()))
+        zero, one, _ = self.worst
+        way = (self.exact(one) - self.exact(zero)) / self.spread(scales) ** 2
+
+        def play(game: Game) -> float:
+            game.train(_beside(zero), _beside(one))
+            return float(game.published() @ way)
+
+        claimed = Claimed(min(cost.epsilon(delta), epsilon), delta, cost.mu**2 / 2, mu * WHOLE)
+        make = partial(Summed, self.sums, scales.tolist())
+        return Attack(f"PrivateKernelClassifier, {self.name}", make, play, claimed)
+
+
+def residuals(scores: int = 1, sure: float = 0.0) -> Target:
+    """Return one sum of residuals along the directions of a first design.
+
+    A label that is flipped in a row as long as any moves it by all that is paid for. Of three or
+    more classes, no two residuals of a row are opposites, so that another row takes its place.
+
+    Parameters
+    ----------
+    scores : int
+        Scores of a row: 1 for two classes.
+    sure : float
+        Log odds that the model has at the ends of a column.
+    """
+    name = "a row in a sum of residuals" + ("" if scores == 1 else f" of {scores} classes")
+    return Target(name, (_step(*question(scores, sure)),), max(scores, 2))
+
+
+def opposites() -> Target:
+    """Return two sums along opposite directions: noise that both share can be taken away."""
+    asked, shown = question()
+    other = Question.of(asked.features, np.zeros((len(asked.features), 1)), -asked.measured())
+    return Target("a row in two sums of residuals", (_step(asked, shown), _step(other, shown)), 2)
+
+
+def made_up_counts() -> Target:
+    """Return the counts of a made-up reference: a row can be in other bins of all columns."""
+    made = MadeUp(DECLARED)
+    counted = partial(made.counts, edges=[first_edges(bounds) for bounds in NUMBERS])
+    return Target("a row in counts", (_of_table(counted, made.counts_move),))
+
+
+def made_up_products() -> Target:
+    """Return the products of a made-up reference: rows of the largest scores, one sign turned.
+
+    Of what is paid for, 0.7 is within reach: it would take two rows of the largest length that are
+    zero where the other one is not, but a score is at most its column's share of that length. What
+    differs are then products of pairs, and of two equal ones only one is released: 1/sqrt(2).
+    """
+    made = MadeUp(Columns(NUMBERS, None, 2))
+    edge = first_edges(NUMBERS[0])
+    even = Marginal(edge, np.diff(edge) / 2)
+    summed = partial(made.products, marginals=[even] * len(NUMBERS), shares=[])
+    return Target("a row in products", (_of_table(summed, made.products_move, len(NUMBERS)),))
+
+
+def question(scores: int = 1, sure: float = 0.0) -> tuple[Question, NDArray[np.uint8]]:
+    """Return what a first step asks, and the reference rows it was made from.
+
+    Parameters
+    ----------
+    scores : int
+        Scores of a row: 1 for two classes.
+    sure : float
+        Log odds that the model has at the ends of a column.
+    """
+    features = KernelFeatures.of(ROWS, DECLARED, SeededSource(0), curves=2, waves=0)
+    shown = features.codes(ROWS)
+    table = features.rows(shown)
+    starts = np.array([[4.0, 1.0, 0.5]])
+    posterior = Posterior(table, features.groups, starts, np.ones(1), scores, 1_000, 200.0, 4)
+    mean = posterior.mean.copy()
+    mean[1] = sure / np.abs(table[:, 1]).max()
+    return Question.of(features, mean, posterior.design(1.0)), shown
+
+
+def _step(asked: Question, shown: NDArray[np.uint8]) -> Sum:
+    """Return a sum of residuals, in whole numbers."""
+    codes = asked.features.codes
+
+    def exact(rows: Floats, labels: Integers) -> Any:
+        return asked.total(codes(rows), labels)
+
+    def release(rows: Floats, labels: Integers, scale: float) -> Any:
+        found = measure(asked, codes(rows), labels, shown[:1], scale, SYSTEM)
+        return found.value * (scale / math.sqrt(found.noise))
+
+    return Sum(exact, release, float(MOVES))
+
+
+def _of_table(total: Callable[[Floats], Integers], moves: float, width: int | None = None) -> Sum:
+    """Return a sum that looks at the first columns, and at no labels."""
+    return Sum(
+        lambda rows, labels: total(rows[:, :width]),  # noqa: ARG005
+        lambda rows, labels, scale: noisy_sum(total, [(rows[:, :width],)], scale, SYSTEM),  # noqa: ARG005
+        moves,
+    )
+
+
+def _beside(row: Rows) -> Rows:
+    """Return a row beside some that are the same in both worlds."""
+    others = ROWS[:OTHERS], np.zeros(OTHERS, dtype=np.int64)
+    return np.vstack([others[0], row[0]]), np.append(others[1], row[1])
+
+
+def _attack(target: Callable[[], Target], epsilon: float, delta: float) -> Attack:
+    return target().attack(epsilon, delta)
+
+
+TARGETS: tuple[Callable[[], Target], ...] = (
+    residuals,
+    partial(residuals, 3),
+    opposites,
+    made_up_counts,
+    made_up_products,
+)
+ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
+    "PrivateKernelClassifier": tuple(partial(_attack, target) for target in TARGETS),
+}

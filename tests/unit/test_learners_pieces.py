@@ -1,0 +1,69 @@
+"""Rows that stay in files: learners of the kernel package read them piece by piece."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cumae import OneVsRest, ParquetRows, PrivateKernelClassifier, PrivateLogisticRegression
+from cumae.data import containers, parquet, rows
+from cumae.errors import InvalidData
+
+COINS = np.random.default_rng(3)
+DECLARED: dict[str, Any] = {"age": (0, 100), "job": ["nurse", "poet", None], "dose": (0, 1)}
+
+
+def frame(count: int = 3_000) -> pd.DataFrame:
+    age = COINS.integers(0, 101, count)
+    job = COINS.choice(np.array(["nurse", "poet", None], dtype=object), count)
+    ill = (age > 50) != (job == "poet")
+    return pd.DataFrame({"age": age, "job": job, "dose": COINS.random(count), "ill": ill * 1})
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (containers, parquet, rows):
+        monkeypatch.setattr(module, "PIECE", 700)
+
+
+def written(folder: Path, table: pd.DataFrame) -> ParquetRows:
+    table.to_parquet(folder / "rows.parquet", row_group_size=1_100)
+    return ParquetRows(folder)
+
+
+@pytest.mark.claim("KERNEL")
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("declared", [DECLARED, {"job": DECLARED["job"]}])
+def test_files_and_frames_give_the_same_model(tmp_path: Path, declared: Any) -> None:
+    """Also where ranges are found privately, which changes what missing cells become."""
+    table = frame()
+    if declared is not DECLARED:
+        table["age"] = table["age"].where(COINS.random(len(table)) > 0.1).astype("Float64")
+        declared = declared | {"age": {"missing": True}}
+    source = written(tmp_path, table)
+    found = []
+    for given in ((source, "ill"), (table.drop(columns="ill"), table["ill"])):
+        model = PrivateKernelClassifier(5.0, 1e-6, columns=declared, n_waves=20, random_state=1)
+        found.append(model.fit(*given).predict_proba(table.drop(columns="ill")))
+    assert np.array_equal(found[0], found[1])
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_an_error_names_the_row_in_the_whole_table(tmp_path: Path) -> None:
+    table = frame()
+    table["dose"] = table["dose"].where(table.index != 2_345)
+    model = PrivateLogisticRegression(1.0, 1e-6, columns=DECLARED)
+    with pytest.raises(InvalidData, match=r"row 2345, column dose"):
+        model.fit(written(tmp_path, table), "ill")
+    assert not hasattr(model, "guarantee_")
+
+
+def test_wrappers_load_what_they_need(tmp_path: Path) -> None:
+    table = frame(800)
+    base = PrivateLogisticRegression(1.0, 1e-6, columns=DECLARED)
+    model = OneVsRest(base, [0, 1, 2], 5.0, 1e-6).fit(written(tmp_path, table), "ill")
+    assert model.predict(table.drop(columns="ill")).shape == (800,)
