@@ -32,6 +32,7 @@ from cumae.learners.kernel.effects import (
 )
 from cumae.learners.kernel.features import KernelFeatures
 from cumae.learners.kernel.model import KernelModel
+from cumae.learners.kernel.posterior import Posterior
 from cumae.randomness import SeededSource
 
 JOBS = ["nurse", "poet", "judge"]
@@ -79,6 +80,7 @@ def made_up_model(
         coins.normal(0, 1, (size, scores)),
         np.full(size, 0.5),
         coins.normal(0, 0.5 / np.sqrt(size), (scores, size, 5)),
+        np.tile([1.0, 1.0, 1.0, 1.0, -1.0], (scores, 1)),
     )
 
 
@@ -261,6 +263,31 @@ def checkerboard() -> tuple[Any, Any, Any]:
     coins = np.random.default_rng(5)
     X = coins.uniform(-1, 1, (12_000, 4))
     return X, ((X[:, 1] > 0) != (X[:, 2] > 0)).astype(int), coins.uniform(-1, 1, (800, 4))
+
+
+def test_a_stored_model_is_as_sure_as_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where views of the matter are farther apart than each of them is unsure."""
+    seen = []
+    learn = Posterior.learn
+
+    def watched(self: Posterior, release: Any) -> None:
+        learn(self, release)
+        seen.append(self)
+
+    monkeypatch.setattr(Posterior, "learn", watched)
+    table = Additive(3)
+    model = PrivateKernelClassifier(1.0, 1e-6, n_waves=10, columns=UNIT)
+    model.fit(*table.rows(3_000), table.rows(500)[0])
+    posterior = seen[-1]
+    size = len(posterior.mean)
+    stored = model.model_.spread(np.eye(size))[:, 0]
+    assert stored == pytest.approx(np.diag(posterior.covariance), rel=0.02, abs=1e-4)
+
+    apart = np.zeros(size)
+    apart[1] = 3.0
+    posterior.covariance += np.outer(apart, apart)
+    again = KernelModel.of(model.model_.features, posterior)
+    assert again.spread(np.eye(size))[1, 0] == pytest.approx(stored[1] + 9, rel=0.01)
 
 
 @pytest.fixture(scope="module")

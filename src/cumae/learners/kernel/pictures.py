@@ -72,7 +72,7 @@ def draw(effects: list[Effect], classes: NDArray[Any], axes: Any = None) -> Figu
     for effect, place in zip(effects, places, strict=False):
         if len(effect.columns) == 2:
             _heat(effect, classes, place)
-        elif isinstance(effect.values[0][0], float | dt.datetime):
+        elif isinstance(effect.values[0][0], float | dt.datetime) and len(effect.values[0]) > 3:
             _curve(effect, classes, place)
         else:
             _bars(effect, classes, place)
