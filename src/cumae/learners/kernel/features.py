@@ -104,7 +104,7 @@ class Levels:
         means = np.clip(self.centre + self.scale * self.lines, ends[:-1], ends[1:])
         middles = ends[:-1] / 2 + ends[1:] / 2
         found = np.where(np.abs(self.lines) < WIDEST, means, middles)
-        return np.round(found, 9 - math.floor(math.log10(self.scale)))  # no 1e-16 for 0
+        return np.round(found, 9 - math.floor(math.log10(self.scale))) + 0.0  # 0, not -1e-16
 
 
 @dataclass(frozen=True)
