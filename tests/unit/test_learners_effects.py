@@ -57,7 +57,7 @@ def mixed(count: int, coins: np.random.Generator) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "age": coins.binomial(9, 0.4, count).astype(float),
-            "job": coins.choice([*JOBS, None], count, p=[0.5, 0.2, 0.2, 0.1]),
+            "job": coins.choice(np.array([*JOBS, None]), count, p=[0.5, 0.2, 0.2, 0.1]),
             "sex": coins.choice(["f", "m"], count),
             "seen": pd.Timestamp(SINCE) + pd.to_timedelta(coins.integers(0, 9, count), unit="D"),
             "smoker": coins.random(count) < 0.3,
@@ -371,7 +371,7 @@ def test_bands_are_two_standard_deviations() -> None:
     _, axes = plt.subplots()
     assert model.plot("a", axes) is axes.figure
     assert axes.lines[0].get_ydata() == pytest.approx(effect.log_odds)
-    drawn = axes.collections[0].get_paths()[0].vertices
+    drawn = np.asarray(axes.collections[0].get_paths()[0].vertices, dtype=float)
     high, low = effect.log_odds + 2 * effect.spread, effect.log_odds - 2 * effect.spread
     assert drawn[:, 1].max() == pytest.approx(high.max())
     assert drawn[:, 1].min() == pytest.approx(low.min())

@@ -104,7 +104,8 @@ class Levels:
         means = np.clip(self.centre + self.scale * self.lines, ends[:-1], ends[1:])
         middles = ends[:-1] / 2 + ends[1:] / 2
         found = np.where(np.abs(self.lines) < WIDEST, means, middles)
-        return np.round(found, 9 - math.floor(math.log10(self.scale))) + 0.0  # 0, not -1e-16
+        digits = 9 - math.floor(math.log10(self.scale))
+        return np.asarray(np.round(found, digits) + 0.0, dtype=np.float64)  # 0, not -1e-16
 
 
 @dataclass(frozen=True)

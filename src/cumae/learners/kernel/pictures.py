@@ -107,9 +107,10 @@ def _curve(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
     if isinstance(values[0], dt.datetime):
         from matplotlib import dates  # noqa: PLC0415 - only pictures need it
 
-        locator = dates.AutoDateLocator(maxticks=5)
+        locator = dates.AutoDateLocator(maxticks=5)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+        shown_days = dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_formatter(shown_days)
 
 
 def _bars(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
