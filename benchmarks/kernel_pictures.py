@@ -91,7 +91,7 @@ def steps() -> None:
         1, len(seen), figsize=(11, 3), sharey=True, squeeze=False, layout="constrained"
     )
     for step, (posterior, place) in enumerate(zip(seen, axes[0], strict=True), start=1):
-        found = effects_of(KernelModel.of(model.model_.features, posterior), model.columns_)
+        found = effects_of(KernelModel.of(model.published().features, posterior), model.columns_)
         effect = next(effect for effect in found if effect.columns == ("0",))
         x = np.array(effect.values[0])
         place.plot(x, effect.log_odds)

@@ -220,7 +220,7 @@ class Additive:
         """Return how far the effects of columns are off, and how far they say they may be."""
         found = {}
         effects = by_columns(model.effects_)
-        for held in cells_of(model.model_.features, model.columns_):
+        for held in cells_of(model.published().features, model.columns_):
             effect = effects[(held.column.name,)]
             true = self.adds(held.column.name, effect.values[0])
             found[held.column.name] = effect.log_odds - true + held.shares @ true, effect.spread
@@ -280,13 +280,13 @@ def test_a_stored_model_is_as_sure_as_the_posterior(monkeypatch: pytest.MonkeyPa
     model.fit(*table.rows(3_000), table.rows(500)[0])
     posterior = seen[-1]
     size = len(posterior.mean)
-    stored = model.model_.spread(np.eye(size))[:, 0]
+    stored = model.published().spread(np.eye(size))[:, 0]
     assert stored == pytest.approx(np.diag(posterior.covariance), rel=0.02, abs=1e-4)
 
     apart = np.zeros(size)
     apart[1] = 3.0
     posterior.covariance += np.outer(apart, apart)
-    again = KernelModel.of(model.model_.features, posterior)
+    again = KernelModel.of(model.published().features, posterior)
     assert again.spread(np.eye(size))[1, 0] == pytest.approx(stored[1] + 9, rel=0.01)
 
 
