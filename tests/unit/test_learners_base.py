@@ -83,7 +83,7 @@ LEARNERS: dict[str, Fit] = {
     "booster": boosted(0.0),
     "booster with a start": boosted(1e-6),
 }
-OUTPUT = {"hypothesis_", "n_candidates_", "weights_", "features_", "trees_", "start_"}
+OUTPUT = {"hypothesis_", "n_candidates_", "model_", "trees_", "start_"}
 RANGES = {"columns_"}  # with ranges that were found privately
 
 
@@ -116,7 +116,7 @@ def test_neighbours_with_equal_coins_differ_in_the_private_output_only(fit: Fit)
         assert one.guarantee_ == other.guarantee_
         moved |= names
     if isinstance(one, PrivateLogisticRegression):
-        assert "weights_" in moved  # the test can see something
+        assert "model_" in moved  # the test can see something
 
 
 def parts(value: Any, seen: set[int]) -> Iterator[Any]:
