@@ -144,9 +144,7 @@ def _timed(make: Callable[..., Any], rows: int, public: bool, line: Any) -> None
     line.send((seconds, (after - before) / 1024, after / 1024))
 
 
-def run(
-    make: Callable[..., Any], rows: int, repeats: int, *, public: bool = True
-) -> dict[str, Any]:
+def run(make: Callable[..., Any], rows: int, repeats: int, public: bool = True) -> dict[str, Any]:
     """Return the shortest time of some fits, and the most memory, each in a new process."""
     found = []
     for _ in range(repeats):

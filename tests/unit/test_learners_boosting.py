@@ -201,7 +201,7 @@ def test_chances_and_text() -> None:
     assert np.allclose(chances[:, 1], expit(odds))
     assert learner.predict(frame).tolist() == np.where(odds > 0, "yes", "no").tolist()
     text = str(learner)
-    assert text.startswith("log odds of 1:")
+    assert text.startswith("log odds of yes: ")
     assert [line[:7] for line in text.splitlines() if line[:4] == "tree"] == [
         "tree 1:",
         "tree 2:",

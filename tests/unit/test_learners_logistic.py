@@ -67,7 +67,7 @@ def test_extreme_values_neither_warn_nor_break_anything(value: float, curves: in
         learner = PrivateLogisticRegression(1.0, 1e-6, curves=curves).fit(
             X_private, Y[:2000], X_public
         )
-        weights = learner.model_.weights
+        weights = learner.published().weights
         assert np.all(np.isfinite(weights))
         assert np.abs(weights).max() < 1e3
         assert np.all(np.isfinite(learner.predict_proba(rows)))
@@ -83,11 +83,13 @@ def test_chances_and_text() -> None:
     assert np.allclose(chances.sum(axis=1), 1)
     assert learner.predict(frame).tolist() == np.where(chances[:, 1] > 0.5, "yes", "no").tolist()
     lines = str(learner).splitlines()
-    assert lines[0].startswith("log odds of 1: ")
-    assert "* (age - " in lines[1]
-    assert "and age: below " in lines[1]
-    for name, line in zip(("poet", "nurse", "judge"), lines[2:], strict=True):
-        assert f"* (job={name} - " in line
+    assert lines[0].startswith("log odds of yes: ")
+    assert f"  age: {learner.coef_[0, 0]:+.3g} a unit and a curve: -" in lines[1]
+    assert lines[1].count(" +/- ") == 5
+    assert lines[2].startswith("  job: ")
+    for name in ("poet", "nurse", "judge"):
+        assert f" at {name}" in lines[2]
+    assert len(lines) == 3
     again = Learner.from_dict(learner.to_dict())
     assert np.array_equal(again.predict_proba(frame), chances)
 

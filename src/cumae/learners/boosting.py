@@ -34,7 +34,7 @@ from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
-from cumae.randomness import SYSTEM, Source, permutation
+from cumae.randomness import SYSTEM, Source, permutation, source_for
 
 CUTS = 7  # of a column
 MOST_ROUNDS = 20
@@ -266,6 +266,27 @@ class PrivateBooster(ScoredLearner):
             kept = keep(scores, y, source)
             drawn = self._choose(concept, cuts, X[kept], y[kept], source)
             self.trees_.append(drawn)
+
+    def fit_part(
+        self, rows: Rows, columns: Columns, classes: NDArray[Any], plan: LearningPlan[Blocks]
+    ) -> None:
+        """Fit in the place of another learner, which pays and holds the guarantee.
+
+        Parameters
+        ----------
+        rows : Rows
+            Encoded rows.
+        columns : Columns
+            How they were encoded.
+        classes : array
+            The labels that 0 and 1 stand for.
+        plan : LearningPlan
+            What ``plan`` returned for these rows.
+        """
+        source = source_for(self.random_state)
+        self.random_state = None  # a generator is no part of a model
+        self.columns_, self.classes_ = columns, classes
+        self._learn_within(rows, plan, source)
 
     def _cuts(self, rows: Rows, block: Floats, blocks: Blocks, source: Source) -> TreeCuts:
         columns, count = self.columns_, self._count()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from cumae.claims import claim
 from cumae.data import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Rows, Sizes
+from cumae.learners.kernel.effects import Effect
 from cumae.learners.kernel.learner import KernelLearner
 from cumae.parameters import COLUMNS, DELTA, EPSILON, Count, Kind, Or
 from cumae.privacy import Budget
@@ -60,6 +62,9 @@ class PrivateLogisticRegression(KernelLearner):
     model_ : KernelModel
         All that predictions are computed from: how rows become features, the mean of the
         coefficients, and how sure they are.
+    effects_ : list of Effect
+        What each column adds to the log odds, line and curve together, and how sure that is; the
+        strongest first. ``print`` shows them as text, and ``plot`` draws them.
 
     Notes
     -----
@@ -143,12 +148,23 @@ class PrivateLogisticRegression(KernelLearner):
         self.columns_, self.classes_ = columns, classes
         self._learn(rows, self.plan(sizes, rows), source)
 
+    def _line(self, effect: Effect) -> str:
+        """Return the slope of a column of numbers and what some of its values add."""
+        (name,) = effect.columns
+        shown = super()._line(effect)
+        encoded = dict(zip(self.columns_.names, enumerate(self.coef_[0]), strict=True))
+        if name not in encoded or encoded[name][0] not in self.published().features.levels:
+            return shown
+        unit = "day" if isinstance(effect.values[0][0], dt.datetime) else "unit"
+        curved = " and a curve" if self.published().features.curves else ""
+        return f"{encoded[name][1]:+.3g} a {unit}{curved}: {shown}"
+
     @property
     def coef_(self) -> Floats:
         """Slopes of the straight lines, one for each encoded column, in units of the column."""
-        return self.model_.slopes()[1:].reshape(1, -1)
+        return self.published().slopes()[1:].reshape(1, -1)
 
     @property
     def intercept_(self) -> Floats:
         """Log odds where all columns are 0, as far as the lines go."""
-        return self.model_.slopes()[:1]
+        return self.published().slopes()[:1]

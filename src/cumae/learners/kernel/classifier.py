@@ -12,14 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Declared, class_places
-from cumae.learners.base import DECLARED
+from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
+from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
-from cumae.learners.kernel.learner import KernelLearner
+from cumae.learners.kernel.learner import KernelLearner, Measurements
 from cumae.learners.kernel.sums import chances
 from cumae.learners.wrappers.one_vs_rest import check_classes
 from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
 from cumae.privacy import Budget
-from cumae.randomness import Source
+from cumae.randomness import SYSTEM, Source
+
+# Strength of all rows for each column, below which exact trees are better.
+FEW = 2.0
 
 
 @claim("KERNEL")
@@ -53,12 +57,22 @@ class PrivateKernelClassifier(KernelLearner):
 
     Attributes
     ----------
-    model_ : KernelModel
+    model_ : KernelModel or None
         All that predictions are computed from: how rows become features, the mean of the
         coefficients, and how sure they are.
+    trees_ : PrivateBooster or None
+        What takes its place where rows are few.
+    effects_ : list of Effect
+        What each column and the strongest pairs of columns add to the log odds, and how sure that
+        is; the strongest first. ``print`` shows them as text, and ``plot`` draws them.
 
     Notes
     -----
+    Where rows are very few for so many columns, noise would drown the sums. With two classes and
+    about 8 rows or fewer for each column at epsilon 1, a :class:`PrivateBooster` with the same
+    epsilon and no delta is fitted in their place: it looks for the few columns that matter. The
+    rule reads public numbers alone.
+
     Fewer than 50 public rows are not used, and more than 2,000 add nothing.
 
     Examples
@@ -106,10 +120,35 @@ class PrivateKernelClassifier(KernelLearner):
     def _shapes(self) -> tuple[int, int]:
         return CURVES, int(self.n_waves)
 
+    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        planned = super()._plan(sizes, rows)
+        few = planned.steps.strength < FEW * len(sizes.columns.columns)
+        return self._booster(SYSTEM).plan(sizes, rows) if few and self._scores == 1 else planned
+
+    def _booster(self, source: Source) -> PrivateBooster:
+        return PrivateBooster(
+            self.epsilon, columns=self.columns, classes=self.classes, random_state=source
+        )
+
+    def _learn_within(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
+        self.model_, self.trees_ = None, None
+        if isinstance(plan.steps, Measurements):
+            super()._learn_within(rows, plan, source)
+            return
+        trees = self._booster(source)
+        trees.fit_part(rows.take(slice(None)), self.columns_, self.classes_, plan)
+        self.trees_ = trees
+
+    def _scores_of(self, table: NDArray[Any]) -> Floats:
+        """Return the scores of encoded rows, a column for each."""
+        if self.trees_ is not None:
+            return self.trees_.log_odds(table)[:, None]
+        return self.published().scores(table)
+
     def decision_function(self, X: Any) -> Floats:
         """Return the log odds of the second of two classes, or a score for each of more."""
         check_is_fitted(self, "guarantee_")
-        scores = self.model_.scores(self._encode(self.columns_, X))
+        scores = self._scores_of(self._encode(self.columns_, X))
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X: Any) -> Floats:
@@ -121,11 +160,15 @@ class PrivateKernelClassifier(KernelLearner):
     def uncertainty(self, X: Any) -> Floats:
         """Return by how much scores may be off: their standard deviation, given the releases."""
         check_is_fitted(self, "guarantee_")
-        found = self.model_.uncertainty(self._encode(self.columns_, X))
+        found = self.published().uncertainty(self._encode(self.columns_, X))
         return found[:, 0] if found.shape[1] == 1 else found
 
+    def __str__(self) -> str:
+        trees = getattr(self, "trees_", None)
+        return super().__str__() if trees is None else str(trees)
+
     def _labels(self, table: NDArray[Any]) -> Integers:
-        scores = self.model_.scores(table)
+        scores = self._scores_of(table)
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0).astype(np.int64)
         return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)

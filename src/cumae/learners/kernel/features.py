@@ -84,6 +84,21 @@ class Levels:
         """Return the level of each cell."""
         return np.searchsorted(self.cuts, column, side="right").astype(np.uint8)
 
+    @property
+    def shares(self) -> Floats:
+        """The share of the reference in each level, which follows from the ranks."""
+        below, found = 0.0, []
+        for rank in self.ranks.tolist():
+            found.append(2 * (rank - below))
+            below += found[-1]
+        return np.maximum(found, 0.0)
+
+    @property
+    def values(self) -> Floats:
+        """A value inside each level: its mean, where no value was pulled in."""
+        ends = np.concatenate([[-math.inf], self.cuts, [math.inf]])
+        return np.clip(self.centre + self.scale * self.lines, ends[:-1], ends[1:])
+
 
 @dataclass(frozen=True)
 class Group:
@@ -223,6 +238,55 @@ class KernelFeatures:
             angle += self.shifts
             found[:, start:] = _cosines(angle)
         return found
+
+    def alone(self, first: int, codes: Bytes) -> tuple[Integers, Floats, Floats]:
+        """Return what neighbouring encoded columns add by themselves.
+
+        Parameters
+        ----------
+        first : int
+            Place of the first of the columns.
+        codes : array of int
+            Codes of these columns only.
+
+        Returns
+        -------
+        array of int
+            Places of their lines and curves among the features.
+        array of float
+            These lines and curves, as whole numbers.
+        array of float
+            What the columns add to the angle of each wave, in radians.
+        """
+        places, found = [], []
+        ranks = np.zeros(codes.shape)
+        for nearby, code in enumerate(codes.T):
+            place = first + nearby
+            places.append([place])
+            if place not in self.levels:
+                found.append(code[:, None] * float(TOP))
+                ranks[:, nearby] = code * float(RANK)
+                continue
+            number = int(np.searchsorted(self.numbers, place))
+            found.append(self._lines[number][code, None])
+            ranks[:, nearby] = self._ranks[number][code]
+            if self.curves:
+                start = self.width + number * self.curves
+                places.append(list(range(start, start + self.curves)))
+                found.append(self._curves[number][code])
+        turns = ranks @ self.waves[first : first + codes.shape[1]] / (TURN * RANK)
+        whole = np.hstack(found).astype(np.float64)
+        return np.concatenate(places).astype(np.int64), whole, 2 * math.pi * turns
+
+    @property
+    def shift_angles(self) -> Floats:
+        """What is added to the angle of each wave, in radians."""
+        return self.shifts.astype(np.float64) * (2 * math.pi / (TURN * RANK))
+
+    @property
+    def wave_places(self) -> slice:
+        """Places of the waves among the features."""
+        return slice(self.n_features - self.waves.shape[1], self.n_features)
 
     @property
     def groups(self) -> Integers:

@@ -19,6 +19,7 @@ from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import NoisySum, Posterior, most_directions
+from cumae.learners.kernel.readable import Readable
 from cumae.learners.kernel.reference import MOST_BINS, MadeUp, evenly
 from cumae.learners.kernel.sums import (
     CHUNK,
@@ -39,11 +40,11 @@ from cumae.randomness import Source
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 12_000  # rows times mu from which on more steps pay
-START = (4.0, 1.0)  # variances of the constant and of lines
-# Variances of curves and of each group of waves, in three views of the matter: all is straight;
-# curves matter; waves matter, too.
-VIEWS = ((0.03, 0.003), (0.5, 0.01), (0.5, 0.25))
-FINDS_WAVES = 700.0  # strength from which on waves can be told from noise
+START = (4.0, 0.5, 0.5)  # variances of the constant, of lines and of curves
+WAVES_MATTER = 0.25  # variance of each group of waves, if waves matter
+WAVES_DO_NOT = 0.01  # and if they do not
+FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
+TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
@@ -94,7 +95,7 @@ def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
     return DiscreteGaussianVectors(mu, plans.places, min(scales))
 
 
-class KernelLearner(ScoredLearner):
+class KernelLearner(Readable, ScoredLearner):
     """A model of log odds by noisy sums of residuals along directions still unknown.
 
     A subclass says which features it has.
@@ -102,7 +103,6 @@ class KernelLearner(ScoredLearner):
 
     least_public = LEAST_PUBLIC
     reads_pieces = True
-    model_: KernelModel
 
     @property
     @abstractmethod
@@ -164,13 +164,14 @@ class KernelLearner(ScoredLearner):
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
         count = len(features.group_sizes) - 2
-        starts = np.array([[*START, curved, *[waves] * count] for curved, waves in VIEWS])
-        strong = 1 / (1 + (FINDS_WAVES / max(plans.strength, 1.0)) ** 2)
+        views = (WAVES_DO_NOT, WAVES_MATTER)
+        starts = np.array([[*START, *[waves] * count] for waves in views])
+        matter = waves_matter(plans.strength)
         posterior = Posterior(
             features.rows(shown),
             features.groups,
             starts,
-            np.array([*[(1 - strong) / (len(VIEWS) - 1)] * (len(VIEWS) - 1), strong]),
+            np.array([1 - matter, matter]),
             self._scores,
             len(rows.y),
             worth,
@@ -198,7 +199,7 @@ class KernelLearner(ScoredLearner):
         return reference, MADE_UP_WORTH
 
     def log_odds(self, table: NDArray[Any]) -> Floats:
-        return self.model_.scores(table)[:, 0]
+        return self.published().scores(table)[:, 0]
 
 
 @claim("KERNEL")
@@ -233,6 +234,17 @@ def measure(
     unit = 2 * room(across.shape[1], LENGTH) * room(odds.shape[1], STEEP)
     noise = max((scale / unit) ** 2, LEAST_NOISE)
     return NoisySum(total / unit, noise, across.astype(np.float64), chances(odds))
+
+
+def waves_matter(strength: float) -> float:
+    """Return how much the view that waves matter is believed at first, by public numbers.
+
+    Where waves can hardly be told from noise, looking for them costs more than they bring. Where
+    rows are so few that nothing is told apart, the wider prior has been the better one.
+    """
+    if strength < TELLS_LITTLE:
+        return 1 - 1e-9
+    return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
 def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:

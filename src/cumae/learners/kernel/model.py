@@ -65,10 +65,18 @@ class KernelModel:
             found.append(rows @ self.weights / np.sqrt(1 + math.pi / 8 * self.spread(rows)))
         return np.concatenate(found) if found else np.zeros((0, self.weights.shape[1]))
 
-    def spread(self, rows: Floats) -> Floats:
-        """Return the variance of each score of rows of features."""
-        prior = rows**2 @ self.prior
-        learnt = [((rows @ axes) ** 2).sum(axis=1) for axes in self.learnt]
+    def spread(self, rows: Floats, places: Any = slice(None)) -> Floats:
+        """Return the variance of each score of rows of features, or of some features only.
+
+        Parameters
+        ----------
+        rows : array of float
+            Features.
+        places : array of int
+            Which features these are; all, if it is not given.
+        """
+        prior = rows**2 @ self.prior[places]
+        learnt = [((rows @ axes[places]) ** 2).sum(axis=1) for axes in self.learnt]
         return np.asarray(np.maximum(prior[:, None] - np.stack(learnt, axis=1), 0.0))
 
     def uncertainty(self, table: Any) -> Floats:
