@@ -1,4 +1,4 @@
-"""Shards on a real Dask cluster: two worker processes on this machine."""
+"""Shards and chunks of rows on a real Dask cluster: two worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from distributed import Client, LocalCluster, get_worker
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from cumae import QueryRelease
+from cumae import PrivateKernelClassifier, QueryRelease
 from cumae.concepts import Rectangles
 from cumae.ensembles import trainer as shards
+from cumae.learners.kernel import learner
 from cumae.predictors import ParquetRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -62,6 +63,23 @@ def test_the_same_shards_give_the_same_votes(cluster: Client, model: Any) -> Non
     assert np.array_equal(here, there)
     assert here.sum(axis=1).tolist() == [100] * 500
     assert len(np.unique(here[:, 1])) > 10
+
+
+@pytest.mark.claim("KERNEL")
+@pytest.mark.parametrize("public", [False, True])
+def test_chunks_that_workers_add_up_give_the_same_model(
+    cluster: Client, monkeypatch: pytest.MonkeyPatch, public: bool
+) -> None:
+    monkeypatch.setattr(learner, "CHUNK", 500)
+
+    def chances() -> Any:
+        model = PrivateKernelClassifier(columns=[(0, 1)] * 2, n_waves=10, random_state=3)
+        return model.fit(X, Y, *([QUERIES] if public else [])).predict_proba(QUERIES)
+
+    here = chances()
+    with joblib.parallel_config("dask"):
+        there = chances()
+    assert np.array_equal(here, there)
 
 
 def test_both_workers_train(cluster: Client) -> None:
