@@ -133,7 +133,7 @@ def releases_tell_all(model: Any, *public: Any) -> bool:
 
 
 PUBLIC = np.random.default_rng(2).uniform(-1, 1, (60, 2))
-UNIT = {"columns": [(-1, 1), (-1, 1)], "random_state": 0}
+UNIT: dict[str, Any] = {"columns": [(-1, 1), (-1, 1)], "random_state": 0}
 MODELS: dict[str, Any] = {
     "public rows": (PrivateKernelClassifier(1.0, n_waves=3, **UNIT), PUBLIC),
     "made-up rows": (PrivateKernelClassifier(100.0, n_waves=3, **UNIT),),
