@@ -44,7 +44,7 @@ def features() -> None:
     coins = np.random.default_rng(0)
     table = np.column_stack([coins.gamma(2.0, 10.0, 2_000), coins.uniform(-1, 1, 2_000)])
     columns = Columns([(0, 200), (-1, 1)], None, 2)
-    made = KernelFeatures.of(table, columns, SeededSource(4), curves=6, waves=3)
+    made = KernelFeatures.of(table, columns, SeededSource(4), curves=6, waves=12)
     figure, axes = plt.subplots(2, 3, figsize=(11, 6), layout="constrained")
     axes[0, 0].hist(table[:, 0], bins=40, color="lightgrey")
     for cut in made.levels[0].cuts[15::16]:
@@ -59,7 +59,8 @@ def features() -> None:
     axes[0, 2].set_title("three of its curves: cosines of its rank")
     one, other = np.meshgrid(grid, np.linspace(-1, 1, 100))
     waves = made.whole(made.codes(np.column_stack([one.ravel(), other.ravel()])))
-    for place, wave in zip(axes[1], (-12, -9, -8), strict=True):
+    both = np.abs(made.waves).min(axis=0)  # waves that go up and down along both columns
+    for place, wave in zip(axes[1], np.argsort(both)[-3:] + made.wave_places.start, strict=True):
         image = waves[:, wave].reshape(one.shape)
         place.imshow(image, origin="lower", aspect="auto", extent=(0, 90, -1, 1), cmap="RdBu_r")
         place.set_title("a wave of two columns")
@@ -90,7 +91,7 @@ def steps() -> None:
         1, len(seen), figsize=(11, 3), sharey=True, squeeze=False, layout="constrained"
     )
     for step, (posterior, place) in enumerate(zip(seen, axes[0], strict=True), start=1):
-        found = effects_of(KernelModel.of(model.model_.features, posterior), model.columns_)
+        found = effects_of(KernelModel.of(model.published().features, posterior), model.columns_)
         effect = next(effect for effect in found if effect.columns == ("0",))
         x = np.array(effect.values[0])
         place.plot(x, effect.log_odds)
@@ -107,7 +108,9 @@ def survey() -> None:
     survey = load_health_survey()
     columns = {name: (low, high, 1) for name, (low, high) in survey.bounds.items()}
     model = PrivateKernelClassifier(1.0, 1e-6, columns=columns, random_state=1)
-    model.fit(survey.data[:25_000], survey.target[:25_000], survey.data[-2_000:])
+    order = np.random.default_rng(0).permutation(len(survey.target))
+    rows, labels = survey.data.iloc[order], survey.target.iloc[order]
+    model.fit(rows[:25_000], labels[:25_000], rows[-2_000:])
     print(model)
     pairs = [effect.columns for effect in model.effects_ if len(effect.columns) == 2]
     singles = [effect.columns for effect in model.effects_ if len(effect.columns) == 1]

@@ -116,7 +116,8 @@ def _read_with_inferred_types(self: QueryReader, X: Any) -> Any:
 
 def design_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the spread of the private rows decide how far directions reach."""
-    model, design, held = KernelLearner._model, Posterior.design, []
+    model, design = KernelLearner._model, Posterior.design
+    held: list[Any] = []
 
     def keep(self: KernelLearner, rows: Any, *rest: Any) -> Any:
         held[:] = [np.std(rows.X)]

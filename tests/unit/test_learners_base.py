@@ -541,8 +541,9 @@ def test_coefficients_are_those_of_the_line() -> None:
     assert model.coef_.shape == (1, 2)
     line = X @ model.coef_[0] + model.intercept_[0]
     # Before scores are drawn towards 0 where they are not sure; cells are read by levels.
-    features = model.model_.features
-    scores = features.rows(features.codes(X)) @ model.model_.weights
+    published = model.published()
+    features = published.features
+    scores = features.rows(features.codes(X)) @ published.weights
     assert np.abs(line - scores[:, 0]).max() < 0.02 * np.abs(line).max()
     assert np.array_equal(scores[:, 0] > 0, model.decision_function(X) > 0)
 

@@ -32,6 +32,7 @@ from cumae.learners.kernel.effects import (
 )
 from cumae.learners.kernel.features import KernelFeatures
 from cumae.learners.kernel.model import KernelModel
+from cumae.learners.kernel.posterior import Posterior
 from cumae.randomness import SeededSource
 
 JOBS = ["nurse", "poet", "judge"]
@@ -56,7 +57,7 @@ def mixed(count: int, coins: np.random.Generator) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "age": coins.binomial(9, 0.4, count).astype(float),
-            "job": coins.choice([*JOBS, None], count, p=[0.5, 0.2, 0.2, 0.1]),
+            "job": coins.choice(np.array([*JOBS, None]), count, p=[0.5, 0.2, 0.2, 0.1]),
             "sex": coins.choice(["f", "m"], count),
             "seen": pd.Timestamp(SINCE) + pd.to_timedelta(coins.integers(0, 9, count), unit="D"),
             "smoker": coins.random(count) < 0.3,
@@ -79,6 +80,7 @@ def made_up_model(
         coins.normal(0, 1, (size, scores)),
         np.full(size, 0.5),
         coins.normal(0, 0.5 / np.sqrt(size), (scores, size, 5)),
+        np.tile([1.0, 1.0, 1.0, 1.0, -1.0], (scores, 1)),
     )
 
 
@@ -218,7 +220,7 @@ class Additive:
         """Return how far the effects of columns are off, and how far they say they may be."""
         found = {}
         effects = by_columns(model.effects_)
-        for held in cells_of(model.model_.features, model.columns_):
+        for held in cells_of(model.published().features, model.columns_):
             effect = effects[(held.column.name,)]
             true = self.adds(held.column.name, effect.values[0])
             found[held.column.name] = effect.log_odds - true + held.shares @ true, effect.spread
@@ -261,6 +263,31 @@ def checkerboard() -> tuple[Any, Any, Any]:
     coins = np.random.default_rng(5)
     X = coins.uniform(-1, 1, (12_000, 4))
     return X, ((X[:, 1] > 0) != (X[:, 2] > 0)).astype(int), coins.uniform(-1, 1, (800, 4))
+
+
+def test_a_stored_model_is_as_sure_as_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where views of the matter are farther apart than each of them is unsure."""
+    seen = []
+    learn = Posterior.learn
+
+    def watched(self: Posterior, release: Any) -> None:
+        learn(self, release)
+        seen.append(self)
+
+    monkeypatch.setattr(Posterior, "learn", watched)
+    table = Additive(3)
+    model = PrivateKernelClassifier(1.0, 1e-6, n_waves=10, columns=UNIT)
+    model.fit(*table.rows(3_000), table.rows(500)[0])
+    posterior = seen[-1]
+    size = len(posterior.mean)
+    stored = model.published().spread(np.eye(size))[:, 0]
+    assert stored == pytest.approx(np.diag(posterior.covariance), rel=0.02, abs=1e-4)
+
+    apart = np.zeros(size)
+    apart[1] = 3.0
+    posterior.covariance += np.outer(apart, apart)
+    again = KernelModel.of(model.published().features, posterior)
+    assert again.spread(np.eye(size))[1, 0] == pytest.approx(stored[1] + 9, rel=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -344,7 +371,7 @@ def test_bands_are_two_standard_deviations() -> None:
     _, axes = plt.subplots()
     assert model.plot("a", axes) is axes.figure
     assert axes.lines[0].get_ydata() == pytest.approx(effect.log_odds)
-    drawn = axes.collections[0].get_paths()[0].vertices
+    drawn = np.asarray(axes.collections[0].get_paths()[0].vertices, dtype=float)
     high, low = effect.log_odds + 2 * effect.spread, effect.log_odds - 2 * effect.spread
     assert drawn[:, 1].max() == pytest.approx(high.max())
     assert drawn[:, 1].min() == pytest.approx(low.min())

@@ -160,7 +160,7 @@ class Target:
         scales = moves * math.sqrt(len(moves)) / mu
         cost = DiscreteGaussianVectors(mu, places, float(scales.min()))
         zero, one, _ = self.worst
-        way = (self.exact(one) - self.exact(zero)) / self.spread(scales) ** 2
+        way = (self.exact(one) - self.exact(zero)) / self.spread(scales.tolist()) ** 2
 
         def play(game: Game) -> float:
             game.train(_beside(zero), _beside(one))

@@ -61,7 +61,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Contents:
     """What a column can hold, each with its share of the rows and its features.
 
     Parameters
@@ -91,7 +91,7 @@ class Cells:
     turns: Complex
 
     @classmethod
-    def of(cls, features: KernelFeatures, column: Column, first: int) -> Cells:
+    def of(cls, features: KernelFeatures, column: Column, first: int) -> Contents:
         """Return what a column can hold, whose first encoded column is at a place."""
         values, shares, codes = _held(features, column, first)
         places, whole, angles = features.alone(first, codes)
@@ -116,7 +116,7 @@ class Cells:
             return tuple(self.values)
         return tuple(None if v is None else _date(self.column.since, v) for v in self.values)
 
-    def coarse(self) -> Cells:
+    def coarse(self) -> Contents:
         """Return the same with neighbouring or rare values together, as means over them."""
         member = self._members()
         if len(self.values) == len(set(member)):
@@ -190,16 +190,16 @@ def effects_of(model: KernelModel, columns: Columns) -> list[Effect]:
     return sorted(found, key=lambda effect: -effect.strength)
 
 
-def cells_of(features: KernelFeatures, columns: Columns) -> list[Cells]:
+def cells_of(features: KernelFeatures, columns: Columns) -> list[Contents]:
     """Return what each column can hold."""
     found, first = [], 0
     for column in columns.columns:
-        found.append(Cells.of(features, column, first))
+        found.append(Contents.of(features, column, first))
         first += len(column.encoded)
     return found
 
 
-def _singles(model: KernelModel, cells: list[Cells]) -> list[Effect]:
+def _singles(model: KernelModel, cells: list[Contents]) -> list[Effect]:
     features, found = model.features, []
     start, scales = features.wave_places.start, features.scales
     means = _means(features, cells)
@@ -213,7 +213,7 @@ def _singles(model: KernelModel, cells: list[Cells]) -> list[Effect]:
     return found
 
 
-def _pairs(model: KernelModel, cells: list[Cells]) -> list[Effect]:
+def _pairs(model: KernelModel, cells: list[Contents]) -> list[Effect]:
     """Return the strongest pairs: only waves speak of them."""
     features, members = model.features, defaultdict(list)
     for number, held in enumerate(cells):
@@ -242,7 +242,7 @@ def _pairs(model: KernelModel, cells: list[Cells]) -> list[Effect]:
 
 
 def _effect(
-    model: KernelModel, cells: tuple[Cells, ...], places: Integers, parts: Floats
+    model: KernelModel, cells: tuple[Contents, ...], places: Integers, parts: Floats
 ) -> Effect:
     """Return sums of coefficients as an effect.
 
@@ -250,7 +250,7 @@ def _effect(
     ----------
     model : KernelModel
         The model.
-    cells : tuple of Cells
+    cells : tuple of Contents
         What its columns can hold.
     places : array of int
         The features that take part.
@@ -271,7 +271,7 @@ def _effect(
     )
 
 
-def _weights(cells: tuple[Cells, ...]) -> Floats:
+def _weights(cells: tuple[Contents, ...]) -> Floats:
     """Return the share of each value, or of each pair of values."""
     return np.outer(cells[0].shares, cells[-1].shares).ravel() if cells[1:] else cells[0].shares
 
@@ -285,7 +285,7 @@ def _fixed(numbers: Floats) -> Floats:
     return numbers
 
 
-def _means(features: KernelFeatures, cells: list[Cells]) -> Complex:
+def _means(features: KernelFeatures, cells: list[Contents]) -> Complex:
     """Return the mean factor of each column, a row each, for all waves."""
     found = np.ones((len(cells), features.waves.shape[1]), dtype=np.complex128)
     for number, held in enumerate(cells):
@@ -293,7 +293,7 @@ def _means(features: KernelFeatures, cells: list[Cells]) -> Complex:
     return found
 
 
-def _apart(held: Cells, waves: Integers) -> Complex:
+def _apart(held: Contents, waves: Integers) -> Complex:
     """Return by how much each value turns some waves more than the mean does."""
     nearby = np.searchsorted(held.waves, waves)
     return np.asarray(held.turns[:, nearby] - held.mean_turns[nearby])

@@ -95,9 +95,17 @@ class Levels:
 
     @property
     def values(self) -> Floats:
-        """A value inside each level: its mean, where no value was pulled in."""
-        ends = np.concatenate([[-math.inf], self.cuts, [math.inf]])
-        return np.clip(self.centre + self.scale * self.lines, ends[:-1], ends[1:])
+        """A value inside each level: its mean, or its middle where values were pulled in."""
+        cuts = self.cuts
+        if not len(cuts):
+            return np.array([self.centre])
+        widths = np.diff(cuts) if len(cuts) > 1 else np.full(2, self.scale)
+        ends = np.concatenate([[cuts[0] - widths[0]], cuts, [cuts[-1] + widths[-1]]])
+        means = np.clip(self.centre + self.scale * self.lines, ends[:-1], ends[1:])
+        middles = ends[:-1] / 2 + ends[1:] / 2
+        found = np.where(np.abs(self.lines) < WIDEST, means, middles)
+        digits = 9 - math.floor(math.log10(self.scale))
+        return np.asarray(np.round(found, digits) + 0.0, dtype=np.float64)  # 0, not -1e-16
 
 
 @dataclass(frozen=True)

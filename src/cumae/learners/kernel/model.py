@@ -31,14 +31,18 @@ class KernelModel:
     prior : array of float
         Prior variance of each coefficient.
     learnt : array of float
-        For each score, columns whose outer products tell by how much the releases reduced the prior
+        For each score, columns whose outer products tell by how much the releases changed the prior
         covariance of the coefficients.
+    signs : array of float
+        For each of these columns, 1 if they reduced it, and -1 if they added to it: where several
+        views of the matter are believed, they may be farther apart than any of them is unsure.
     """
 
     features: KernelFeatures
     weights: Floats
     prior: Floats
     learnt: Floats
+    signs: Floats
 
     @classmethod
     def of(cls, features: KernelFeatures, posterior: Posterior) -> KernelModel:
@@ -46,12 +50,14 @@ class KernelModel:
         size, scores = posterior.mean.shape
         blocks = posterior.covariance.reshape(scores, size, scores, size)
         prior = posterior.prior
-        learnt = [_reduced(prior, blocks[score, :, score]) for score in range(scores)]
+        changes = [_changed(prior, blocks[score, :, score]) for score in range(scores)]
+        learnt, signs = (np.stack(part) for part in zip(*changes, strict=True))
         return cls(
             features,
             _short(posterior.mean),
             _short(prior),
-            _short(np.stack(learnt)),
+            _short(learnt),
+            signs,
         )
 
     def scores(self, table: Any) -> Floats:
@@ -76,7 +82,8 @@ class KernelModel:
             Which features these are; all, if it is not given.
         """
         prior = rows**2 @ self.prior[places]
-        learnt = [((rows @ axes[places]) ** 2).sum(axis=1) for axes in self.learnt]
+        changes = zip(self.learnt, self.signs, strict=True)
+        learnt = [(rows @ axes[places]) ** 2 @ signs for axes, signs in changes]
         return np.asarray(np.maximum(prior[:, None] - np.stack(learnt, axis=1), 0.0))
 
     def uncertainty(self, table: Any) -> Floats:
@@ -95,20 +102,21 @@ class KernelModel:
             "weights": self.weights.tolist(),
             "prior": self.prior.tolist(),
             "learnt": self.learnt.tolist(),
+            "signs": self.signs.tolist(),
         }
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> KernelModel:
         """Rebuild what ``to_dict`` returned."""
         features = KernelFeatures.from_dict(plain["features"])
-        return cls(features, *(np.array(plain[k]) for k in ("weights", "prior", "learnt")))
+        return cls(features, *(np.array(plain[k]) for k in ("weights", "prior", "learnt", "signs")))
 
 
-def _reduced(prior: Floats, covariance: Floats) -> Floats:
-    """Return columns whose products with themselves make up most of prior less covariance."""
+def _changed(prior: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Return columns and signs whose products make up most of prior less covariance."""
     values, vectors = np.linalg.eigh(np.diag(prior) - covariance)
-    kept = np.argsort(values)[::-1][:AXES]
-    return np.asarray(vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0.0)))
+    kept = np.argsort(-np.abs(values))[:AXES]
+    return vectors[:, kept] * np.sqrt(np.abs(values[kept])), np.sign(values[kept])
 
 
 def _short(numbers: Floats) -> Floats:

@@ -72,7 +72,7 @@ def draw(effects: list[Effect], classes: NDArray[Any], axes: Any = None) -> Figu
     for effect, place in zip(effects, places, strict=False):
         if len(effect.columns) == 2:
             _heat(effect, classes, place)
-        elif isinstance(effect.values[0][0], float | dt.datetime):
+        elif isinstance(effect.values[0][0], float | dt.datetime) and len(effect.values[0]) > 3:
             _curve(effect, classes, place)
         else:
             _bars(effect, classes, place)
@@ -107,9 +107,10 @@ def _curve(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
     if isinstance(values[0], dt.datetime):
         from matplotlib import dates  # noqa: PLC0415 - only pictures need it
 
-        locator = dates.AutoDateLocator(maxticks=5)
+        locator = dates.AutoDateLocator(maxticks=5)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+        shown_days = dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_formatter(shown_days)
 
 
 def _bars(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
