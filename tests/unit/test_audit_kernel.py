@@ -137,7 +137,7 @@ UNIT: dict[str, Any] = {"columns": [(-1, 1), (-1, 1)], "random_state": 0}
 MODELS: dict[str, Any] = {
     "public rows": (PrivateKernelClassifier(1.0, n_waves=3, **UNIT), PUBLIC),
     "made-up rows": (PrivateKernelClassifier(100.0, n_waves=3, **UNIT),),
-    "even rows": (PrivateKernelClassifier(0.1, n_waves=3, **UNIT),),
+    "even rows": (PrivateKernelClassifier(1.0, n_waves=3, **UNIT),),
     "three classes": (PrivateKernelClassifier(1.0, n_waves=3, classes=(0, 1, 2), **UNIT), PUBLIC),
     "regression": (PrivateLogisticRegression(1.0, **UNIT), PUBLIC),
 }
