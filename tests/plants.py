@@ -1,8 +1,9 @@
-"""Faults that predictors once had, to be planted again: audits and laws must find them."""
+"""Faults that once were, or could have been, to be planted: audits and laws must find them."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,13 @@ import numpy as np
 import pandas as pd
 
 from cumae.ensembles.voters.loop import LoopVoters
+from cumae.learners.kernel import sums
+from cumae.learners.kernel.learner import KernelLearner
+from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.sums import Question
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.queries import QueryReader
+from cumae.randomness import discrete_gaussian
 
 if TYPE_CHECKING:
     import pytest
@@ -103,3 +109,70 @@ def _read_with_inferred_types(self: QueryReader, X: Any) -> Any:
     for place in range(frame.shape[1]):
         frame.iloc[~usable, place] = "a"  # no date takes it, not even if nothing is missing
     return frame, usable
+
+
+# Faults of the kernel classifier
+
+
+def design_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the spread of the private rows decide how far directions reach."""
+    model, design = KernelLearner._model, Posterior.design
+    held: list[Any] = []
+
+    def keep(self: KernelLearner, rows: Any, *rest: Any) -> Any:
+        held[:] = [np.std(rows.X)]
+        return model(self, rows, *rest)
+
+    monkeypatch.setattr(KernelLearner, "_model", keep)
+    monkeypatch.setattr(Posterior, "design", lambda self, noise: design(self, noise) * held[0])
+
+
+def reference_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make levels and scales of features from private rows."""
+    monkeypatch.setattr(KernelLearner, "_reference", lambda self, rows, *_: (rows.X, 200.0))
+
+
+def unbounded_residuals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weigh all residuals alike, and do not look at their length."""
+    monkeypatch.setattr(sums, "weights", lambda chance: np.ones(len(chance)))
+    monkeypatch.setattr(sums, "STEEP", _Endless(sums.STEEP))
+
+
+def short_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Add up whole numbers as float32, which holds them up to 2^24."""
+
+    def total(self: Question, codes: Any, labels: Any) -> Any:
+        odds, across = self.ask(codes)
+        pointed = np.rint(across * np.float32(sums.room(across.shape[1], sums.LENGTH)))
+        scale = 2 * sums.room(odds.shape[1], sums.STEEP)
+        residual = np.rint(sums.residuals(odds, labels) * scale).astype(np.float32)
+        return (pointed.T @ residual).astype(np.int64)
+
+    monkeypatch.setattr(Question, "total", total)
+
+
+def half_the_noise_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw noise of half the scale that is paid for."""
+    monkeypatch.setattr(
+        sums, "discrete_gaussian", lambda scale, *rest: discrete_gaussian(scale / 2, *rest)
+    )
+
+
+def noise_for_two_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw noise once, and use it for the next sum, too."""
+    left: list[Any] = []
+
+    def draw(*given: Any) -> Any:
+        if not left:
+            left.append(discrete_gaussian(*given))
+            return left[0]
+        return left.pop()
+
+    monkeypatch.setattr(sums, "discrete_gaussian", draw)
+
+
+class _Endless(int):
+    """A number whose square is not a bound for anything."""
+
+    def __pow__(self, power: Any, *_: Any) -> Any:
+        return math.inf

@@ -161,7 +161,7 @@ def test_few_rows_are_enough_to_run(rows: int, delta: float, epsilon: float) -> 
 def test_other_classes_and_starts() -> None:
     for concept in (Stumps(), Rectangles(), Trees(1)):
         assert PrivateBooster(2.0, concept_class=concept, columns=UNIT).fit(X, Y).trees_
-    for start in ("linear", "binned"):
+    for start in ("linear", "curved"):
         learner = PrivateBooster(2.0, 1e-6, 2, start=start, columns=UNIT).fit(X, Y)
         assert learner.start_ is not None
     assert PrivateBooster(2.0, 1e-6, start=None, columns=UNIT).fit(X, Y).start_ is None

@@ -25,6 +25,7 @@ from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, Marginal
 from cumae.learners.kernel.sums import LENGTH, MOVES, STEEP, Question, noisy_sum, residuals, weights
 from cumae.privacy import DiscreteGaussianVectors
 from cumae.randomness import SYSTEM, SeededSource, discrete_gaussian
+from cumae.workers import each
 
 pytestmark = pytest.mark.claim("KERNEL")
 COINS = np.random.default_rng(0)
@@ -95,6 +96,18 @@ def test_a_row_that_arithmetic_made_too_long_adds_nothing(
         with monkeypatch.context() as patch:
             patch.setattr(sums, "residuals", lambda odds, _, by=broken: np.full_like(odds, by))
             assert not np.any(asked.total(codes, labels))
+
+
+@pytest.mark.filterwarnings("error")
+def test_threads_say_nothing_about_rows() -> None:
+    """What numpy would warn about is ignored there, too, and not only in the thread that fits."""
+    made = features()
+    codes, labels = made.codes(ENCODED[:60]), Y[:60]
+    with np.errstate(all="ignore"):
+        asked = question(made, 1e30)
+        assert not np.any(sum(each(asked.total, [(codes, labels)] * 3)))
+    with pytest.raises(RuntimeWarning, match="overflow"):
+        asked.ask(codes)  # the test can see something
 
 
 def test_residuals_are_bounded_and_zero_on_the_mean_if_the_odds_are_right() -> None:
@@ -373,6 +386,23 @@ def test_levels_hold_all_values_or_quantiles() -> None:
     assert counts[1:].max() < 600  # 129 or so levels for the upper half
     assert np.all(np.diff(many.ranks) > 0)
     assert np.all(np.diff(many.lines) >= 0)
+
+
+def test_levels_of_neighbouring_floats_are_numbers() -> None:
+    """Between them there is no cut, so that one level has no value of its own."""
+    found = Levels.of(np.array([0.0, 5e-324, 1e-323, 1.5e-323]))
+    assert np.isfinite(found.lines).all()
+    assert np.isfinite(found.ranks).all()
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_a_part_without_rows_knows_nothing(epsilon: float) -> None:
+    """A booster with one row has none to start from."""
+    model = PrivateLogisticRegression(epsilon, 1e-6, columns=UNIT)
+    none = Rows(np.zeros((0, len(COLUMNS))), np.zeros(0, dtype=np.int64))
+    with np.errstate(all="ignore"):  # as in a fit
+        model.fit_part(none, COLUMNS, np.array([0, 1]))
+    assert np.isfinite(model.log_odds(ENCODED)).all()
 
 
 def test_without_a_delta_it_is_refused() -> None:

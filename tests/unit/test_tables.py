@@ -259,7 +259,7 @@ def test_one_odd_training_row_changes_the_private_output_of_a_learner_only(
     assert found[0].guarantee_ == found[1].guarantee_
     names = {name for name in vars(found[0]) if name.endswith("_")}
     assert names == {name for name in vars(found[1]) if name.endswith("_")}
-    private = {"columns_", "weights_", "features_", "trees_", "start_"}
+    private = {"columns_", "model_", "trees_", "start_"}
     for name in names - private:
         assert repr(getattr(found[0], name)) == repr(getattr(found[1], name))
 

@@ -326,5 +326,5 @@ def pieces(table: NDArray[Any] | EncodedRows) -> Iterator[Floats]:
     if isinstance(table, EncodedRows):
         yield from table.pieces()
         return
-    for start in range(0, len(table), PIECE):
+    for start in range(0, max(len(table), 1), PIECE):  # no rows are one piece, too
         yield table[start : start + PIECE]

@@ -233,11 +233,16 @@ def logistic_regression(
 
 
 def kernel_classifier(
-    epsilon: float, delta: float, learner: Any = PrivateKernelClassifier
+    epsilon: float,
+    delta: float,
+    learner: Any = PrivateKernelClassifier,
+    *,
+    classes: Sequence[int] = (0, 1),
 ) -> Attack:
     """Return the attack on a label of PrivateKernelClassifier, in a row as long as any.
 
     The rows that the features are scaled by are public, so that only sums of residuals are left.
+    Their parts are attacked one by one in ``sums``.
 
     Parameters
     ----------
@@ -245,15 +250,19 @@ def kernel_classifier(
         What the learner may cost.
     learner : class
         The class of the learner that is attacked.
+    classes : sequence of int
+        The classes.
     """
-    make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_waves=0)
-    X = np.array([[1.0], [1.0], [-1.0], [-1.0]])
-    y = np.array([0, 1, 0, 1])
+    make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_waves=0, classes=classes)
+    half = len(classes) * (2 + round(12 / epsilon))  # with fewer, trees would be fitted
+    X = np.repeat([[1.0], [-1.0]], half, axis=0)
+    y = np.resize(classes, len(X))
+    several = "" if len(classes) == 2 else f" of {len(classes)} classes"
     return attack_on(
-        "PrivateKernelClassifier, a label",
+        f"PrivateKernelClassifier, a label{several}",
         make,
         (X, y),
-        (X, np.append(1, y[1:])),
+        (X, np.append(classes[1], y[1:])),
         view=_weights,
         distinguish=by_training,
         public=np.linspace(-1, 1, 50).reshape(-1, 1),
@@ -398,7 +407,10 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "SemiPrivateLearner": (_pure(semi_private_learner),),
     "GenericLearner": (_pure(generic_label), _pure(generic_unlabelled)),
     "PrivateBooster": (_pure(private_booster),),
-    "PrivateKernelClassifier": (kernel_classifier,),
+    "PrivateKernelClassifier": (
+        kernel_classifier,
+        partial(kernel_classifier, classes=(0, 1, 2)),
+    ),
     "PrivateLogisticRegression": (logistic_regression,),
     "OneVsRest": (_pure(one_vs_rest),),
     "ActiveLearner": (_pure(active_learner),),

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.audit.game import Game
@@ -139,7 +139,7 @@ class Target:
         none = ROWS[:1], np.zeros(1, dtype=np.int64)
         return [np.size(s.exact(*none)) for s in self.sums]
 
-    def spread(self, numbers: Sequence[float]) -> Floats:
+    def spread(self, numbers: ArrayLike) -> Floats:
         """Return a number for each place, given one for each sum."""
         return np.repeat(numbers, self.sizes)
 

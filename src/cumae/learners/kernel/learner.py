@@ -140,7 +140,7 @@ class KernelLearner(Readable, ScoredLearner):
         counts = made.counts_move * math.sqrt(2 / COUNTS)
         products = made.products_move / math.sqrt(PRODUCTS)
         mu = gaussian_mu(epsilon, self.delta, most, min(step, counts, products))
-        strength = sizes.labelled * mu
+        strength = sizes.labelled * mu if sizes.labelled else 0.0  # no rows times infinity
         made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
         if made_up:
             step /= math.sqrt(1 - COUNTS - PRODUCTS)
