@@ -68,11 +68,17 @@ class EverlastingPredictor(PhasedPredictor):
     concept_class : ConceptClass, or None
         The same as ``estimator``, for a class of ``cumae.concepts``.
     shard_size : int of 1 or more, or "auto"
-        Rows of a shard; ``"auto"`` makes the noise 0.12 of the votes, from the number of rows,
-        epsilon and delta alone.
-    growth : float of 1 or more
-        Answers of a phase for each of its rows; finite. More of them need more noise, but the next
-        phase has more rows.
+        Rows of a shard. With ``"auto"`` each phase has its own: as many as make the noise 0.12 of
+        the votes, but at least six, or three for a concept class of one column. The size follows
+        from the number of rows, epsilon and delta alone.
+    growth : float of 1 or more, or "auto"
+        Answers of a phase for each of its rows, and with them rows of the next phase; finite. More
+        of them need more noise in this phase, and leave less of it to the next one. ``"auto"`` is
+        1.6; with ``fresh`` it means that the next phase labels as many rows as were supplied, up
+        to 1.6 times as many as this one has.
+    max_rows : int of 1 or more
+        Phases grow up to so many rows, and stay at that size: they are what must be remembered. A
+        first phase with more rows is not cut.
     prior : Learner or bool, or None
         A private learner for two classes that is trained on rows of its own and published; the
         votes correct it. It gets the epsilon and delta above, and is fitted anew. None takes
@@ -92,7 +98,7 @@ class EverlastingPredictor(PhasedPredictor):
     fresh : bool
         Whether rows of ``add_unlabelled`` take the place of queries, so that queries leave no
         trace and nobody can teach the predictor by asking. Labelling them counts towards the
-        answers of a phase, so ``growth`` must be above 1.
+        answers of a phase, so a number for ``growth`` must be above 1.
     memoize : bool
         Whether the same question gets the same answer within a phase.
     late : float from 0 to 0.5
@@ -154,7 +160,8 @@ class EverlastingPredictor(PhasedPredictor):
         "delta": DELTA,
         "concept_class": Or(None, Object("ConceptClass")),
         "shard_size": Or("auto", Count(1)),
-        "growth": Number(1.0, math.inf, below=True, such_as="1"),
+        "growth": Or("auto", Number(1.0, math.inf, below=True, such_as="1.5")),
+        "max_rows": Count(1),
         "prior": Or(None, Object("Learner or bool")),
         "prior_share": CHANCE,
         "balanced": Flag(),
@@ -178,7 +185,8 @@ class EverlastingPredictor(PhasedPredictor):
         *,
         concept_class: ConceptClass | None = None,
         shard_size: int | str = "auto",
-        growth: float = 1.0,
+        growth: float | str = "auto",
+        max_rows: int = 1_000_000,
         prior: Learner | bool | None = None,
         prior_share: float = 0.5,
         balanced: bool = True,
@@ -201,6 +209,7 @@ class EverlastingPredictor(PhasedPredictor):
         self.concept_class = concept_class
         self.shard_size = shard_size
         self.growth = growth
+        self.max_rows = max_rows
         self.prior = prior
         self.prior_share = prior_share
         self.balanced = balanced
@@ -242,7 +251,8 @@ class EverlastingPredictor(PhasedPredictor):
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
         prior = find_prior(self.prior, training, self.epsilon, self.delta, self.columns)
-        sizes = PublicSizes(len(kept), training.n_classes, prior is not None)
+        one_column = isinstance(training.model, ConceptClass) and training.width == 1
+        sizes = PublicSizes(len(kept), training.n_classes, prior is not None, one_column)
         rules = self._tried_out(training, EverlastingRules.of(self, sizes))
         self._warn_of_drift(training, prior)
         rules.warn_of_noise(self.prior_share)
@@ -270,12 +280,13 @@ class EverlastingPredictor(PhasedPredictor):
 
     def _tried_out(self, training: Training, rules: EverlastingRules) -> EverlastingRules:
         """Return rules under which the model can learn, by what made-up rows show."""
-        trainer = rules.trainer(training.model, training.columns)
-        trainer = choose_weighted(trainer, training.rows, rules.size)
-        rules, n_shards = replace(rules, weighted=trainer.weighted), rules.shards(rules.first)
-        fixed = self.shard_size != "auto"
-        fewer = self._try_out(trainer, training, rules.first, n_shards, fixed=fixed)
-        return replace(rules, size=rules.first // fewer) if fewer < n_shards else rules
+        trainer, schedule = rules.trainer(training.model, training.columns), rules.schedule
+        trainer = choose_weighted(trainer, training.rows, schedule.shard_size(rules.first))
+        n_shards = schedule.shards(rules.first)
+        fewer = self._try_out(trainer, training, rules.first, n_shards, fixed=schedule.fixed)
+        if fewer < n_shards:  # in later phases, too
+            schedule = replace(schedule, smallest=rules.first // fewer)
+        return replace(rules, weighted=trainer.weighted, schedule=schedule)
 
     def _warn_of_drift(self, training: Training, prior: Prior | None) -> None:
         if isinstance(training.model, ConceptClass) or prior is not None or self.prior is False:
@@ -296,7 +307,7 @@ class EverlastingPredictor(PhasedPredictor):
     ) -> OpenPhase:
         rows = school.first_rows(SomeRows(training.rows, places))
         weights = weights_of_labels(training.labels, training.n_classes)[places]
-        recipe = Recipe.draw(rows, weights, school.rules.shards(rows.n_rows), source)
+        recipe = Recipe.draw(rows, weights, school.rules.schedule.shards(rows.n_rows), source)
         return PhaseTraining(school, 1, recipe).finish(source, school.rules.trust_rows)
 
     @claim("PRIOR")
@@ -427,7 +438,7 @@ class EverlastingPredictor(PhasedPredictor):
             return
         rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
         full_weight = state.phase.ensemble.n_shards if state.prior is None else FULL_WEIGHT
-        n_shards, source = state.rules.shards(len(rows)), state.fitted.source
+        n_shards, source = state.rules.schedule.shards(len(rows)), state.fitted.source
         recipe = Recipe.draw(row_source(rows), weights, n_shards, source, full_weight)
         following = PhaseTraining(state.school, state.phase.number + 1, recipe)
         self._journal_.prepared(following, supplied)

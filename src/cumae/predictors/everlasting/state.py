@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -109,7 +109,7 @@ class EverlastingState(State):
     def to_facts(self) -> dict[str, Any]:
         return {
             "fitted": self.fitted.to_facts(),
-            "rules": asdict(self.rules),
+            "rules": self.rules.to_facts(),
             "declared": self.school.declared,
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
@@ -125,7 +125,7 @@ class EverlastingState(State):
     @classmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> EverlastingState:
         fitted = Fitted.from_facts(facts["fitted"], estimator)
-        rules = EverlastingRules(**facts["rules"])
+        rules = EverlastingRules.from_facts(facts["rules"])
         school = School(rules, fitted.model, fitted.reader, facts["declared"])
         phase = OpenPhase.from_facts(facts["phase"], school, fitted.source)
         found = cls(
