@@ -144,6 +144,9 @@ EVEN = {"growth": 1.0, "prior": False}
 RIDGE = RidgeClassifier(alpha=10.0, fit_intercept=False)
 PARTS = {
     "thresholds 1000 eps 1": _few(1000, "mean at least .945, last chunk .965"),
+    "thresholds 1000 eps 1, prior": replace(
+        _thresholds(1000, 1.0, "mean at least .98"), queries=1_000_000
+    ),
     "thresholds 5000 eps 1": _few(5000, "mean at least .974, last chunk .987"),
     "thresholds 20000 eps 1": _few(20_000, "mean at least .985, last chunk .99"),
     "thresholds 20000 eps 1 growth 1": _thresholds(20_000, 1.0, "last chunk at least .95", **EVEN),

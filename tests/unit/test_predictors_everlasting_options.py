@@ -295,7 +295,7 @@ def test_auto_sizes_follow_from_public_numbers() -> None:
         schedule = one._state_.rules.schedule
         sizes.add((schedule.shard_size(20_000), schedule.shard_size(32_000)))
         assert one.noise_per_vote_ < 0.13
-    assert sizes == {(8, 10)}
+    assert sizes == {(5, 7)}
 
 
 def test_too_few_rows_are_said_beforehand() -> None:

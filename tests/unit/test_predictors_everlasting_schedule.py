@@ -40,15 +40,11 @@ def test_the_growth_lies_between_the_best_of_both_models() -> None:
 @pytest.mark.claim("EVER")
 @settings(deadline=None, max_examples=60)
 @given(st.integers(3, 10**6), st.sampled_from([None, 1.0, 1.3, 4.0]), st.integers(1, 10**6))
-def test_phases_grow_up_to_a_cap_and_never_shrink(
-    n_rows: int, growth: float | None, most: int
-) -> None:
+def test_phases_grow_up_to_a_cap(n_rows: int, growth: float | None, most: int) -> None:
     plan = replace(PLAN, growth=growth, max_rows=most)
     after = plan.next_rows(n_rows)
     assert plan.releases(n_rows) == after
-    assert n_rows <= after <= max(n_rows, most)
-    assert after in (n_rows, most, math.ceil((growth or GROWTH) * n_rows))
-    assert after > n_rows or growth == 1.0 or n_rows >= most
+    assert after == min(most, math.ceil((growth or GROWTH) * n_rows))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
@@ -65,7 +61,7 @@ def test_shards_grow_with_their_phase(epsilon: float) -> None:
 def test_what_rows_hold_changes_no_size_of_any_phase() -> None:
     seen = []
     for rows, labels in ((X, Y), (np.zeros((N, 1)), np.zeros(N, dtype=int))):
-        one = EverlastingPredictor(ABOVE, 8.0, max_rows=900).fit(rows, labels)
+        one = EverlastingPredictor(ABOVE, 16.0, max_rows=900).fit(rows, labels)
         asked = 0
         found: list[Any] = []
         while one.phase_ < 6:
@@ -77,7 +73,7 @@ def test_what_rows_hold_changes_no_size_of_any_phase() -> None:
         seen.append([(a, n, t, noise.scale) for a, n, t, noise in found])
     assert seen[0] == seen[1]
     assert [n for _, n, _, _ in seen[0]] == [400, 640, 900, 900, 900]
-    assert [t for _, _, t, _ in seen[0]] == [133, 213, 180, 180, 180]
+    assert [t for _, _, t, _ in seen[0]] == [133, 160, 150, 150, 150]
 
 
 def test_releases_of_every_size_stay_within_the_promise() -> None:

@@ -194,6 +194,8 @@ class Forecast:
         How many queries wait for the next phase.
     following : int, or None
         How many rows the next phase has, once its training has begun.
+    labelled : int
+        How many rows with labels wait for the next phase.
     admission : Admission
         Who may still supply rows.
     """
@@ -203,13 +205,14 @@ class Forecast:
     n_rows: int
     n_kept: int
     following: int | None
+    labelled: int
     admission: Admission
 
     @classmethod
     def of(cls, state: EverlastingState) -> Forecast:
         """Return the counts of a state, which stays as it is."""
         following = None if state.following is None else state.following.n_rows
-        counts = (state.phase.left, state.phase.n_rows, state.n_kept, following)
+        counts = (state.phase.left, state.phase.n_rows, state.n_kept, following, state.n_labelled)
         return cls(state.rules, *counts, state.admission.copy())
 
     @property
@@ -232,7 +235,8 @@ class Forecast:
             self.left -= count
             self.n_kept += int(admitted.sum())
             if self.following is None and rows_from.complete(self):
-                self.following, self.n_kept = self.n_kept, 0
+                self.following, self.n_kept = self.n_kept + self.labelled, 0
+                self.labelled = 0
                 self.admission.new_phase(self.rules.cap(self.n_rows))
         return True
 
@@ -257,7 +261,7 @@ class SuppliedRows(RowsOfNextPhase):
             found = max(0, phase.left - label)
             if phase.left < label or waiting < label:  # broken off, or too few rows
                 return found
-            n_rows, waiting = label, waiting - label
+            n_rows, waiting = label + state.n_labelled, waiting - label
         while True:  # the phases that the supplied rows are enough for
             left = schedule.releases(n_rows)
             label = _labelled(schedule, n_rows, left, waiting)

@@ -29,7 +29,7 @@ GAME: tuple[str, ...] = (
 )
 EITHER = (
     "one training row or one query is replaced by any other, and the number of rows and the number "
-    "and order of queries are public"
+    "and order of queries are public; a row of add_labelled counts as a training row"
 )
 ANY = (
     "one training row, one query or one row of add_unlabelled is replaced by any other, and the "
@@ -39,7 +39,9 @@ USERS = (
     "all rows and queries of one user are replaced, and ids, the number of rows and the number and "
     "order of queries are public"
 )
+VOTING_SHARE = 0.25  # rows that vote at most where prior_share is "auto"
 SMALLEST = 6  # rows of a shard, if it is not known that fewer will do
+ONE_COLUMN_NOISE = 0.08  # of the votes, up to which the shards of such a class grow
 SMALLEST_OF_ONE_COLUMN = 3  # of a concept class: few rows lean to no side (representatives.py)
 
 
@@ -206,7 +208,7 @@ class EverlastingRules:
         """Return what is promised, given what the first phase costs and the prior promises."""
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
         claims += ["USER"] * self.user_ids + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
-        claims += ["LATE"] * (self.late > 0)
+        claims += ["LATE"] * (self.late > 0) + ["LABELLED"]
         assumptions, void = GAME, False
         if promised is not None:
             claims += ["PRIOR", "PAR", *promised.claims]
@@ -220,7 +222,7 @@ class EverlastingRules:
         names = tuple(name for name in dict.fromkeys(claims) if name != "RAND")
         return Plan(cost, names, what, relation, assumptions, void=void)
 
-    def warn_of_noise(self, prior_share: float) -> None:
+    def warn_of_noise(self) -> None:
         """Tell the caller of ``fit`` if the noise of the first phase drowns its votes."""
         schedule, noise = self.schedule, self.schedule.noise(self.first)
         if noise <= MUCH_NOISE:
@@ -232,7 +234,8 @@ class EverlastingRules:
         wanted, of_what = self.first * (noise / aim) ** 2, "users" if self.user_ids else "rows"
         if self.prior_rows:
             follows = "the votes add hardly anything to the prior"
-            wanted, of_what = rows_with_prior(wanted, prior_share), f"{of_what} given to fit"
+            share = self.prior_rows / (self.prior_rows + self.trust_rows + self.first)
+            wanted, of_what = rows_with_prior(wanted, share), f"{of_what} given to fit"
         large = schedule.growth is not None and schedule.growth > 2
         less = f", or a growth below {schedule.growth:g}" if large else ""
         warnings.warn(
@@ -271,9 +274,13 @@ def check_together(parameters: Any) -> None:
 def _rows_of_prior(parameters: Any, sizes: PublicSizes) -> tuple[int, int]:
     """Return how many rows the prior gets, and how many choose the trust."""
     count, share = sizes.n_rows, parameters.prior_share
-    prior_rows = int(share * count)
     trust_rows = min(TRUST_MOST, int(TRUST_SHARE * count))
     least = LEAST_ROWS_PER_CLASS * sizes.n_classes
+    if share == "auto":
+        enough = _schedule(parameters, count, sizes).rows_for(MUCH_NOISE, count)
+        prior_rows = count - trust_rows - min(enough, int(VOTING_SHARE * count))
+    else:
+        prior_rows = int(share * count)
     voting = count - prior_rows - trust_rows
     if prior_rows < 1 or voting < least:
         raise InvalidParameter(
@@ -325,10 +332,11 @@ def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> Schedule:
         delta=parameters.delta,
         n_classes=sizes.n_classes,
         growth=None if growth == "auto" else growth,
-        max_rows=int(parameters.max_rows),
+        max_rows=max(n_rows, int(parameters.max_rows)),
         fresh=bool(parameters.fresh),
         smallest=min(smallest, n_rows),
         fixed=fixed,
+        aim=ONE_COLUMN_NOISE if sizes.one_column else AIMED_NOISE,
     )
 
 

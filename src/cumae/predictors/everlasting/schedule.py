@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cumae.claims import claim
 from cumae.mechanisms import counts_moved
@@ -32,20 +32,22 @@ class Schedule:
     growth : float, or None
         Answers of a phase for each of its rows; None for "auto".
     max_rows : int
-        A phase grows no further than to so many rows.
+        A phase grows no further than to so many rows; the first one's number, if that is larger.
     fresh : bool
         Whether rows of ``add_unlabelled`` take the place of queries.
     smallest : int
         Rows of a shard at least.
     fixed : bool
         Whether all shards have ``smallest`` rows, in all phases.
+    aim : float
+        Noise per vote up to which shards grow.
 
     Examples
     --------
     >>> from cumae.predictors.everlasting.schedule import Schedule
     >>> plan = Schedule(1.0, 1e-6, 2, None, 10_000, fresh=False, smallest=3, fixed=False)
     >>> plan.next_rows(1000), plan.next_rows(9000), plan.next_rows(20_000)
-    (1600, 10000, 20000)
+    (1600, 10000, 10000)
     >>> plan.shard_size(1000), plan.shard_size(1_000_000)
     (3, 28)
     """
@@ -58,6 +60,7 @@ class Schedule:
     fresh: bool
     smallest: int
     fixed: bool
+    aim: float = AIMED_NOISE
 
     @claim("EVER")
     def next_rows(self, n_rows: int) -> int:
@@ -68,7 +71,7 @@ class Schedule:
         if self.fresh and self.growth is not None:
             return n_rows
         grown = math.ceil((GROWTH if self.growth is None else self.growth) * n_rows)
-        return max(n_rows, min(grown, self.max_rows))
+        return min(grown, self.max_rows)
 
     @claim("EVER")
     def releases(self, n_rows: int) -> int:
@@ -89,7 +92,7 @@ class Schedule:
             return self.smallest
         releases = self.releases(n_rows) * counts_moved(self.n_classes)
         noise = _rough_scale(self.epsilon, self.delta, releases)
-        return max(self.smallest, min(n_rows, int(AIMED_NOISE * n_rows / noise)))
+        return max(self.smallest, min(n_rows, int(self.aim * n_rows / noise)))
 
     def shards(self, n_rows: int) -> int:
         """Return the number of shards for so many rows."""
@@ -100,6 +103,17 @@ class Schedule:
         if self.epsilon == math.inf:
             return 0.0
         return _rough_scale(self.epsilon, self.delta, self.releases(n_rows)) / self.shards(n_rows)
+
+    def rows_for(self, noise: float, most: int) -> int:
+        """Return about how many rows have no more noise than this per vote; ``most`` at most.
+
+        With shards of the smallest size.
+        """
+        if self.epsilon == math.inf:
+            return min(most, self.smallest)
+        smallest = replace(self, fixed=True, max_rows=10**12)
+        # Without a cap the noise is as the inverse square root of the rows, but for rounding.
+        return min(most, math.ceil(most * (smallest.noise(most) / noise) ** 2))
 
 
 @functools.lru_cache(maxsize=256)
