@@ -136,12 +136,13 @@ def test_declared_categories_reach_the_prior_and_its_owner_can_score_it() -> Non
     columns = {"size": (0, 1), "job": ["x", "y"]}
     one = EverlastingPredictor(None, 5.0, columns=columns, classes=("no", "yes"))
     one.fit(frame, labels)
-    assert one.prior_.feature_names_in_.tolist() == ["size", "job"]
-    assert one.prior_.columns_.names == Columns(columns, ["size", "job"], 2).names
-    assert one.prior_.score(frame, labels) > 0.95
-    assert np.mean(one.predict(frame) == labels) > one.prior_.score(frame, labels) - 0.01
+    prior: Any = one.prior_
+    assert prior.feature_names_in_.tolist() == ["size", "job"]
+    assert prior.columns_.names == Columns(columns, ["size", "job"], 2).names
+    assert prior.score(frame, labels) > 0.95
+    assert np.mean(one.predict(frame) == labels) > prior.score(frame, labels) - 0.01
     again = restore(one.to_arrays())
-    assert again.prior_.score(frame, labels) == one.prior_.score(frame, labels)
+    assert again.prior_.score(frame, labels) == prior.score(frame, labels)
 
 
 @pytest.mark.claim("PRIOR")

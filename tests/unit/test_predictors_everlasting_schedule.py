@@ -29,7 +29,7 @@ def test_the_growth_lies_between_the_best_of_both_models() -> None:
         return growth / math.sqrt(growth - 1)
 
     def own(growth: float) -> float:
-        return growth**1.5 * (math.sqrt(growth) + 1) / math.sqrt(growth - 1)
+        return float(growth**1.5 * (math.sqrt(growth) + 1) / math.sqrt(growth - 1))
 
     grid = np.arange(1.05, 4.0, 0.001)
     found = [max(walk(g) / 2.0, own(g) / min(map(own, grid))) for g in grid]
@@ -81,8 +81,8 @@ def test_releases_of_every_size_stay_within_the_promise() -> None:
     for _ in range(4):
         cost = one._state_.phase.majority.cost
         assert cost.epsilon(1e-6) <= 1.0
-        rho, _ = cost.zcdp
-        assert rho <= one.guarantee_.rho
+        rho, _ = cost.zcdp or (math.inf, 0.0)
+        assert rho <= (one.guarantee_.rho or 0.0)
         one.predict(RNG.random((one._state_.phase.left + 1, 1)))
 
 
@@ -107,12 +107,14 @@ def test_fresh_phases_grow_as_far_as_rows_were_supplied(monkeypatch: pytest.Monk
     assert one.remaining_ == releases - N
     one.add_unlabelled(RNG.random((N + 100, 1)))  # less than 1.6 N
     one.predict(RNG.random((releases - N - 100, 1)))
-    assert one._state_.following.n_rows == N + 100
+    following = one._state_.following
+    assert following is not None
+    assert following.n_rows == N + 100
     assert sum(map(len, spy.votes)) == releases
     assert len(one._state_.waiting) == 0
     one.predict([[0.5]])
     assert (one.phase_, one._state_.phase.n_rows) == (2, N + 100)
-    left = one.remaining_
+    left = int(one.remaining_)
     assert left == 2 * math.ceil(GROWTH * (N + 100)) - (N + 100) - 1
     one.add_unlabelled(RNG.random((10 * N, 1)))
     one.predict(RNG.random((left, 1)))

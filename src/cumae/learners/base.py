@@ -208,6 +208,7 @@ class Learner(PrivateEstimator, ABC):
         self._check_readable(columns, rows)
         return self._fit_rows(sizes, rows, len(columns.columns), columns.original_names)
 
+    @claim("REDUCE")
     def _fit_rows(self, sizes: Sizes, rows: Rows, width: int, names: list[str] | None) -> Self:
         """Plan, pay and learn; ``width`` and ``names`` are those of the table as it came."""
         plan = self.plan(sizes, rows)
