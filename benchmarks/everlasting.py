@@ -231,7 +231,7 @@ PARTS |= {
         hard=True,
     )
     for name, part in PARTS.items()
-    if "growth" not in name and "prior" not in name
+    if part.options.get("growth") == 1.0 or name == "survey 177000 eps 3"
 }
 
 
