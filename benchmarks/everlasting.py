@@ -29,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cumae.concepts import Rectangles, Thresholds
 from cumae.datasets import HEALTH_SURVEY_BOUNDS, load_health_survey
 from cumae.ensembles.trainer import train_one_by_one
+from cumae.learners import PrivateBooster
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_labels
 
@@ -215,6 +216,9 @@ PARTS |= {
             "estimator": DecisionTreeClassifier(max_depth=4),
             "epsilon": epsilon,
             "columns": [(low, high, 1) for low, high in HEALTH_SURVEY_BOUNDS.values()],
+            "prior": PrivateBooster(),
+            "prior_share": 0.5,
+            "growth": 1.0,
         },
         f"mean at least {goal}",
     )
@@ -231,7 +235,7 @@ PARTS |= {
         hard=True,
     )
     for name, part in PARTS.items()
-    if part.options.get("growth") == 1.0 or name == "survey 177000 eps 3"
+    if (part.options.get("growth") == 1.0 or name == "survey 177000 eps 3") and "prior" not in name
 }
 
 
