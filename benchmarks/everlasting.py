@@ -15,7 +15,7 @@ import json
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cumae.concepts import Rectangles, Thresholds
 from cumae.datasets import HEALTH_SURVEY_BOUNDS, load_health_survey
 from cumae.ensembles.trainer import train_one_by_one
+from cumae.learners import PrivateBooster
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_labels
 
@@ -135,12 +136,38 @@ def _thresholds(rows: int, epsilon: float, goal: str, **more: Any) -> Part:
     return Part(thresholds, rows, 2_000_000, 100_000, options, goal)
 
 
+def _few(rows: int, goal: str) -> Part:
+    part = _thresholds(rows, 1.0, goal, prior=False)
+    return replace(part, queries=1_000_000)
+
+
+EVEN = {"growth": 1.0, "prior": False}
+RIDGE = RidgeClassifier(alpha=10.0, fit_intercept=False)
 PARTS = {
-    "thresholds 20000 eps 1": _thresholds(20_000, 1.0, "last chunk at least .95"),
-    "thresholds 20000 eps 3": _thresholds(20_000, 3.0, "last chunk at least .98"),
-    "thresholds 80000 eps 1": _thresholds(80_000, 1.0, "last chunk at least .975"),
-    "thresholds 20000 eps 1 growth 1.1": _thresholds(
-        20_000, 1.0, "for comparison: phases that grow", growth=1.1
+    "thresholds 1000 eps 1": _few(1000, "mean at least .945, last chunk .965"),
+    "thresholds 1000 eps 1, prior": replace(
+        _thresholds(1000, 1.0, "mean at least .98"), queries=1_000_000
+    ),
+    "thresholds 5000 eps 1": _few(5000, "mean at least .974, last chunk .987"),
+    "thresholds 20000 eps 1": _few(20_000, "mean at least .985, last chunk .99"),
+    "thresholds 20000 eps 1 growth 1": _thresholds(20_000, 1.0, "last chunk at least .95", **EVEN),
+    "thresholds 20000 eps 3 growth 1": _thresholds(20_000, 3.0, "last chunk at least .98", **EVEN),
+    "thresholds 80000 eps 1 growth 1": _thresholds(80_000, 1.0, "last chunk at least .975", **EVEN),
+    "linear 30000 eps 3": Part(
+        linear,
+        30_000,
+        1_000_000,
+        100_000,
+        {"estimator": RIDGE, "epsilon": 3.0, "prior": False},
+        "last chunk at least .95",
+    ),
+    "boxes 50000 eps 3": Part(
+        boxes,
+        50_000,
+        1_000_000,
+        100_000,
+        {"estimator": Rectangles(), "epsilon": 3.0, "prior": False, "columns": [(0, 1)] * 2},
+        "last chunk at least .95",
     ),
     "linear 100000 eps 3": Part(
         linear,
@@ -148,9 +175,10 @@ PARTS = {
         1_000_000,
         100_000,
         {
-            "estimator": RidgeClassifier(alpha=10.0, fit_intercept=False),
+            "estimator": RIDGE,
             "epsilon": 3.0,
             "prior": False,
+            "growth": 1.0,
             "shard_size": 6,  # votes of linear models get steeper with the root of it only
         },
         "last chunk at least .965",
@@ -160,7 +188,7 @@ PARTS = {
         200_000,
         2_000_000,
         200_000,
-        {"estimator": Rectangles(), "epsilon": 3.0},
+        {"estimator": Rectangles(), "epsilon": 3.0, **EVEN},
         "first and last chunk (a chunk is a phase) at least .94",
     ),
     "survey 177000 eps 3": Part(
@@ -188,6 +216,9 @@ PARTS |= {
             "estimator": DecisionTreeClassifier(max_depth=4),
             "epsilon": epsilon,
             "columns": [(low, high, 1) for low, high in HEALTH_SURVEY_BOUNDS.values()],
+            "prior": PrivateBooster(),
+            "prior_share": 0.5,
+            "growth": 1.0,
         },
         f"mean at least {goal}",
     )
@@ -204,7 +235,7 @@ PARTS |= {
         hard=True,
     )
     for name, part in PARTS.items()
-    if "growth" not in name and "prior" not in name
+    if (part.options.get("growth") == 1.0 or name == "survey 177000 eps 3") and "prior" not in name
 }
 
 
@@ -249,7 +280,13 @@ def speed() -> dict[str, Any]:
     generator = np.random.default_rng(0)
     X, y, draw = thresholds(20_000, generator)
     oracle = EverlastingPredictor(
-        Thresholds("above"), 3.0, DELTA, columns=[(0, 1)], growth=200.0, shard_size=10
+        Thresholds("above"),
+        3.0,
+        DELTA,
+        columns=[(0, 1)],
+        growth=200.0,
+        max_rows=10**7,
+        shard_size=10,
     )
     oracle.fit(X, y)
     asked, _ = draw(1_000_000)
@@ -257,7 +294,7 @@ def speed() -> dict[str, Any]:
     found = {"thresholds": {"answers_a_second": rate(lambda: oracle.predict(asked), len(asked))}}
     X, y, draw = survey(177_000, generator)
     oracle = EverlastingPredictor(
-        DecisionTreeClassifier(max_depth=4), 3.0, DELTA, prior=False, growth=3.0
+        DecisionTreeClassifier(max_depth=4), 3.0, DELTA, prior=False, growth=3.0, max_rows=10**6
     )
     oracle.fit(X, y)
     asked, _ = draw(100_000)

@@ -19,8 +19,8 @@ ABOVE = Thresholds("above")
 
 
 def oracle(estimator: Any = ABOVE, **changes: Any) -> EverlastingPredictor:
-    given: dict[str, Any] = {"epsilon": 5.0, "shard_size": 10, "random_state": 3, **changes}
-    return EverlastingPredictor(estimator, **given)
+    given: dict[str, Any] = {"epsilon": 5.0, "shard_size": 10, "growth": 1.0, "random_state": 3}
+    return EverlastingPredictor(estimator, **(given | changes))
 
 
 class Spy:

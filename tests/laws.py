@@ -131,8 +131,8 @@ SPOKEN = Neighbours.replacing(
 
 
 def oracle(estimator: Any, **more: Any) -> EverlastingPredictor:
-    given: dict[str, Any] = {"epsilon": 2.0, "shard_size": 24, "prior": False, **more}
-    return EverlastingPredictor(estimator, **given)
+    given: dict[str, Any] = {"epsilon": 2.0, "shard_size": 24, "growth": 1.0, "prior": False}
+    return EverlastingPredictor(estimator, **(given | more))
 
 
 def stumps(**more: Any) -> EverlastingPredictor:

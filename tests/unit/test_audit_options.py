@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from cumae.audit.attacks.everlasting import (
     capped_query,
     fresh_query,
     fresh_row,
+    growing,
+    labelled_row,
     prior_row,
     query,
     user,
@@ -114,6 +117,46 @@ def test_a_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.MonkeyPat
     attack = prior_row(**PROMISE, against=1)
     monkeypatch.setattr(Prior, "fit", generous)
     assert is_found(attack, 300)
+
+
+class LabelsTwice(EverlastingPredictor):
+    """Keeps labelled rows for the next phase, too, in many copies."""
+
+    def _prepare(self) -> None:
+        labelled, phase = self._state_.labelled, self._state_.following
+        super()._prepare()
+        if self._state_.following is not phase:
+            self._state_.labelled = [
+                (rows[:1].repeat(40, 0), own[:1].repeat(40, 0)) for rows, own in labelled
+            ]
+
+
+class LabelsCopied(EverlastingPredictor):
+    """Makes forty rows of each that has a label."""
+
+    def add_labelled(self, X: Any, y: Any, **more: Any) -> Any:
+        return super().add_labelled(np.repeat(X, 40, axis=0), np.repeat(y, 40), **more)
+
+
+@pytest.mark.parametrize("planted", [LabelsTwice, LabelsCopied])
+def test_labelled_rows_that_are_used_twice_are_found(planted: Any) -> None:
+    assert is_found(labelled_row(planted, **PROMISE), 200)
+
+
+class GrowsByValue(EverlastingPredictor):
+    """Lets a phase grow by what is asked."""
+
+    def _answer(self, table: Any, *rest: Any) -> Any:
+        rules = self._state_.rules
+        if (table > 0.5).any():
+            schedule = replace(rules.schedule, growth=1.0)
+            school = replace(self._state_.school, rules=replace(rules, schedule=schedule))
+            self._state_.school = school
+        return super()._answer(table, *rest)
+
+
+def test_a_schedule_that_looks_at_values_is_found() -> None:
+    assert is_found(growing(GrowsByValue, **PROMISE), 60)
 
 
 # Moves that fail

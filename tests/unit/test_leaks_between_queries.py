@@ -33,7 +33,7 @@ from cumae.privacy import REPLACE_ONE, Guarantee, Pure
 RNG = np.random.default_rng(7)
 WORDS = RNG.integers(1, 9, 1500)
 TEXT = pd.DataFrame({"c": pd.Series(["x" * size for size in WORDS], dtype=object)})
-LOOSE: dict[str, Any] = {"epsilon": np.inf, "prior": False, "random_state": 1}
+LOOSE: dict[str, Any] = {"epsilon": np.inf, "growth": 1.0, "prior": False, "random_state": 1}
 
 
 def oracle(estimator: Any, **options: Any) -> EverlastingPredictor:

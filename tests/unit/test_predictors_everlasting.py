@@ -175,7 +175,7 @@ def test_several_classes_pay_for_two_counts() -> None:
     names = np.array(["low", "middle", "high"])
     tree = DecisionTreeClassifier(max_depth=3)
     one = EverlastingPredictor(tree, 8.0, shard_size=30, classes=list(names), prior=False)
-    one.fit(table, names[labels])
+    one.set_params(growth=1.0).fit(table, names[labels])
     noise = one._state_.phase.majority.noise
     assert isinstance(noise, GaussianNoise)
     assert noise.moves == 2

@@ -21,7 +21,8 @@ Y = (X[:, 0] > 0.4).astype(int)
 
 
 def oracle(n: int = N, **options: Any) -> EverlastingPredictor:
-    one = EverlastingPredictor(Thresholds(), epsilon=2.0, shard_size=8, random_state=1, **options)
+    given = {"shard_size": 8, "growth": 1.0, "random_state": 1, **options}
+    one = EverlastingPredictor(Thresholds(), epsilon=2.0, **given)
     return one.fit(X[:n], Y[:n], **({"users": range(n)} if one.user_ids else {}))
 
 
@@ -53,10 +54,10 @@ def one_by_one(one: EverlastingPredictor, asked: Any, who: str, ids: list[int]) 
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.booleans()), min_size=1, max_size=8),
     st.sampled_from([{"user_ids": True}, {"client_cap": 0.2}, {"user_ids": True, "late": 0.3}]),
-    st.sampled_from([1.0, 1.4]),
+    st.sampled_from([1.0, 1.4, "auto"]),
 )
 def test_a_batch_is_refused_if_and_only_if_single_queries_would_run_short(
-    runs: list[tuple[int, bool]], options: dict[str, Any], growth: float
+    runs: list[tuple[int, bool]], options: dict[str, Any], growth: Any
 ) -> None:
     ids = [place if new else -1 for run, (size, new) in enumerate(runs)
            for place in range(1000 * (run + 1), 1000 * (run + 1) + size)]  # fmt: skip

@@ -13,9 +13,18 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor, InvalidParameter
-from cumae.concepts import Stumps
-from cumae.learners import PrivateBooster, PrivateLogisticRegression, SemiPrivateLearner
+from cumae.concepts import Stumps, Thresholds
+from cumae.data import Columns
+from cumae.learners import (
+    PrivateBooster,
+    PrivateLearner,
+    PrivateLogisticRegression,
+    SemiPrivateLearner,
+)
 from cumae.predictors.everlasting import phases
+from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
+from cumae.predictors.noise import MUCH_NOISE
+from cumae.predictors.state import restore
 from tests.everlasting import X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -28,7 +37,7 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     numbered = np.arange(2000.0).reshape(-1, 1)
     labels = (numbered[:, 0] > 800).astype(int)
     seen: dict[str, set[float]] = {}
-    fit, init = PrivateBooster.fit, phases.PhaseTraining.__init__
+    fit, init = PrivateBooster.fit_encoded, phases.PhaseTraining.__init__
 
     def spied_fit(self: Any, table: Any, y: Any, *others: Any) -> Any:
         seen["prior"] = set(table.ravel().tolist())
@@ -40,10 +49,16 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.setdefault("shards", set(rows.ravel().tolist()))
         init(self, school, number, recipe)
 
-    monkeypatch.setattr(PrivateBooster, "fit", spied_fit)
+    monkeypatch.setattr(PrivateBooster, "fit_encoded", spied_fit)
     monkeypatch.setattr(phases.PhaseTraining, "__init__", spied_init)
     one = EverlastingPredictor(
-        DecisionTreeClassifier(max_depth=2), 3.0, 1e-6, columns=[(0, 2000)], prior_share=0.25
+        DecisionTreeClassifier(max_depth=2),
+        3.0,
+        1e-6,
+        columns=[(0, 2000)],
+        prior=PrivateBooster(),
+        prior_share=0.25,
+        growth=1.0,
     ).fit(numbered, labels)
     assert len(seen["prior"]) == 500
     assert len(seen["shards"]) == 1400  # a twentieth chose the trust
@@ -108,8 +123,48 @@ def test_the_promise_of_the_prior_is_part_of_the_whole() -> None:
     narrow = SemiPrivateLearner(Stumps(), label_privacy=True)
     with pytest.raises(InvalidParameter, match="give one that protects whole rows"):
         EverlastingPredictor(tree, 3.0, prior=narrow, columns=columns).fit(table, labels)
-    booster = EverlastingPredictor(tree, 3.0, columns=columns).fit(table, labels)
-    assert "BOOST" in booster.guarantee_.claims or "KERNEL" in booster.guarantee_.claims
+    default = EverlastingPredictor(tree, 3.0, columns=columns).fit(table, labels)
+    assert {"PRIOR", "KERNEL"} <= set(default.guarantee_.claims)
+    open_ended = EverlastingPredictor(tree, 3.0).fit(table, labels)
+    assert {"PRIOR", "KERNEL", "RANGES"} <= set(open_ended.guarantee_.claims)
+
+
+@pytest.mark.claim("PRIOR")
+def test_declared_categories_reach_the_prior_and_its_owner_can_score_it() -> None:
+    frame = pd.DataFrame({"size": RNG.random(3000), "job": RNG.choice(["x", "y"], 3000)})
+    labels = np.where((frame["size"] > 0.5) & (frame["job"] == "x"), "yes", "no")
+    columns = {"size": (0, 1), "job": ["x", "y"]}
+    one = EverlastingPredictor(None, 5.0, columns=columns, classes=("no", "yes"))
+    one.fit(frame, labels)
+    prior: Any = one.prior_
+    assert prior.feature_names_in_.tolist() == ["size", "job"]
+    assert prior.columns_.names == Columns(columns, ["size", "job"], 2).names
+    assert prior.score(frame, labels) > 0.95
+    assert np.mean(one.predict(frame) == labels) > prior.score(frame, labels) - 0.01
+    again = restore(one.to_arrays())
+    assert again.prior_.score(frame, labels) == prior.score(frame, labels)
+
+
+@pytest.mark.claim("PRIOR")
+def test_a_threshold_has_a_hypothesis_as_its_prior_and_needs_few_rows() -> None:
+    rows, asked = RNG.random((1000, 1)), RNG.random((20_000, 1))
+    one = EverlastingPredictor(Thresholds("above"), 1.0, columns=[(0, 1)])
+    one.fit(rows, rows[:, 0] >= 0.37)
+    assert isinstance(one.prior_, PrivateLearner)
+    # Ten rows between the cut and where it is drawn: exp(-5) of the best candidate's weight.
+    assert np.mean(one.predict(asked) != (asked[:, 0] >= 0.37)) < 0.03
+    assert EverlastingPredictor(Thresholds("above"), 1.0).fit(rows, rows[:, 0] > 0).prior_ is None
+
+
+@pytest.mark.parametrize("n_rows", [400, 5_000, 1_000_000])
+def test_the_prior_gets_what_the_votes_do_not_need(n_rows: int) -> None:
+    sizes = PublicSizes(n_rows, 2, has_prior=True)
+    rules = EverlastingRules.of(EverlastingPredictor(epsilon=1.0), sizes)
+    assert rules.first + rules.prior_rows + rules.trust_rows == n_rows
+    assert 4 <= rules.first <= 0.25 * n_rows + 1
+    if rules.first < 0.2 * n_rows:
+        assert rules.schedule.shard_size(rules.first) == 6
+        assert rules.schedule.noise(rules.first) == pytest.approx(MUCH_NOISE, rel=0.02)
 
 
 @pytest.mark.claim("PRIOR")

@@ -58,8 +58,8 @@ EPSILON = 8.0
 
 
 def made(estimator: Any = None, **changes: Any) -> EverlastingPredictor:
-    given = {"epsilon": EPSILON, "shard_size": 12, "prior": False, **changes}
-    return EverlastingPredictor(estimator, **given)
+    given = {"epsilon": EPSILON, "shard_size": 12, "growth": 1.0, "prior": False}
+    return EverlastingPredictor(estimator, **(given | changes))
 
 
 # Each: a predictor, its rows, what is asked before it is stored.

@@ -29,7 +29,8 @@ class Driver(Protocol):
     """How the game reaches what it attacks: in this process, over HTTP, from a file.
 
     Some attacks need more: ``train(..., users=)`` and ``ask(..., users=, clients=)``, or
-    ``supply(X)`` for rows without labels, all of which :class:`InProcess` has.
+    ``supply(X)`` for rows without labels and ``label(X, y)`` for rows with later labels, all of
+    which :class:`InProcess` has.
     """
 
     def train(self, X: Any, y: Any) -> None:
@@ -74,6 +75,10 @@ class InProcess:
     def supply(self, X: Any) -> None:
         """Give it rows without labels."""
         self.estimator.add_unlabelled(X)
+
+    def label(self, X: Any, y: Any) -> None:
+        """Give it rows with labels, after it was trained."""
+        self.estimator.add_labelled(X, y)
 
     def published(self) -> Any:
         if not hasattr(self.estimator, "remaining_"):
@@ -205,6 +210,15 @@ class Game:
         """Supply rows without labels; the two versions differ in one row at most."""
         chosen, _ = self._chosen(zero, one)
         _, said, error = _heard(lambda: self._driver.supply(chosen))
+        return self._saw(Seen((), said, error))
+
+    def label(self, zero: tuple[Any, Any], one: tuple[Any, Any] | None = None) -> Seen:
+        """Add rows with labels after the training; the versions differ in one row at most."""
+        other = zero if one is None else one
+        rows, labels = Versions(zero[0], other[0]), Versions(zero[1], other[1])
+        self._differ(rows.different | labels.different, None)
+        chosen = [both.of(self._world) for both in (rows, labels)]
+        _, said, error = _heard(lambda: self._driver.label(*chosen))
         return self._saw(Seen((), said, error))
 
     def _chosen(self, zero: Any, one: Any, users: Any = None) -> tuple[Any, NDArray[np.bool_]]:

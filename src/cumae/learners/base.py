@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import (
     UNLABELLED,
@@ -189,6 +189,34 @@ class Learner(PrivateEstimator, ABC):
         check_parameters(self, self.parameter_table)
         X, y = labelled_table(X, y)
         sizes, rows = self.read_rows(X, y, X_public, y_public)
+        return self._fit_rows(sizes, rows, width_of(X), names_of(X))
+
+    @np.errstate(all="ignore")
+    def fit_encoded(self, table: Floats, labels: Integers, columns: Columns) -> Self:
+        """Learn from private rows that were read before, as numbers.
+
+        Parameters
+        ----------
+        table : array of float
+            What ``columns`` encoded, without cells that are not finite.
+        labels : array of int
+            Places in the declared classes.
+        columns : Columns
+            How the rows were read; queries are read by it, too.
+
+        Returns
+        -------
+        Learner
+            Itself.
+        """
+        check_parameters(self, self.parameter_table)
+        sizes, rows = Sizes(len(labels), 0, 0, columns), Rows(table, labels, None, None)
+        self._check_readable(columns, rows)
+        return self._fit_rows(sizes, rows, len(columns.columns), columns.original_names)
+
+    @claim("REDUCE")
+    def _fit_rows(self, sizes: Sizes, rows: Rows, width: int, names: list[str] | None) -> Self:
+        """Plan, pay and learn; ``width`` and ``names`` are those of the table as it came."""
         plan = self.plan(sizes, rows)
         epsilon, delta = self.limits()
         source = source_for(self.random_state)
@@ -199,8 +227,7 @@ class Learner(PrivateEstimator, ABC):
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)
         self.columns_ = sizes.columns
-        self.n_features_in_ = width_of(X)
-        names = names_of(X)
+        self.n_features_in_ = width
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self.classes_ = class_names(self.classes)

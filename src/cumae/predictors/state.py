@@ -52,12 +52,12 @@ class State(ABC):
     # What a journal changes. Each kind of state has those changes that its predictor makes.
 
     @claim("EVER", "USER")
-    def keep(self, rows: Any, weights: Any, ids: tuple[Any, Any]) -> None:
+    def keep(self, rows: Any, weights: Any, ids: tuple[Any, ...]) -> None:
         """Keep what was asked, where something is kept of it: those rows that the ids admit."""
         admitted = self.admit(len(weights), ids)
         self.kept.append((rows[admitted], weights[admitted]))  # copies
 
-    def admit(self, count: int, ids: tuple[Any, Any]) -> NDArray[np.bool_]:
+    def admit(self, count: int, ids: tuple[Any, ...]) -> NDArray[np.bool_]:
         """Tell for each of the next rows whether it is kept, and remember it."""
         raise NotImplementedError
 
@@ -200,7 +200,7 @@ class Journal:
         self.state = state
 
     def answered(
-        self, count: int, rows: Any = None, weights: Any = None, ids: tuple[Any, Any] = NOBODY
+        self, count: int, rows: Any = None, weights: Any = None, ids: tuple[Any, ...] = NOBODY
     ) -> None:
         """Record answers, and keep those rows that the ids admit.
 
@@ -212,8 +212,9 @@ class Journal:
             The queries; None if none of them may be kept.
         weights : array, one row for each query, or None
             What the answers are worth to the next phase.
-        ids : tuple of two lists or None
-            Of the users and of the clients who asked.
+        ids : tuple of lists or None
+            Of the users and of the clients who asked; and, for an everlasting predictor, ids of
+            the queries themselves.
         """
         if rows is not None:
             self.state.keep(rows, weights, ids)
@@ -222,6 +223,14 @@ class Journal:
     def supplied(self, rows: Any) -> None:
         """Record rows that were supplied for the next phases."""
         self.state.waiting.append(rows)
+
+    def labelled(self, rows: Any, weights: Any, users: Any) -> None:
+        """Record rows that came with labels, for the next phase; ids admit them."""
+        self.state.label(rows, weights, users)
+
+    def labelled_requests(self, requests: Any, weights: Any) -> None:
+        """Record labels of queries that are kept and wait; they take the place of their weights."""
+        self.state.label_requests(requests, weights)
 
     def used(self) -> Any:
         """Record that a draw of labels begins, and return the rows that it needs.

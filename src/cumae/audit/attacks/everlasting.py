@@ -181,6 +181,45 @@ def fresh_query(predictor: Any = EverlastingPredictor, **options: Any) -> Attack
     return attack_on_phases("a query", predictor, (rows, labels), play, options, growth=growth)
 
 
+def labelled_row(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a row that comes later with its label: it marks a shard of the next phase.
+
+    The phase after that is asked, too: nothing of the row may be left there.
+    """
+    (rows, labels), growth = alike(4 * FEW), 4
+    asked = alike(growth * len(rows))[0]
+    later = alike(growth * (len(asked) + len(rows)))[0]
+    last = alike(growth * len(later))[0]
+
+    def play(game: Game) -> list[float]:
+        game.train((rows, labels))
+        game.label((rows, labels), (replaced(rows), labels))
+        game.ask(asked)
+        return [ones(game.ask(later)), ones(game.ask(last))]
+
+    look: dict[str, Any] = {"growth": growth, "distinguish": by_training}
+    return attack_on_phases("a labelled row", predictor, (rows, labels), play, options, **look)
+
+
+def growing(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a query by the sizes of growing phases: when they end, and by public counters."""
+    rows, labels = alike(32 * FEW)
+    first, second = (8 * len(rows)) // 5 + 1, (64 * len(rows)) // 25 + 1
+
+    def play(game: Game) -> list[float]:
+        game.train((rows, labels))
+        asked = alike(first)[0]
+        game.ask(asked, replaced(asked))
+        one = game.published()
+        game.ask(alike(second)[0])
+        two = game.published()
+        return [min(float(now[name]), 1e9) for now in (one, two) for name in COUNTERS]
+
+    options = {**options, "growth": "auto", "shard_size": "auto"}
+    what, look = "the sizes of phases", by_likelihood
+    return attack_on_phases(what, predictor, (rows, labels), play, options, distinguish=look)
+
+
 def prior_row(predictor: Any = EverlastingPredictor, *, against: int = 2, **options: Any) -> Attack:
     """Attack a training row that the prior most likely gets: it draws one of two rules.
 
@@ -296,6 +335,8 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
         partial(user, owns_a_row=True),
         fresh_row,
         fresh_query,
+        labelled_row,
+        growing,
         prior_row,
     ),
 }

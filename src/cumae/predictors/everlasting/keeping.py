@@ -20,6 +20,7 @@ from cumae.predictors.waiting import joined
 
 if TYPE_CHECKING:
     from cumae.predictors.everlasting.rules import EverlastingRules
+    from cumae.predictors.everlasting.schedule import Schedule
     from cumae.predictors.everlasting.state import EverlastingState
 
 
@@ -193,6 +194,8 @@ class Forecast:
         How many queries wait for the next phase.
     following : int, or None
         How many rows the next phase has, once its training has begun.
+    labelled : int
+        How many rows with labels wait for the next phase.
     admission : Admission
         Who may still supply rows.
     """
@@ -202,13 +205,14 @@ class Forecast:
     n_rows: int
     n_kept: int
     following: int | None
+    labelled: int
     admission: Admission
 
     @classmethod
     def of(cls, state: EverlastingState) -> Forecast:
         """Return the counts of a state, which stays as it is."""
         following = None if state.following is None else state.following.n_rows
-        counts = (state.phase.left, state.phase.n_rows, state.n_kept, following)
+        counts = (state.phase.left, state.phase.n_rows, state.n_kept, following, state.n_labelled)
         return cls(state.rules, *counts, state.admission.copy())
 
     @property
@@ -231,7 +235,8 @@ class Forecast:
             self.left -= count
             self.n_kept += int(admitted.sum())
             if self.following is None and rows_from.complete(self):
-                self.following, self.n_kept = self.n_kept, 0
+                self.following, self.n_kept = self.n_kept + self.labelled, 0
+                self.labelled = 0
                 self.admission.new_phase(self.rules.cap(self.n_rows))
         return True
 
@@ -240,18 +245,30 @@ class Forecast:
 class SuppliedRows(RowsOfNextPhase):
     """Rows of ``add_unlabelled`` become the rows of the next phase, and queries leave no trace.
 
-    Of the releases of a phase, as many as it has rows are for labelling the next ones.
+    Of the releases of a phase, some are for labelling the next one's rows: at least as many as it
+    has rows itself, and with ``growth="auto"`` as many as rows were supplied, up to what the
+    schedule allows. What decides are counts: rows supplied, and releases made.
     """
 
     keeps_queries = False
 
     def remaining(self, state: EverlastingState) -> float:
-        phase = state.phase
-        broken_off = state.following is None and phase.left < phase.n_rows
-        later = 0 if broken_off else len(state.waiting) // phase.n_rows
-        later += state.following is not None
-        each = state.rules.releases(phase.n_rows) - phase.n_rows
-        return max(0, phase.left - phase.n_rows) + later * each
+        schedule, phase, waiting = state.rules.schedule, state.phase, len(state.waiting)
+        if state.following is not None:
+            found, n_rows = phase.left, state.following.n_rows
+        else:
+            label = _labelled(schedule, phase.n_rows, phase.left, waiting)
+            found = max(0, phase.left - label)
+            if phase.left < label or waiting < label:  # broken off, or too few rows
+                return found
+            n_rows, waiting = label + state.n_labelled, waiting - label
+        while True:  # the phases that the supplied rows are enough for
+            left = schedule.releases(n_rows)
+            label = _labelled(schedule, n_rows, left, waiting)
+            found += left - label
+            if waiting < label:
+                return found
+            n_rows, waiting = label, waiting - label
 
     def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
         del users, clients
@@ -264,16 +281,16 @@ class SuppliedRows(RowsOfNextPhase):
             )
 
     def used_up(self, state: EverlastingState) -> bool:
-        return state.phase.left <= (state.phase.n_rows if state.following is None else 0)
+        return self.until_next(state) <= 0
 
     def until_next(self, state: EverlastingState) -> int:
-        return state.phase.left - state.phase.n_rows
+        return state.phase.left - (self._for_labels(state) if state.following is None else 0)
 
     def complete(self, state: EverlastingState) -> bool:
-        phase = state.phase
-        if phase.left > phase.n_rows or len(state.waiting) < phase.n_rows:
+        label = self._for_labels(state)
+        if state.phase.left > label or len(state.waiting) < label:
             return False
-        if phase.left < phase.n_rows:  # nothing else takes releases that are for these rows
+        if state.phase.left < label:  # nothing else takes releases that are for these rows
             raise BudgetExhausted(
                 "the labelling of fresh rows was broken off, and its releases are spent; fit again."
             )
@@ -282,5 +299,15 @@ class SuppliedRows(RowsOfNextPhase):
     def take(
         self, state: EverlastingState, label: Callable[[Any], Integers]
     ) -> tuple[Any, Integers, int]:
-        rows = state.waiting.first(state.phase.n_rows)
+        rows = state.waiting.first(self._for_labels(state))
         return rows, label(rows), len(rows)
+
+    def _for_labels(self, state: EverlastingState) -> int:
+        phase = state.phase
+        return _labelled(state.rules.schedule, phase.n_rows, phase.left, len(state.waiting))
+
+
+@claim("FRESH")
+def _labelled(schedule: Schedule, n_rows: int, left: int, waiting: int) -> int:
+    """Return how many of the releases left in a phase are for labelling, by counts alone."""
+    return max(n_rows, min(schedule.next_rows(n_rows), left, waiting))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Declared, SomeRows, check_ids, row_source
+from cumae.data import Declared, SomeRows, check_ids, class_names, label_codes, row_source
 from cumae.errors import AnswersDrift, BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
@@ -35,12 +35,13 @@ from cumae.predictors.everlasting.phases import (
     query_numbers_by_keys,
     row_keys,
 )
-from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined, find_prior, trust_in
+from cumae.predictors.everlasting.prior import Prior, combined, find_prior, trust_in
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.stateful import PhasedPredictor
-from cumae.privacy import Budget
+from cumae.predictors.waiting import joined
+from cumae.privacy import Budget, Guarantee
 from cumae.randomness import Source, permutation, source_for
 
 
@@ -68,21 +69,30 @@ class EverlastingPredictor(PhasedPredictor):
     concept_class : ConceptClass, or None
         The same as ``estimator``, for a class of ``cumae.concepts``.
     shard_size : int of 1 or more, or "auto"
-        Rows of a shard; ``"auto"`` makes the noise 0.12 of the votes, from the number of rows,
-        epsilon and delta alone.
-    growth : float of 1 or more
-        Answers of a phase for each of its rows; finite. More of them need more noise, but the next
-        phase has more rows.
+        Rows of a shard. With ``"auto"`` each phase has its own: as many as make the noise 0.12 of
+        the votes, but at least six. For a concept class of one column it is 0.08, and three. The
+        size follows from the number of rows, epsilon and delta alone.
+    growth : float of 1 or more, or "auto"
+        Answers of a phase for each of its rows, and with them rows of the next phase; finite. More
+        of them need more noise in this phase, and leave less of it to the next one. ``"auto"`` is
+        1.6; with ``fresh`` it means that the next phase labels as many rows as were supplied, up
+        to 1.6 times as many as this one has.
+    max_rows : int of 1 or more
+        Phases grow up to so many rows, and stay at that size: they are what must be remembered. A
+        first phase with more rows is not cut.
     prior : Learner or bool, or None
         A private learner for two classes that is trained on rows of its own and published; the
         votes correct it. It gets the epsilon and delta above, and is fitted anew. None takes
-        :class:`~cumae.PrivateBooster` for scikit-learn estimators with two classes and declared
-        columns; other estimators get none, with a warning. False takes none, silently. With
-        more than two classes there is no prior.
-    prior_share : float above 0 and below 1
+        :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, and
+        :class:`~cumae.PrivateLearner` for concept classes of one column with declared bounds.
+        Other concept classes have none. Estimators have none, with a warning, if there are more
+        than two classes, columns of text that were not declared, or too few rows for it. False
+        takes none, silently.
+    prior_share : float above 0 and below 1, or "auto"
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
-        count against it. After the first phase, whose models saw true labels, they count for
-        0.2 at most.
+        count against it. ``"auto"`` leaves a quarter of the rows to the votes, or fewer if these
+        are enough for a noise of 0.3 of the votes. After the first phase, whose models saw true
+        labels, votes count for 0.2 at most.
     balanced : bool
         Whether the classes of a shard weigh the same for a scikit-learn estimator. Self-training
         loses the rarer class otherwise; classes with very different shares need a prior.
@@ -92,7 +102,7 @@ class EverlastingPredictor(PhasedPredictor):
     fresh : bool
         Whether rows of ``add_unlabelled`` take the place of queries, so that queries leave no
         trace and nobody can teach the predictor by asking. Labelling them counts towards the
-        answers of a phase, so ``growth`` must be above 1.
+        answers of a phase, so a number for ``growth`` must be above 1.
     memoize : bool
         Whether the same question gets the same answer within a phase.
     late : float from 0 to 0.5
@@ -154,9 +164,10 @@ class EverlastingPredictor(PhasedPredictor):
         "delta": DELTA,
         "concept_class": Or(None, Object("ConceptClass")),
         "shard_size": Or("auto", Count(1)),
-        "growth": Number(1.0, math.inf, below=True, such_as="1"),
+        "growth": Or("auto", Number(1.0, math.inf, below=True, such_as="1.5")),
+        "max_rows": Count(1),
         "prior": Or(None, Object("Learner or bool")),
-        "prior_share": CHANCE,
+        "prior_share": Or("auto", CHANCE),
         "balanced": Flag(),
         "user_ids": Flag(),
         "fresh": Flag(),
@@ -178,9 +189,10 @@ class EverlastingPredictor(PhasedPredictor):
         *,
         concept_class: ConceptClass | None = None,
         shard_size: int | str = "auto",
-        growth: float = 1.0,
+        growth: float | str = "auto",
+        max_rows: int = 1_000_000,
         prior: Learner | bool | None = None,
-        prior_share: float = 0.5,
+        prior_share: float | str = "auto",
         balanced: bool = True,
         user_ids: bool = False,
         fresh: bool = False,
@@ -201,6 +213,7 @@ class EverlastingPredictor(PhasedPredictor):
         self.concept_class = concept_class
         self.shard_size = shard_size
         self.growth = growth
+        self.max_rows = max_rows
         self.prior = prior
         self.prior_share = prior_share
         self.balanced = balanced
@@ -241,14 +254,13 @@ class EverlastingPredictor(PhasedPredictor):
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
-        prior = find_prior(self.prior, training, self.epsilon, self.delta, self.columns)
-        sizes = PublicSizes(len(kept), training.n_classes, prior is not None)
-        rules = self._tried_out(training, EverlastingRules.of(self, sizes))
+        rules, prior, promised = self._with_prior(training, len(kept))
+        rules = self._tried_out(training, rules)
         self._warn_of_drift(training, prior)
-        rules.warn_of_noise(self.prior_share)
+        if prior is None or self.prior_share != "auto":  # which gives the prior what helps most
+            rules.warn_of_noise()
         source = source_for(self.random_state)
         majority = rules.majority(rules.first, source, rules.trust_rows)
-        promised = None if prior is None else prior.promise(rules.prior_rows)
         guarantee = self._start(training, rules.plan(majority.cost, promised), source)
         rules = replace(rules, rho=rho_of(majority))
         school = School(rules, training.model, training.reader, self.columns is not None)
@@ -268,21 +280,43 @@ class EverlastingPredictor(PhasedPredictor):
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission))
         return self
 
+    @claim("PRIOR")
+    def _with_prior(
+        self, training: Training, n_rows: int
+    ) -> tuple[EverlastingRules, Prior | None, Guarantee | None]:
+        """Return the rules, the prior and what it promises, from declared facts and counts alone.
+
+        A prior that nobody asked for is left out if it cannot be trained, on made-up rows.
+        """
+        one_column = isinstance(training.model, ConceptClass) and training.width == 1
+        sizes = PublicSizes(n_rows, training.n_classes, has_prior=False, one_column=one_column)
+        promises = (self.epsilon, self.delta, self.columns, class_names(self.classes).tolist())
+        prior = find_prior(self.prior, training, *promises)
+        if prior is not None:
+            try:
+                rules = EverlastingRules.of(self, sizes._replace(has_prior=True))
+                return rules, prior, prior.promise(rules.prior_rows)
+            except InvalidParameter:
+                if self.prior is not None or self.prior_share != "auto":
+                    raise
+        return EverlastingRules.of(self, sizes), None, None
+
     def _tried_out(self, training: Training, rules: EverlastingRules) -> EverlastingRules:
         """Return rules under which the model can learn, by what made-up rows show."""
-        trainer = rules.trainer(training.model, training.columns)
-        trainer = choose_weighted(trainer, training.rows, rules.size)
-        rules, n_shards = replace(rules, weighted=trainer.weighted), rules.shards(rules.first)
-        fixed = self.shard_size != "auto"
-        fewer = self._try_out(trainer, training, rules.first, n_shards, fixed=fixed)
-        return replace(rules, size=rules.first // fewer) if fewer < n_shards else rules
+        trainer, schedule = rules.trainer(training.model, training.columns), rules.schedule
+        trainer = choose_weighted(trainer, training.rows, schedule.shard_size(rules.first))
+        n_shards = schedule.shards(rules.first)
+        fewer = self._try_out(trainer, training, rules.first, n_shards, fixed=schedule.fixed)
+        if fewer < n_shards:  # in later phases, too
+            schedule = replace(schedule, smallest=rules.first // fewer)
+        return replace(rules, weighted=trainer.weighted, schedule=schedule)
 
     def _warn_of_drift(self, training: Training, prior: Prior | None) -> None:
         if isinstance(training.model, ConceptClass) or prior is not None or self.prior is False:
             return
         few = training.n_classes == 2
-        why = "without declared columns" if few else f"for {training.n_classes} classes"
-        how = "declare columns= so that a prior is trained, or give" if few else "give"
+        why = "with these rows and columns" if few else f"for {training.n_classes} classes"
+        how = "declare columns= so that a prior can be trained, or give" if few else "give"
         warnings.warn(
             f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
             f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
@@ -296,7 +330,7 @@ class EverlastingPredictor(PhasedPredictor):
     ) -> OpenPhase:
         rows = school.first_rows(SomeRows(training.rows, places))
         weights = weights_of_labels(training.labels, training.n_classes)[places]
-        recipe = Recipe.draw(rows, weights, school.rules.shards(rows.n_rows), source)
+        recipe = Recipe.draw(rows, weights, school.rules.schedule.shards(rows.n_rows), source)
         return PhaseTraining(school, 1, recipe).finish(source, school.rules.trust_rows)
 
     @claim("PRIOR")
@@ -346,7 +380,9 @@ class EverlastingPredictor(PhasedPredictor):
 
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
     @one_at_a_time
-    def predict(self, X: ArrayLike, *, users: Any = None, clients: Any = None) -> NDArray[Any]:
+    def predict(
+        self, X: ArrayLike, *, users: Any = None, clients: Any = None, requests: Any = None
+    ) -> NDArray[Any]:
         """Answer queries in order; each is kept with its noisy margin for the next phase.
 
         A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
@@ -360,6 +396,9 @@ class EverlastingPredictor(PhasedPredictor):
             Queries.
         users, clients : list or array, or None
             With ``user_ids`` or ``client_cap``, who asks each of them.
+        requests : list or array, or None
+            An id for each query by which ``add_labels`` may name it later. Ids are public, and
+            those of different people must differ.
 
         Returns
         -------
@@ -376,20 +415,23 @@ class EverlastingPredictor(PhasedPredictor):
         state, rules = self._state_, self._state_.rules
         owners = check_ids(users, rules.user_ids, len(usable), "users")
         askers = check_ids(clients, rules.client_cap is not None, len(usable), "clients")
+        names = check_ids(requests, requests is not None, len(usable), "requests")
+        if names is not None:
+            _check_new(names, state)
         state.rows_from.check_batch(state, len(usable), owners, askers)
         labels = np.empty(len(usable), dtype=np.int64)
         start = 0
         while start < len(usable):
             self._switch()
             part = slice(start, min(len(usable), start + state.rows_from.until_next(state)))
-            ids = (owners and owners[part], askers and askers[part])
+            ids = (owners and owners[part], askers and askers[part], names and names[part])
             labels[part] = self._answer(table[part], usable[part], ids)
             start = part.stop
         self._prepare()
         return self._named(labels)
 
     @claim("EVER", "MEMO")
-    def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, Any]) -> Integers:
+    def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, ...]) -> Integers:
         """Answer within the phase, and keep what was asked with its weights.
 
         A stand-in has no weight, but a place like any other query.
@@ -426,8 +468,10 @@ class EverlastingPredictor(PhasedPredictor):
         if state.following is not None or not state.rows_from.complete(state):
             return
         rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
-        full_weight = state.phase.ensemble.n_shards if state.prior is None else FULL_WEIGHT
-        n_shards, source = state.rules.shards(len(rows)), state.fitted.source
+        full_weight = state.full_weight
+        rows = joined([rows, *(more for more, _ in state.labelled)])
+        weights = np.concatenate([weights, *(more * full_weight for _, more in state.labelled)])
+        n_shards, source = state.rules.schedule.shards(len(rows)), state.fitted.source
         recipe = Recipe.draw(row_source(rows), weights, n_shards, source, full_weight)
         following = PhaseTraining(state.school, state.phase.number + 1, recipe)
         self._journal_.prepared(following, supplied)
@@ -448,7 +492,74 @@ class EverlastingPredictor(PhasedPredictor):
             )
         self._journal_.entered(state.following.finish(state.fitted.source))
 
-    # Fresh rows
+    # Labels that come later, and fresh rows
+
+    @claim("LABELLED")
+    @one_at_a_time
+    def add_labelled(self, X: ArrayLike, y: ArrayLike, *, users: Any = None) -> Self:
+        """Add labelled rows to those of the next phase; they are protected like training rows.
+
+        They cost nobody else anything. A row or label that cannot be used counts for nothing.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows, and their labels: declared classes.
+        users : list or array, or None
+            With ``user_ids``, whom each row belongs to. A user who has a row already, in training
+            or as a query, gets no second one.
+
+        Returns
+        -------
+        EverlastingPredictor
+            Itself.
+        """
+        check_is_fitted(self, "guarantee_")
+        table, usable = self._reader_.private(X)
+        codes = label_codes(row_source(np.zeros((len(usable), 1))), y, self.classes)
+        owners = check_ids(users, self._state_.rules.user_ids, len(usable), "users")
+        codes = np.where(usable, codes, -1)
+        weights = weights_of_labels(codes, self._state_.rules.n_classes)
+        self._journal_.labelled(table, weights, owners)
+        return self
+
+    @claim("LABELLED")
+    @one_at_a_time
+    def add_labels(self, requests: Any, y: ArrayLike) -> Self:
+        """Tell the right labels of earlier queries, which take the place of the noisy answers.
+
+        It is possible as long as the training of the next phase has not begun.
+
+        Parameters
+        ----------
+        requests : list or array
+            Ids that were given to ``predict``.
+        y : array-like
+            A declared class for each of them; anything else counts for nothing.
+
+        Returns
+        -------
+        EverlastingPredictor
+            Itself.
+
+        Raises
+        ------
+        InvalidParameter
+            If one of the queries is not kept any more, or never was; then nothing is changed.
+        """
+        check_is_fitted(self, "guarantee_")
+        count = len(requests) if hasattr(requests, "__len__") else 0
+        names = check_ids(requests, wanted=True, count=count, name="requests") or []
+        codes = label_codes(row_source(np.zeros((count, 1))), y, self.classes)
+        state = self._state_
+        if len(set(names)) < count or not state.requests.keys() >= set(names):
+            raise InvalidParameter(
+                "requests name a query twice, or one that does not wait for the next phase: it was "
+                "not kept, has a label already, or has become a row. Nothing was changed."
+            )
+        weights = weights_of_labels(codes, state.rules.n_classes) * state.full_weight
+        self._journal_.labelled_requests(names, weights)
+        return self
 
     @claim("FRESH")
     @one_at_a_time
@@ -474,6 +585,15 @@ class EverlastingPredictor(PhasedPredictor):
         self._journal_.supplied(table)
         self._prepare()
         return self
+
+
+@claim("LABELLED")
+def _check_new(names: list[Any], state: EverlastingState) -> None:
+    """Refuse ids of queries that name two of them; ids alone decide."""
+    if not state.rows_from.keeps_queries:
+        raise InvalidParameter("requests have no meaning with fresh=True, which keeps no queries.")
+    if len(set(names)) < len(names) or state.requests.keys() & set(names):
+        raise InvalidParameter("requests name two queries by one id; give each its own.")
 
 
 @claim("EVER", "MEMO")

@@ -12,20 +12,25 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Columns, SomeRows, clean_table, read_table
+from cumae.data import Columns, SomeRows, class_names, clean_table, read_table
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
 from cumae.estimators import own_clone
-from cumae.learners import Adapter, Learner, PrivateBooster
+from cumae.learners import Adapter, Learner, PrivateKernelClassifier, PrivateLearner
+from cumae.learners.base import Rows, Sizes
+from cumae.learners.exponential import ConceptLearner
 from cumae.learners.scored import ScoredLearner, chances
 from cumae.mechanisms import ExponentialMechanism
+from cumae.parameters import check_parameters
 from cumae.predictors.base import Training
 from cumae.privacy import REPLACE_ONE, Guarantee
+from cumae.privacy.plans import promise
 from cumae.randomness import Source
 
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
+CUTS = 1023  # candidates of a prior for a concept class of one column, evenly within its bounds
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
 
@@ -48,11 +53,35 @@ class Prior:
         self.width = len(columns)  # of the tables that it is asked about
 
     def promise(self, n_rows: int) -> Guarantee:
-        """Return what the learner will promise, from a fit to made-up rows.
+        """Return what the learner will promise, before any row is used.
 
-        Refuse a learner that does not protect whole rows: the predictor could not keep its own
-        promise with it.
+        A learner of cumae tells it from public numbers. Any other one is fitted to made-up rows,
+        and refused if it could not be asked about any query. A learner that does not protect whole
+        rows is refused: the predictor could not keep its own promise with it.
         """
+        learner = own_clone(self.learner)
+        try:
+            if _reads_numbers(learner):
+                promised = self._planned(learner, n_rows)
+            else:
+                promised = self._tried(learner, n_rows)
+        except CumaeError as error:
+            raise InvalidParameter(f"prior cannot be trained: {error}") from None
+        if promised.relation != REPLACE_ONE:
+            raise InvalidParameter(
+                f"prior protects {promised.protects}, where {promised.relation}; give one that "
+                "protects whole rows."
+            )
+        return promised
+
+    def _planned(self, learner: Learner, n_rows: int) -> Guarantee:
+        learner.set_params(columns=list(self._columns.columns))
+        check_parameters(learner, learner.parameter_table)
+        nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
+        plan = learner.plan(Sizes(n_rows, 0, 0, self._columns), nothing)
+        return promise(plan, *learner.limits(), void=False)
+
+    def _tried(self, learner: Learner, n_rows: int) -> Guarantee:
         # Whether ranges can be found depends on the number of rows; else a few rows will do.
         size = n_rows if self._columns.open else min(n_rows, 500)
         spread = np.linspace(0.0, 1.0, size)
@@ -62,25 +91,16 @@ class Prior:
                 for bound in self._columns.bounds
             ]
         )
-        tried = own_clone(self.learner).set_params(columns=self._bounds())
-        try:
-            with warnings.catch_warnings():  # the made-up rows may be fewer than the real ones
-                warnings.simplefilter("ignore", TooFewRows)
-                tried.fit(table, np.arange(size) % len(tried.classes))
-        except CumaeError as error:
-            raise InvalidParameter(f"prior cannot be trained: {error}") from None
-        if self._asked(tried).fails:
+        with warnings.catch_warnings():  # the made-up rows may be fewer than the real ones
+            warnings.simplefilter("ignore", TooFewRows)
+            self._learn(learner, table, np.arange(size) % len(learner.classes))
+        if self._asked(learner).fails:
             raise InvalidParameter(
-                "prior raises or warns on a row with the lower bound of every column, so that it "
+                "it raises or warns on a row with the lower bound of every column, so that it "
                 "could not be asked about any query; give another learner, or other bounds."
             )
-        promised: Guarantee = tried.guarantee_
-        if promised.relation != REPLACE_ONE:
-            raise InvalidParameter(
-                f"prior protects {promised.protects}, where {promised.relation}; give one that "
-                "protects whole rows."
-            )
-        return promised
+        found: Guarantee = learner.guarantee_
+        return found
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
@@ -108,9 +128,21 @@ class Prior:
         """Train it on some of the rows; unusable ones count as zeros, as nobody must see them."""
         rows = SomeRows(training.rows, places)
         table, labels = clean_table(rows, training.labels[places], self._columns)
-        self.learner.set_params(columns=self._bounds(), random_state=source)
-        self.learner.fit(table, labels)
+        self.learner.set_params(random_state=source)
+        self._learn(self.learner, table, labels)
         self.learner.set_params(random_state=None)
+
+    def _learn(self, learner: Learner, table: Floats, labels: Integers) -> None:
+        """Fit a learner to encoded rows, with all that is known of the columns if it can take it.
+
+        Only then can it be asked about encoded rows as well as about rows as they come.
+        """
+        if _reads_numbers(learner):
+            learner.set_params(columns=list(self._columns.columns))
+            learner.fit_encoded(table, labels, self._columns)
+            return
+        learner.set_params(columns=self._bounds())
+        learner.fit(table, np.array(class_names(learner.classes))[labels])
 
     @claim("PRIOR")
     def choose_trust(
@@ -146,13 +178,23 @@ class Prior:
     def _asked(self, learner: Learner) -> AskedInBlocks:
         stand_in = [[0.0 if bound is None else bound[0] for bound in self._columns.bounds]]
         read = None if self._encoded else partial(read_table, columns=self._columns)
-        if getattr(type(learner), "predict_proba", None) is ScoredLearner.predict_proba:
+        if isinstance(learner, ScoredLearner) and _reads_numbers(learner):
             # The same chances, without reading encoded rows a second time.
             how = (learner.log_odds, np.array(stand_in), np.array(0.0))
             return AskedInBlocks(*how, read, chances)
         ask = getattr(learner, "predict_proba", partial(_lean, learner))
+        if isinstance(learner, ConceptLearner) and _reads_numbers(learner):
+            ask = partial(_lean_by_places, learner)
         equal = np.full(len(learner.classes), 1 / len(learner.classes))
         return AskedInBlocks(ask, np.array(stand_in), equal, read)
+
+
+def _reads_numbers(learner: Learner) -> bool:
+    """Tell whether a learner can be asked about encoded rows: by its class alone."""
+    kind: Any = type(learner)
+    if isinstance(learner, ScoredLearner):
+        return bool(kind.predict_proba is ScoredLearner.predict_proba)
+    return isinstance(learner, ConceptLearner) and kind.predict is Learner.predict
 
 
 @claim("PRIOR")
@@ -163,31 +205,61 @@ def _lean(learner: Learner, table: Floats) -> Floats:
 
 
 @claim("PRIOR")
+def _lean_by_places(learner: ConceptLearner, table: Floats) -> Floats:
+    """As ``_lean``, for a learner whose hypothesis labels encoded rows."""
+    known = np.asarray(learner.hypothesis_.predict(table))[:, None] == np.arange(2)
+    return np.where(known, 0.75, 0.25)
+
+
+@claim("PRIOR")
+def default_prior(training: Training, declared: Any, delta: float) -> Learner | None:
+    """Return the learner that is the prior if none is given, by declared facts and types alone.
+
+    None where there is none: for more than two classes, for columns of text that nobody declared,
+    and for concept classes but those of one column with declared bounds.
+    """
+    if training.n_classes != 2:
+        return None
+    if isinstance(training.model, ConceptClass):
+        one = training.width == 1 and training.columns is not None and not training.columns.open
+        return PrivateLearner(training.model, n_points=CUTS) if one else None
+    text = any(map(training.rows.is_text, range(training.rows.n_features)))
+    if delta == 0 or (declared is None and text):
+        return None
+    return PrivateKernelClassifier()
+
+
+@claim("PRIOR")
 def find_prior(
-    prior: Learner | bool | None, training: Training, epsilon: float, delta: float, declared: Any
+    prior: Learner | bool | None,
+    training: Training,
+    epsilon: float,
+    delta: float,
+    declared: Any,
+    classes: Any,
 ) -> Prior | None:
     """Return the prior to train, from what was declared: the default one where there is none."""
     if prior is False:
         return None
     if prior is None or prior is True:
-        fits = not isinstance(training.model, ConceptClass) and training.n_classes == 2
-        if not fits or declared is None:
+        found = default_prior(training, declared, delta)
+        if found is None:
             if prior:
                 raise InvalidParameter(
                     f"prior=True with {training.n_classes} classes and columns="
                     f"{'None' if declared is None else '...'}: the default prior is for "
-                    "scikit-learn estimators with two classes and declared columns; give a learner "
-                    "for two classes, or prior=False."
+                    "two classes, and for scikit-learn estimators without undeclared text or "
+                    "concept classes of one column with bounds; give a learner, or prior=False."
                 )
             return None
-        prior = PrivateBooster()
+        prior = found
     learner = own_clone(_checked(prior, training.n_classes, epsilon, delta))
     known = learner.get_params(deep=False)
     if known["columns"] is not None and declared is not None:
         raise InvalidParameter("columns are declared here and in the prior; do it once.")
     rows = training.rows
     given = known["columns"] if declared is None else declared
-    wanted: dict[str, Any] = {"classes": tuple(range(training.n_classes))}
+    wanted: dict[str, Any] = {"classes": tuple(classes)}
     if not isinstance(learner, Adapter):  # what it wraps has made its own promise
         wanted |= {"epsilon": epsilon, "delta": delta}
     learner.set_params(**{name: value for name, value in wanted.items() if name in known})
@@ -215,7 +287,7 @@ def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learne
     if "columns" not in prior.get_params(deep=False):
         raise InvalidParameter(
             f"prior is a {kind}, which takes no columns of its own; give a learner that does, such "
-            "as PrivateBooster() or PrivateLogisticRegression()."
+            "as PrivateKernelClassifier() or PrivateBooster()."
         )
     if isinstance(prior, Adapter) and (prior.epsilon > epsilon or prior.delta > delta):
         raise InvalidParameter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from cumae.claims import claim
@@ -15,9 +15,10 @@ from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.prior import TRUST_MOST, TRUST_SHARE
+from cumae.predictors.everlasting.schedule import Schedule
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
 from cumae.predictors.stateful import check_classes, check_votes
-from cumae.privacy import Approximate, Cost, Guarantee, calibrate_gaussian, parallel
+from cumae.privacy import Approximate, Cost, Guarantee, parallel
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
@@ -28,7 +29,7 @@ GAME: tuple[str, ...] = (
 )
 EITHER = (
     "one training row or one query is replaced by any other, and the number of rows and the number "
-    "and order of queries are public"
+    "and order of queries are public; a row of add_labelled counts as a training row"
 )
 ANY = (
     "one training row, one query or one row of add_unlabelled is replaced by any other, and the "
@@ -38,7 +39,10 @@ USERS = (
     "all rows and queries of one user are replaced, and ids, the number of rows and the number and "
     "order of queries are public"
 )
-SMALLEST = 6  # rows of a shard
+VOTING_SHARE = 0.25  # rows that vote at most where prior_share is "auto"
+SMALLEST = 6  # rows of a shard, if it is not known that fewer will do
+ONE_COLUMN_NOISE = 0.08  # of the votes, up to which the shards of such a class grow
+SMALLEST_OF_ONE_COLUMN = 3  # of a concept class: few rows lean to no side (representatives.py)
 
 
 class PublicSizes(NamedTuple):
@@ -47,6 +51,7 @@ class PublicSizes(NamedTuple):
     n_rows: int  # rows that are used: with user_ids one for each user
     n_classes: int
     has_prior: bool
+    one_column: bool = False  # whether the model is a concept class of one column
 
 
 @claim("EVER")
@@ -56,20 +61,14 @@ class EverlastingRules:
 
     Parameters
     ----------
-    epsilon, delta : float
-        The promise, for ever.
-    growth : float
-        Releases of a phase for each of its rows.
-    n_classes : int
-        Number of declared classes.
+    schedule : Schedule
+        How large phases and shards are.
     first, prior_rows, trust_rows : int
         Rows that train the first phase, rows that train the prior, and rows that choose how much
         the votes count against it.
-    size : int
-        Rows of a shard.
     balanced : bool
         Whether the classes of a shard weigh the same.
-    user_ids, fresh, memoize, background : bool
+    user_ids, memoize, background : bool
         The options of these names.
     late : float
         Share of a phase that is answered while the next one trains.
@@ -85,17 +84,12 @@ class EverlastingRules:
         What the first phase costs, and so the most that a later one may cost.
     """
 
-    epsilon: float
-    delta: float
-    growth: float
-    n_classes: int
+    schedule: Schedule
     first: int
     prior_rows: int
     trust_rows: int
-    size: int
     balanced: bool
     user_ids: bool
-    fresh: bool
     memoize: bool
     background: bool
     late: float
@@ -117,31 +111,49 @@ class EverlastingRules:
         check_together(parameters)
         prior_rows, trust_rows = _rows_of_prior(parameters, sizes) if sizes.has_prior else (0, 0)
         first = sizes.n_rows - prior_rows - trust_rows
-        same = ("epsilon", "delta", "growth", "late", "client_cap", "n_jobs", "progress")
-        flags = ("balanced", "user_ids", "fresh", "memoize", "background")
+        same = ("late", "client_cap", "n_jobs", "progress")
+        flags = ("balanced", "user_ids", "memoize", "background")
         return cls(
-            n_classes=sizes.n_classes,
+            schedule=_schedule(parameters, first, sizes),
             first=first,
             prior_rows=prior_rows,
             trust_rows=trust_rows,
-            size=_shard_size(parameters, first, sizes.n_classes),
             **{name: getattr(parameters, name) for name in same},
             **{name: bool(getattr(parameters, name)) for name in flags},
         )
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        return asdict(self)
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> EverlastingRules:
+        """Rebuild what ``to_facts`` returned."""
+        return cls(**{**facts, "schedule": Schedule(**facts["schedule"])})
+
+    @property
+    def epsilon(self) -> float:
+        """Of the promise, for ever."""
+        return self.schedule.epsilon
+
+    @property
+    def n_classes(self) -> int:
+        """Number of declared classes."""
+        return self.schedule.n_classes
+
+    @property
+    def fresh(self) -> bool:
+        """Whether rows of ``add_unlabelled`` take the place of queries."""
+        return self.schedule.fresh
 
     @property
     def least(self) -> int:
         """Fewest rows of a phase: less than half of the first one's would drown in noise."""
         return max(LEAST_ROWS_PER_CLASS * self.n_classes, self.first // 2)
 
-    def shards(self, n_rows: int) -> int:
-        """Return the number of shards for so many rows."""
-        return max(1, n_rows // self.size)
-
-    @claim("EVER")
     def releases(self, n_rows: int) -> int:
         """Return how many noisy votes a phase with so many rows releases."""
-        return math.ceil(self.growth * n_rows)
+        return self.schedule.releases(n_rows)
 
     @claim("LATE")
     def late_releases(self, n_rows: int) -> int:
@@ -180,7 +192,7 @@ class EverlastingRules:
     def majority(self, n_rows: int, source: Source, more: int = 0) -> NoisyMajority:
         """Return the noise of a phase: all its releases, and some more, cost (epsilon, delta)."""
         releases = self.releases(n_rows) + more
-        scale = _scale(self.epsilon, self.delta, releases, self.n_classes)
+        scale = _scale(self.epsilon, self.schedule.delta, releases, self.n_classes)
         if self.rho is not None:  # the same in all phases, and not above it by rounding
             moved = counts_moved(self.n_classes)
             scale = max(scale, math.sqrt(moved * releases / (2 * self.rho)))
@@ -196,13 +208,13 @@ class EverlastingRules:
         """Return what is promised, given what the first phase costs and the prior promises."""
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
         claims += ["USER"] * self.user_ids + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
-        claims += ["LATE"] * (self.late > 0)
+        claims += ["LATE"] * (self.late > 0) + ["LABELLED"]
         assumptions, void = GAME, False
         if promised is not None:
             claims += ["PRIOR", "PAR", *promised.claims]
             assumptions += promised.assumptions
             void = promised.void
-            cost = parallel(cost, Approximate(self.epsilon, self.delta))
+            cost = parallel(cost, Approximate(self.epsilon, self.schedule.delta))
         what = "one user" if self.user_ids else "one training row or one query"
         relation = USERS if self.user_ids else EITHER
         if self.fresh:
@@ -210,26 +222,25 @@ class EverlastingRules:
         names = tuple(name for name in dict.fromkeys(claims) if name != "RAND")
         return Plan(cost, names, what, relation, assumptions, void=void)
 
-    def warn_of_noise(self, prior_share: float) -> None:
+    def warn_of_noise(self) -> None:
         """Tell the caller of ``fit`` if the noise of the first phase drowns its votes."""
-        if self.epsilon == math.inf:
-            return
-        releases = self.releases(self.first)
-        scale = calibrate_gaussian(self.epsilon, self.delta, releases, tolerance=1e-3)
-        noise = scale / self.shards(self.first)
+        schedule, noise = self.schedule, self.schedule.noise(self.first)
         if noise <= MUCH_NOISE:
             return
-        wanted = self.first * (noise / AIMED_NOISE) ** 2
-        follows, of_what = "answers are hardly better than chance", "rows"
-        if self.user_ids:
-            of_what = "users"
+        grows = schedule.growth is None
+        follows, aim = "answers are hardly better than chance", AIMED_NOISE
+        if grows:  # growing phases find their way from a noisy start
+            follows, aim = "the first answers are hardly better than chance", MUCH_NOISE
+        wanted, of_what = self.first * (noise / aim) ** 2, "users" if self.user_ids else "rows"
         if self.prior_rows:
             follows = "the votes add hardly anything to the prior"
-            wanted, of_what = rows_with_prior(wanted, prior_share), f"{of_what} given to fit"
-        less = f", or a growth below {self.growth:g}" if self.growth > 2 else ""
+            share = self.prior_rows / (self.prior_rows + self.trust_rows + self.first)
+            wanted, of_what = rows_with_prior(wanted, share), f"{of_what} given to fit"
+        large = schedule.growth is not None and schedule.growth > 2
+        less = f", or a growth below {schedule.growth:g}" if large else ""
         warnings.warn(
-            f"the noise is {noise:.2f} of the votes of shards of {self.size} rows, so that "
-            f"{follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
+            f"the noise is {noise:.2f} of the votes of shards of {schedule.shard_size(self.first)} "
+            f"rows, so that {follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
             f"epsilon{less}.",
             TooFewRows,
             stacklevel=4,
@@ -241,10 +252,10 @@ def check_together(parameters: Any) -> None:
     check_votes(parameters.epsilon, parameters.delta)
     check_classes(parameters.classes)
     growth = parameters.growth
-    if parameters.fresh and not growth > 1:
+    if parameters.fresh and growth != "auto" and not growth > 1:
         raise InvalidParameter(
             f"growth={growth!r} with fresh=True: labelling the fresh rows takes as many releases "
-            "as there are rows, so that no answer would be left; give 2, for example."
+            "as there are rows, so that no answer would be left; give 'auto' or 2, for example."
         )
     late, background = parameters.late, parameters.background
     kept = parameters.user_ids or parameters.client_cap is not None or late or background
@@ -263,9 +274,13 @@ def check_together(parameters: Any) -> None:
 def _rows_of_prior(parameters: Any, sizes: PublicSizes) -> tuple[int, int]:
     """Return how many rows the prior gets, and how many choose the trust."""
     count, share = sizes.n_rows, parameters.prior_share
-    prior_rows = int(share * count)
     trust_rows = min(TRUST_MOST, int(TRUST_SHARE * count))
     least = LEAST_ROWS_PER_CLASS * sizes.n_classes
+    if share == "auto":
+        enough = _schedule(parameters, count, sizes).rows_for(MUCH_NOISE, count)
+        prior_rows = count - trust_rows - min(enough, int(VOTING_SHARE * count))
+    else:
+        prior_rows = int(share * count)
     voting = count - prior_rows - trust_rows
     if prior_rows < 1 or voting < least:
         raise InvalidParameter(
@@ -293,31 +308,36 @@ def rows_with_prior(voting: float, prior_share: float) -> float:
     return many if TRUST_SHARE * many >= TRUST_MOST else voting / (rest - TRUST_SHARE)
 
 
-def _shard_size(parameters: Any, n_rows: int, n_classes: int) -> int:
-    least = LEAST_ROWS_PER_CLASS * n_classes
+def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> Schedule:
+    """Return the schedule that the parameters ask for, with so many rows in the first phase."""
+    least = LEAST_ROWS_PER_CLASS * sizes.n_classes
+    if sizes.one_column:
+        least = SMALLEST_OF_ONE_COLUMN
     if n_rows < least:
         raise InvalidParameter(
-            f"n_samples={n_rows} is too few: a shard of {n_classes} classes needs {least} at "
+            f"n_samples={n_rows} is too few: a shard of {sizes.n_classes} classes needs {least} at "
             "least; give more rows."
         )
-    if parameters.shard_size == "auto":
-        return max(SMALLEST, least, _aimed_size(parameters, n_rows, n_classes))
-    size = int(parameters.shard_size)
-    if not least <= size <= n_rows:
-        raise InvalidParameter(
-            f"shard_size={size!r} is not from {least}, which {n_classes} classes need, to "
-            f"{n_rows}, the number of rows that vote; give 'auto' or 20, say."
-        )
-    return size
-
-
-def _aimed_size(parameters: Any, n_rows: int, n_classes: int) -> int:
-    """Return the rows of a shard with which the noise is AIMED_NOISE of the votes."""
-    if parameters.epsilon == math.inf:
-        return 0
-    releases = math.ceil(parameters.growth * n_rows) * counts_moved(n_classes)
-    scale = calibrate_gaussian(parameters.epsilon, parameters.delta, releases, tolerance=1e-3)
-    return int(AIMED_NOISE * n_rows / scale)
+    fixed, growth = parameters.shard_size != "auto", parameters.growth
+    smallest = least if sizes.one_column else max(least, SMALLEST)
+    if fixed:
+        smallest = int(parameters.shard_size)
+        if not least <= smallest <= n_rows:
+            raise InvalidParameter(
+                f"shard_size={smallest!r} is not from {least}, which {sizes.n_classes} classes "
+                f"need, to {n_rows}, the number of rows that vote; give 'auto' or 20, say."
+            )
+    return Schedule(
+        epsilon=parameters.epsilon,
+        delta=parameters.delta,
+        n_classes=sizes.n_classes,
+        growth=None if growth == "auto" else growth,
+        max_rows=max(n_rows, int(parameters.max_rows)),
+        fresh=bool(parameters.fresh),
+        smallest=min(smallest, n_rows),
+        fixed=fixed,
+        aim=ONE_COLUMN_NOISE if sizes.one_column else AIMED_NOISE,
+    )
 
 
 def rho_of(majority: NoisyMajority) -> float:

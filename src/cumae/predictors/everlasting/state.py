@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from cumae.predictors.everlasting.keeping import (
     SuppliedRows,
 )
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
-from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior
 from cumae.predictors.everlasting.rules import EverlastingRules
-from cumae.predictors.state import State
+from cumae.predictors.state import State, objects
 from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows, joined
 
@@ -49,6 +49,10 @@ class EverlastingState(State):
         Queries that wait for the next phase.
     waiting : FreshRows
         Supplied rows that wait to be labelled.
+    labelled : list of tuples of rows and weights
+        Rows that came with a label and wait for the next phase; a weight of 1 for the label.
+    requests : dict from id to int
+        Places of kept queries that may still get a label.
     answered : int
         Answers given since fit.
     """
@@ -64,6 +68,8 @@ class EverlastingState(State):
     following: PhaseTraining | None = None
     kept: list[tuple[Any, Integers]] = field(default_factory=list)
     waiting: FreshRows = field(default_factory=FreshRows)
+    labelled: list[tuple[Any, Integers]] = field(default_factory=list)
+    requests: dict[Any, int] = field(default_factory=dict)
     answered: int = 0
 
     @property
@@ -82,6 +88,16 @@ class EverlastingState(State):
         return sum(len(weights) for _, weights in self.kept)
 
     @property
+    def n_labelled(self) -> int:
+        """How many rows with a label wait for the next phase."""
+        return sum(len(weights) for _, weights in self.labelled)
+
+    @property
+    def full_weight(self) -> int:
+        """What a row weighs whose label is certain, among the queries of this phase."""
+        return self.phase.ensemble.n_shards if self.prior is None else FULL_WEIGHT
+
+    @property
     def cap(self) -> int | None:
         """How many rows one client may supply during this phase."""
         return self.rules.cap(self.phase.n_rows)
@@ -92,13 +108,41 @@ class EverlastingState(State):
             given["prior"] = self.prior.unfitted()
         return given
 
-    def admit(self, count: int, ids: tuple[Any, Any]) -> NDArray[np.bool_]:
-        return self.admission.admit(count, *ids)
+    def admit(self, count: int, ids: tuple[Any, ...]) -> NDArray[np.bool_]:
+        return self.admission.admit(count, *ids[:2])
+
+    @claim("LABELLED")
+    def keep(self, rows: Any, weights: Any, ids: tuple[Any, ...]) -> None:
+        start = self.n_kept
+        admitted = self.admit(len(weights), ids)
+        self.kept.append((rows[admitted], weights[admitted]))  # copies
+        if len(ids) > 2 and ids[2] is not None:
+            for place, name in enumerate(np.flatnonzero(admitted).tolist()):
+                self.requests[ids[2][name]] = start + place
+
+    @claim("LABELLED")
+    def label(self, rows: Any, weights: Integers, users: Any) -> None:
+        """Keep rows that came with a label, for the next phase: one for each user, if asked for."""
+        admitted = self.admission.admit(len(weights), users, None)
+        self.labelled.append((rows[admitted], weights[admitted]))
+
+    @claim("LABELLED")
+    def label_requests(self, requests: list[Any], weights: Integers) -> None:
+        """Put labels in the place of the margins of kept queries; each can have one, once.
+
+        A query that was unusable has no weight, and keeps none.
+        """
+        starts = np.cumsum([0, *(len(own) for _, own in self.kept)])
+        for name, weight in zip(requests, weights, strict=True):
+            place = self.requests.pop(name)
+            part = int(np.searchsorted(starts, place, side="right")) - 1
+            own = self.kept[part][1]
+            own[place - starts[part]] = weight * bool(own[place - starts[part]].any())
 
     def prepare(self, following: PhaseTraining, taken: int) -> None:
         # Rows go first: if this is broken off, they are lost, but they are never used twice.
         self.waiting.take(taken)
-        self.kept = []
+        self.kept, self.labelled, self.requests = [], [], {}
         self.admission.new_phase(self.cap)
         self.following = following
 
@@ -109,7 +153,7 @@ class EverlastingState(State):
     def to_facts(self) -> dict[str, Any]:
         return {
             "fitted": self.fitted.to_facts(),
-            "rules": asdict(self.rules),
+            "rules": self.rules.to_facts(),
             "declared": self.school.declared,
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
@@ -119,13 +163,17 @@ class EverlastingState(State):
             "kept": joined([rows for rows, _ in self.kept]),
             "weights": joined([weights for _, weights in self.kept]),
             "waiting": self.waiting.all(),
+            "labelled": joined([rows for rows, _ in self.labelled]),
+            "labels": joined([weights for _, weights in self.labelled]),
+            "requests": objects(self.requests),
+            "places": np.array(list(self.requests.values()), dtype=np.int64),
             "answered": self.answered,
         }
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> EverlastingState:
         fitted = Fitted.from_facts(facts["fitted"], estimator)
-        rules = EverlastingRules(**facts["rules"])
+        rules = EverlastingRules.from_facts(facts["rules"])
         school = School(rules, fitted.model, fitted.reader, facts["declared"])
         phase = OpenPhase.from_facts(facts["phase"], school, fitted.source)
         found = cls(
@@ -145,4 +193,8 @@ class EverlastingState(State):
             found.kept.append((facts["kept"], facts["weights"]))
         if facts["waiting"] is not None:
             found.waiting.append(facts["waiting"])
+        if facts["labelled"] is not None:
+            found.labelled.append((facts["labelled"], facts["labels"]))
+        places = facts["places"].tolist()
+        found.requests = dict(zip(facts["requests"].tolist(), places, strict=True))
         return found

@@ -1,0 +1,122 @@
+"""How large phases and their shards are: functions of counts and parameters, and of nothing else.
+
+The growth and the sizes are those of ``docs/everlasting_drift.md``, "The schedule", which has the
+model and the simulation (``benchmarks/schedule.py``) they come from.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+
+from cumae.claims import claim
+from cumae.mechanisms import counts_moved
+from cumae.predictors.noise import AIMED_NOISE
+from cumae.privacy import calibrate_gaussian
+
+GROWTH = 1.6  # of "auto": near the least of both errors that growth can lower
+
+
+@claim("EVER")
+@dataclass(frozen=True)
+class Schedule:
+    """How many answers a phase gives, and how many shards it has, by its number of rows.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise of each phase.
+    n_classes : int
+        Number of declared classes.
+    growth : float, or None
+        Answers of a phase for each of its rows; None for "auto".
+    max_rows : int
+        A phase grows no further than to so many rows; the first one's number, if that is larger.
+    fresh : bool
+        Whether rows of ``add_unlabelled`` take the place of queries.
+    smallest : int
+        Rows of a shard at least.
+    fixed : bool
+        Whether all shards have ``smallest`` rows, in all phases.
+    aim : float
+        Noise per vote up to which shards grow.
+
+    Examples
+    --------
+    >>> from cumae.predictors.everlasting.schedule import Schedule
+    >>> plan = Schedule(1.0, 1e-6, 2, None, 10_000, fresh=False, smallest=3, fixed=False)
+    >>> plan.next_rows(1000), plan.next_rows(9000), plan.next_rows(20_000)
+    (1600, 10000, 10000)
+    >>> plan.shard_size(1000), plan.shard_size(1_000_000)
+    (3, 28)
+    """
+
+    epsilon: float
+    delta: float
+    n_classes: int
+    growth: float | None
+    max_rows: int
+    fresh: bool
+    smallest: int
+    fixed: bool
+    aim: float = AIMED_NOISE
+
+    @claim("EVER")
+    def next_rows(self, n_rows: int) -> int:
+        """Return how many rows the phase after one with so many rows can have.
+
+        With users or clients it may have fewer, and with fresh rows what was supplied, too.
+        """
+        if self.fresh and self.growth is not None:
+            return n_rows
+        grown = math.ceil((GROWTH if self.growth is None else self.growth) * n_rows)
+        return min(grown, self.max_rows)
+
+    @claim("EVER")
+    def releases(self, n_rows: int) -> int:
+        """Return how many noisy votes a phase with so many rows releases.
+
+        With fresh rows some of them label these.
+        """
+        if not self.fresh:
+            return self.next_rows(n_rows)
+        if self.growth is None:
+            return 2 * self.next_rows(n_rows)
+        return math.ceil(self.growth * n_rows)
+
+    @claim("EVER")
+    def shard_size(self, n_rows: int) -> int:
+        """Return how many rows a shard of a phase with so many rows has."""
+        if self.fixed or self.epsilon == math.inf:
+            return self.smallest
+        releases = self.releases(n_rows) * counts_moved(self.n_classes)
+        noise = _rough_scale(self.epsilon, self.delta, releases)
+        return max(self.smallest, min(n_rows, int(self.aim * n_rows / noise)))
+
+    def shards(self, n_rows: int) -> int:
+        """Return the number of shards for so many rows."""
+        return max(1, n_rows // self.shard_size(n_rows))
+
+    def noise(self, n_rows: int) -> float:
+        """Return about the noise of a phase with so many rows, as a share of its votes."""
+        if self.epsilon == math.inf:
+            return 0.0
+        return _rough_scale(self.epsilon, self.delta, self.releases(n_rows)) / self.shards(n_rows)
+
+    def rows_for(self, noise: float, most: int) -> int:
+        """Return about how many rows have no more noise than this per vote; ``most`` at most.
+
+        With shards of the smallest size.
+        """
+        if self.epsilon == math.inf:
+            return min(most, self.smallest)
+        smallest = replace(self, fixed=True, max_rows=10**12)
+        # Without a cap the noise is as the inverse square root of the rows, but for rounding.
+        return min(most, math.ceil(most * (smallest.noise(most) / noise) ** 2))
+
+
+@functools.lru_cache(maxsize=256)
+def _rough_scale(epsilon: float, delta: float, releases: int) -> float:
+    """Return about the scale of the noise; what is promised is computed elsewhere, exactly."""
+    return calibrate_gaussian(epsilon, delta, releases, tolerance=1e-3)

@@ -1,0 +1,130 @@
+"""Labels that come later: rows with a label, and labels for earlier queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cumae import EverlastingPredictor, InvalidData, InvalidParameter
+from cumae.predictors.everlasting import phases
+from cumae.predictors.state import restore
+from tests.everlasting import ABOVE, N, X, Y, oracle
+
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
+RNG = np.random.default_rng(8)
+
+
+def trained_on(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], Any, int]]:
+    """Return a list that gets the rows, weights and full weight of each phase that is trained."""
+    seen: list[tuple[list[float], Any, int]] = []
+    init = phases.PhaseTraining.__init__
+
+    def spied(self: Any, school: Any, number: int, recipe: Any) -> None:
+        rows = recipe.rows.take(np.arange(recipe.rows.n_rows))
+        seen.append((rows.ravel().tolist(), recipe.weights, recipe.full_weight))
+        init(self, school, number, recipe)
+
+    monkeypatch.setattr(phases.PhaseTraining, "__init__", spied)
+    return seen
+
+
+@pytest.mark.claim("LABELLED")
+@pytest.mark.parametrize("options", [{}, {"late": 0.25}, {"fresh": True, "growth": 2.0}])
+def test_a_labelled_row_is_a_row_of_one_phase(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    seen = trained_on(monkeypatch)
+    one = oracle(**options).fit(X, Y)
+    one.add_labelled([[5.0], [6.0]], [1, 0])
+    if one.fresh:
+        one.add_unlabelled(RNG.random((3 * N + 2, 1)))
+    for _ in range(4):
+        one.predict(RNG.random((N // 2 + 1, 1)))
+    found = [(rows.count(5.0), rows.count(6.0)) for rows, _, _ in seen]
+    assert found[:2] == [(0, 0), (1, 1)]
+    assert set(found[2:]) == {(0, 0)}
+    rows, weights, full = seen[1]
+    assert weights[rows.index(5.0)].tolist() == [0, full]
+    assert weights[rows.index(6.0)].tolist() == [full, 0]
+    assert one._state_.n_labelled == 0
+
+
+@pytest.mark.claim("LABELLED")
+def test_what_a_labelled_row_holds_changes_no_count() -> None:
+    found = []
+    for row, label in (([0.5], 1), ([np.nan], 1), ([0.5], "none")):
+        one = oracle().fit(X, Y)
+        one.add_labelled([row, [0.2]], np.array([label, 0], dtype=object))
+        one.predict(RNG.random((N + 1, 1)))
+        found.append((one.phase_, one._state_.phase.n_rows, one.n_shards_))
+    assert set(found) == {(2, N + 2, (N + 2) // 10)}
+    with pytest.raises(InvalidData):
+        one.add_labelled([[0.5]], [1, 0])
+
+
+@pytest.mark.claim("LABELLED")
+def test_a_label_takes_the_place_of_a_margin_while_the_query_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = trained_on(monkeypatch)
+    one = oracle().fit(X, Y)
+    asked = np.arange(10.0, 10.0 + N).reshape(-1, 1)
+    asked[7] = np.nan
+    one.predict(asked[:100], requests=[f"q{place}" for place in range(100)])
+    one.predict(asked[100:200], requests=range(100))
+    one.add_labels(["q3", "q7"], [0, 1])
+    one = restore(one.to_arrays())
+    one.add_labels([50, 51], [0, 9])
+    for wrong in (["q3"], ["q4", "q4"], ["never"], [50]):
+        with pytest.raises(InvalidParameter, match="Nothing was changed"):
+            one.add_labels(wrong, [1] * len(wrong))
+    with pytest.raises(InvalidParameter, match="two queries by one id"):
+        one.predict(asked[:1], requests=["q4"])
+    one.predict(asked[200:])
+    rows, weights, full = seen[-1]
+    assert weights[rows.index(13.0)].tolist() == [full, 0]
+    assert weights[7].tolist() == [0, 0]  # it was unusable, and stays so
+    assert weights[rows.index(160.0)].tolist() == [full, 0]
+    assert weights[rows.index(161.0)].tolist() == [0, 0]
+    assert weights[rows.index(14.0)].tolist() != [full, 0]
+    with pytest.raises(InvalidParameter, match="has become a row"):
+        one.add_labels(["q5"], [1])
+
+
+@pytest.mark.claim("LABELLED")
+def test_a_user_has_one_row_with_a_label_or_without() -> None:
+    one = oracle(user_ids=True).fit(X, Y, users=range(N))
+    one.predict([[0.5]], users=["anna"], requests=["first"])
+    one.add_labelled([[0.1], [0.2], [0.3]], [0, 0, 0], users=["anna", "ben", 3])
+    assert one._state_.n_labelled == 1
+    one.predict([[0.5]], users=["ben"], requests=["second"])
+    assert list(one._state_.requests) == ["first"]
+    with pytest.raises(InvalidParameter):
+        one.add_labels(["second"], [1])
+
+
+def test_labels_stop_the_boundary_from_wandering() -> None:
+    """With a twentieth of the queries labelled, the error after ten phases is smaller."""
+    errors = []
+    for labels in (False, True):
+        generator, wrong = np.random.default_rng(3), []
+        for seed in range(4):
+            rows = generator.random((2000, 1))
+            options: dict[str, Any] = {"growth": 1.0, "columns": [(0, 1)], "prior": False}
+            one = EverlastingPredictor(ABOVE, 3.0, random_state=seed, **options)
+            one.fit(rows, rows[:, 0] >= 0.37)
+            for step in range(40):
+                asked = generator.random((500, 1))
+                answers = one.predict(asked, requests=[(1000 * step) + i for i in range(500)])
+                if step >= 36:
+                    wrong.append(np.mean(answers != (asked[:, 0] >= 0.37)))
+                waiting = list(one._state_.requests)[-500:]
+                if labels and waiting:
+                    told = [name for name in waiting if name % 1000 < 25]
+                    right = asked[[name % 1000 for name in told], 0] >= 0.37
+                    one.add_labels(told, right)
+        errors.append(np.mean(wrong))
+    assert errors[1] < errors[0]
