@@ -50,7 +50,7 @@ def cuts(column: Table, signed: Table, starts: Table, coin: Table, *, bounds: bo
 
 
 def errors(
-    rows: int, growth: float, size: Callable[[float], int], draw: str, seed: int, *, bounds: bool
+    rows: int, growth: float, size: Callable[[float], int], draw: str, *, seed: int, bounds: bool
 ) -> tuple[float, float]:
     """Return the share of wrong answers: of all, and of the last chunk.
 
@@ -92,7 +92,7 @@ def main() -> None:
     result: dict[str, Any] = {"epsilon": EPSILON, "answers": ANSWERS, "seeds": len(seeds)}
 
     def add(part: str, name: str, *what: Any, bounds: bool = True) -> None:
-        found = np.array([errors(*what, seed, bounds=bounds) for seed in seeds])
+        found = np.array([errors(*what, seed=seed, bounds=bounds) for seed in seeds])
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
         cell = {"all": mean[0], "last": mean[1], "sd of all": spread[0]}
         result.setdefault(part, {})[name] = {key: round(float(cell[key]), 4) for key in cell}
