@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from joblib.externals.loky.backend.reduction import dumps
 
 from cumae import PrivateKernelClassifier, PrivateLogisticRegression
-from cumae.audit import audit
+from cumae.audit import Game, audit
 from cumae.audit.attacks import sums as attacked
 from cumae.audit.attacks.sums import ROWS
 from cumae.learners.kernel import learner, reference
@@ -85,6 +87,13 @@ def test_residuals_beyond_their_bound_are_found(monkeypatch: pytest.MonkeyPatch)
     target = attacked.residuals(sure=4.0)
     assert target.worst[2] > 1.2
     assert broken(target, 8.0, 2_000)
+
+
+@pytest.mark.parametrize("build", attacked.TARGETS, ids=NAMES)
+def test_attacks_on_sums_can_be_sent_to_other_processes(build: Any) -> None:
+    again = pickle.loads(dumps(build().attack(1.0, 1e-6)))  # noqa: S301
+    assert again.claimed.epsilon <= 1
+    assert np.isfinite(again.play(Game(again.make(), 1)))
 
 
 # Laws
