@@ -211,7 +211,7 @@ def made_up_products() -> Target:
     """
     made = MadeUp(Columns(NUMBERS, None, 2))
     edge = first_edges(NUMBERS[0])
-    even = Marginal(edge, np.diff(edge) / 2)
+    even = Marginal.of(edge, np.diff(edge) / 2, NUMBERS[0])
     summed = partial(made.products, marginals=[even] * len(NUMBERS), shares=[])
     return Target("a row in products", (_of_table(summed, made.products_move, len(NUMBERS)),))
 

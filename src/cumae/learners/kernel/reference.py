@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import INDICATOR, Columns, pieces
+from cumae.data import INDICATOR, Bounds, Columns, pieces
 from cumae.learners.kernel.features import even_numbers
 from cumae.learners.kernel.sums import noisy_sum
 from cumae.randomness import Source
@@ -24,29 +24,64 @@ from cumae.randomness import Source
 MADE_UP = 2_000  # rows
 BINS = 16  # of a column, in the second look
 MOST_BINS = 40  # of a column, in the first
-PAYS = 0.5  # how many times its noise a usual count must be
+FULL = 2.5  # times the usual share, from which on a bin holds one frequent value
+PAYS = 0.4  # how many times its noise a usual count must be
 COUNTED = 2**12  # whole numbers that stand for one row in a bin
 SCORE = 64  # whole numbers that stand for a score of 1
 FARTHEST = 2.5  # score at most
+USUAL = 1.5  # squared score of a column to which whole rows are shortened
 NEAR = (2.0**-12, 2.0**-10, 2.0**-8, 2.0**-6, 2.0**-5, 2.0**-4, 2.0**-3, 0.25)
 EVEN = (0.375, 0.5, 0.625, 0.75, 0.875)
 
 
 @dataclass(frozen=True)
 class Marginal:
-    """How the values of one encoded column are spread: edges of bins, and the share of each."""
+    """How the values of one encoded column are spread.
+
+    Parameters
+    ----------
+    edges : array of float
+        Edges of bins.
+    shares : array of float
+        The share of each bin.
+    points : array of float
+        The one value of each bin, or NaN if its values lie evenly in it.
+    """
 
     edges: Floats
     shares: Floats
+    points: Floats
+
+    @classmethod
+    def of(cls, edges: Floats, shares: Floats, bounds: Bounds) -> Marginal:
+        """Find the bins that have a single value: by a declared step, or because they are full.
+
+        Bins have about the same share, so that one with far more holds a value that is frequent. It
+        is likely to be a bound or 0, if one of these is in the bin.
+        """
+        points = np.full(len(shares), np.nan)
+        if _has_few(bounds):
+            points = (edges[1:] + edges[:-1]) / 2
+        else:
+            for place in np.flatnonzero(shares > FULL / BINS):
+                low, high = edges[place], edges[place + 1]
+                usual = [v for v in (0.0, *bounds[:2]) if low <= v <= high]
+                points[place] = usual[0] if usual else (low + high) / 2
+        return cls(edges, shares, points)
 
     def score(self, column: Floats) -> Floats:
-        """Return normal scores of values, by their ranks."""
+        """Return normal scores of values, by their ranks; a frequent value has its middle rank."""
         rank = np.interp(np.clip(column, self.edges[0], self.edges[-1]), self.edges, self._below)
+        code = np.searchsorted(self.edges[1:-1], column, side="right")
+        middle = (self._below[1:] + self._below[:-1]) / 2
+        rank = np.where(np.isnan(self.points[code]), rank, middle[code])
         return np.clip(ndtri(np.clip(rank, 1e-6, 1 - 1e-6)), -FARTHEST, FARTHEST)
 
     def value(self, rank: Floats) -> Floats:
         """Return values of ranks between 0 and 1."""
-        return np.interp(rank, self._below, self.edges)
+        code = np.searchsorted(self._below[1:-1], rank, side="right")
+        even = np.interp(rank, self._below, self.edges)
+        return np.where(np.isnan(self.points[code]), even, self.points[code])
 
     @property
     def _below(self) -> Floats:
@@ -54,9 +89,24 @@ class Marginal:
         return below + np.linspace(0.0, 1e-9, len(below))  # so that it grows everywhere
 
 
-def first_edges(bounds: tuple[float, ...]) -> Floats:
-    """Return edges of bins between bounds, finer near the end that is nearer to 0, or near 0."""
+def _has_few(bounds: Bounds) -> bool:
+    """Tell whether a column has so few declared values that each has a bin."""
+    return len(bounds) == 3 and (bounds[1] - bounds[0]) / bounds[2] < MOST_BINS - 0.5
+
+
+def first_edges(bounds: Bounds) -> Floats:
+    """Return edges of bins: one for each of few values, else finer near 0 or the end nearest to it.
+
+    Parameters
+    ----------
+    bounds : tuple of float
+        Low, high and perhaps the step between values.
+    """
     low, high = bounds[:2]
+    if _has_few(bounds):
+        return np.asarray(
+            low + bounds[2] * (np.arange(round((high - low) / bounds[2]) + 2.0) - 0.5)
+        )
     shares = np.array([0.0, *NEAR, *EVEN, 1.0])
     if low < 0 < high:
         both = np.concatenate([low * shares, high * shares])
@@ -64,6 +114,27 @@ def first_edges(bounds: tuple[float, ...]) -> Floats:
     if abs(low) <= abs(high):
         return low + (high - low) * shares
     return (high - (high - low) * shares)[::-1]
+
+
+def next_edges(marginal: Marginal, bounds: Bounds) -> Floats:
+    """Return edges of bins with about the same share; values of a declared step are not cut.
+
+    Parameters
+    ----------
+    marginal : Marginal
+        How values are spread by a first look.
+    bounds : tuple of float
+        Low, high and perhaps the step between values.
+    """
+    if _has_few(bounds):
+        return marginal.edges
+    ranks = np.linspace(0, 1, BINS + 1)
+    edges = np.interp(ranks, np.append(0.0, np.cumsum(marginal.shares)), marginal.edges)
+    if len(bounds) == 3:
+        low, step = bounds[0], bounds[2]
+        edges[1:-1] = low + step * (np.floor((edges[1:-1] - low) / step) + 0.5)
+    edges = np.unique(edges)
+    return edges if len(edges) > 2 else marginal.edges
 
 
 class MadeUp:
@@ -107,8 +178,11 @@ class MadeUp:
 
     @property
     def longest(self) -> int:
-        """Squared length of the whole scores of a row, at most."""
-        return math.ceil((FARTHEST * SCORE + 1) ** 2) * self.n_columns
+        """Squared length of the whole scores of a row, at most; longer rows are shortened.
+
+        A usual row has a score of about 1 in each column.
+        """
+        return math.ceil(USUAL * SCORE**2 * self.n_columns)
 
     def pays(self, strength: float) -> bool:
         """Tell whether counts stand out from their noise.
@@ -142,9 +216,13 @@ class MadeUp:
     def products(self, table: Floats, marginals: list[Marginal], shares: list[Floats]) -> Integers:
         """Return the sums of products of whole scores, on and above the diagonal.
 
-        A row whose scores are longer than ``longest`` allows adds nothing.
+        Long rows are shortened. One that still is longer than ``longest`` allows adds nothing.
         """
-        whole = np.nan_to_num(np.rint(self._scores(table, marginals, shares)))
+        scores = np.nan_to_num(self._scores(table, marginals, shares))
+        # Rounding adds at most half of a number to each score.
+        room = math.sqrt(self.longest) - math.sqrt(scores.shape[1]) / 2
+        length = np.sqrt((scores**2).sum(axis=1, keepdims=True))
+        whole = np.rint(scores * np.minimum(1.0, room / np.maximum(length, 1.0)))
         whole[(whole**2).sum(axis=1) > self.longest] = 0.0
         products = whole.T @ whole  # exact: far below 2^53
         return np.asarray(products[np.triu_indices(len(products))], dtype=np.int64)
@@ -166,20 +244,21 @@ class MadeUp:
             Where coins come from.
         """
         error = counts_noise / COUNTED  # of a count, in rows
-        edges = [first_edges(self.columns.bounds[place] or (0.0, 1.0)) for place in self.numbers]
-        for _ in range(2):
-            held = edges
-            total = partial(self.counts, edges=held)
+        bounds = [self.columns.bounds[place] or (0.0, 1.0) for place in self.numbers]
+        edges = [first_edges(declared) for declared in bounds]
+        marginals: list[Marginal] = []
+        for look in range(2):
+            if look:
+                edges = [next_edges(m, b) for m, b in zip(marginals, bounds, strict=True)]
+            total = partial(self.counts, edges=edges)
             counts = noisy_sum(total, zip(pieces(table)), counts_noise, source) / COUNTED
-            sizes = [len(edge) - 1 for edge in held] + [len(places) for places in self.marks]
+            sizes = [len(edge) - 1 for edge in edges] + [len(places) for places in self.marks]
             split = np.split(counts, np.cumsum(sizes)[:-1])
             marginals = [
-                Marginal(edge, _shares(count, error))
-                for edge, count in zip(held, split, strict=False)
+                Marginal.of(edge, _shares(count, error), declared)
+                for edge, count, declared in zip(edges, split, bounds, strict=False)
             ]
-            edges = [np.unique(m.value(np.linspace(0, 1, BINS + 1))) for m in marginals]
-            edges = [e if len(e) > 2 else h for e, h in zip(edges, held, strict=True)]
-        shares = [_mark_shares(count, rows) for count in split[len(held) :]]
+        shares = [_mark_shares(count, rows) for count in split[len(edges) :]]
         total = partial(self.products, marginals=marginals, shares=shares)
         upper = noisy_sum(total, zip(pieces(table)), products_noise, source)
         width = len(self.numbers) + sum(map(len, self.marks))
