@@ -31,8 +31,8 @@ pytestmark = [
 ]
 NAMES = ["residuals", "residuals of 3 classes", "two sums", "counts", "products"]
 # What share of what is paid for the worst pair of rows reaches. Of three classes, the residuals of
-# two labels are at an angle of 120 degrees: sqrt(3)/2. The products' docstring says why 1/sqrt(2).
-REACH = [0.99, 0.86, 0.99, 1.0, 0.69]
+# two labels are at an angle of 120 degrees: sqrt(3)/2. The others lose by rounding alone.
+REACH = [0.99, 0.86, 0.99, 1.0, 0.98]
 
 
 def broken(target: attacked.Target, epsilon: float, runs: int) -> bool:
@@ -61,8 +61,7 @@ def test_attacks_on_sums_are_tight(build: Any, reach: float) -> None:
     attack = target.attack(18.0 / share**1.5, 1e-6)
     found = audit(attack, runs=2_000, progress=False)
     assert attack.claimed.mu is not None
-    assert 0.75 * share * attack.claimed.mu < found.mu
-    assert found.mu > 0.75 * attack.claimed.mu or share < 0.75
+    assert found.mu > 0.75 * share * attack.claimed.mu
 
 
 @pytest.mark.statistical
