@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from joblib.externals.loky.backend.reduction import dumps
 
 from cumae import PrivateKernelClassifier, PrivateLogisticRegression
-from cumae.audit import audit
+from cumae.audit import Game, audit
 from cumae.audit.attacks import sums as attacked
 from cumae.audit.attacks.sums import ROWS
 from cumae.learners.kernel import learner, reference
@@ -29,8 +31,8 @@ pytestmark = [
 ]
 NAMES = ["residuals", "residuals of 3 classes", "two sums", "counts", "products"]
 # What share of what is paid for the worst pair of rows reaches. Of three classes, the residuals of
-# two labels are at an angle of 120 degrees: sqrt(3)/2. The products' docstring says why 1/sqrt(2).
-REACH = [0.99, 0.86, 0.99, 1.0, 0.69]
+# two labels are at an angle of 120 degrees: sqrt(3)/2. The others lose by rounding alone.
+REACH = [0.99, 0.86, 0.99, 1.0, 0.98]
 
 
 def broken(target: attacked.Target, epsilon: float, runs: int) -> bool:
@@ -59,8 +61,7 @@ def test_attacks_on_sums_are_tight(build: Any, reach: float) -> None:
     attack = target.attack(18.0 / share**1.5, 1e-6)
     found = audit(attack, runs=2_000, progress=False)
     assert attack.claimed.mu is not None
-    assert 0.75 * share * attack.claimed.mu < found.mu
-    assert found.mu > 0.75 * attack.claimed.mu or share < 0.75
+    assert found.mu > 0.75 * share * attack.claimed.mu
 
 
 @pytest.mark.statistical
@@ -85,6 +86,13 @@ def test_residuals_beyond_their_bound_are_found(monkeypatch: pytest.MonkeyPatch)
     target = attacked.residuals(sure=4.0)
     assert target.worst[2] > 1.2
     assert broken(target, 8.0, 2_000)
+
+
+@pytest.mark.parametrize("build", attacked.TARGETS, ids=NAMES)
+def test_attacks_on_sums_can_be_sent_to_other_processes(build: Any) -> None:
+    again = pickle.loads(dumps(build().attack(1.0, 1e-6)))  # noqa: S301
+    assert again.claimed.epsilon <= 1
+    assert np.isfinite(again.play(Game(again.make(), 1)))
 
 
 # Laws

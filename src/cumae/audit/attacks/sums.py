@@ -203,11 +203,10 @@ def made_up_counts() -> Target:
 
 
 def made_up_products() -> Target:
-    """Return the products of a made-up reference: rows of the largest scores, one sign turned.
+    """Return the products of a made-up reference: rows that are long in one column alone.
 
-    Of what is paid for, 0.7 is within reach: it would take two rows of the largest length that are
-    zero where the other one is not, but a score is at most its column's share of that length. What
-    differs are then products of pairs, and of two equal ones only one is released: 1/sqrt(2).
+    Two rows as long as any, each of them zero where the other one is not, are as far apart as is
+    paid for; but for rounding.
     """
     made = MadeUp(Columns(NUMBERS, None, 2))
     edge = first_edges(NUMBERS[0])

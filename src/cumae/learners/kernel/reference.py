@@ -223,7 +223,7 @@ class MadeUp:
         room = math.sqrt(self.longest) - math.sqrt(scores.shape[1]) / 2
         length = np.sqrt((scores**2).sum(axis=1, keepdims=True))
         whole = np.rint(scores * np.minimum(1.0, room / np.maximum(length, 1.0)))
-        whole[(whole**2).sum(axis=1) > self.longest] = 0.0
+        whole[~((whole**2).sum(axis=1) <= self.longest)] = 0.0  # not for NaN either
         products = whole.T @ whole  # exact: far below 2^53
         return np.asarray(products[np.triu_indices(len(products))], dtype=np.int64)
 
