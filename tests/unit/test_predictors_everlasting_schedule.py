@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from cumae import BudgetExhausted, EverlastingPredictor
 from cumae.predictors import state as states
-from cumae.predictors.everlasting.schedule import GROWTH, Schedule
+from cumae.predictors.everlasting.schedule import GROWTH, PhaseSchedule
 from cumae.predictors.noise import AIMED_NOISE
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
 RNG = np.random.default_rng(5)
-PLAN = Schedule(1.0, 1e-6, 2, None, 50_000, fresh=False, smallest=3, fixed=False)
+PLAN = PhaseSchedule(1.0, 1e-6, 2, None, 50_000, fresh=False, smallest=3, fixed=False)
 
 
 def test_the_growth_lies_between_the_best_of_both_models() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
@@ -50,7 +50,7 @@ class ScoredLearner(Learner):
 
     @abstractmethod
     def log_odds(self, table: NDArray[Any]) -> Floats:
-        """Return the log odds of the second class.
+        """Return the log odds of the second class, or scores of all of more than two.
 
         Parameters
         ----------
@@ -60,24 +60,27 @@ class ScoredLearner(Learner):
         Returns
         -------
         array of float
-            One number for each row.
+            One number for each row; with more than two classes, one for each class.
         """
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the log odds of the second class."""
+        """Return the log odds of the second of two classes, or a score for each of more."""
         check_is_fitted(self, "guarantee_")
         return self.log_odds(self._encode(self.columns_, X))
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the chances of both classes."""
+        """Return the chance of each class."""
         return chances(self.decision_function(X))
 
     def _labels(self, table: NDArray[Any]) -> Integers:
-        return (self.log_odds(table) > 0).astype(np.int64)
+        scores = self.log_odds(table)
+        if scores.ndim == 1:
+            return (scores > 0).astype(np.int64)
+        return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)
 
 
 def chances(log_odds: Floats) -> Floats:
-    """Return the chances of both classes, a row for each number.
+    """Return the chance of each class, from log odds of the second of two, or scores of all.
 
     Examples
     --------
@@ -86,5 +89,7 @@ def chances(log_odds: Floats) -> Floats:
     >>> chances(np.array([0.0])).tolist()
     [[0.5, 0.5]]
     """
+    if log_odds.ndim == 2:
+        return np.asarray(softmax(log_odds, axis=1))
     chance = expit(log_odds)
     return np.column_stack([1 - chance, chance])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +15,6 @@ from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner, Measurements
-from cumae.learners.kernel.sums import chances
 from cumae.learners.wrappers.one_vs_rest import check_classes
 from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
 from cumae.privacy import Budget
@@ -139,23 +137,8 @@ class PrivateKernelClassifier(KernelLearner):
         trees.fit_part(rows.take(slice(None)), self.columns_, self.classes_, plan)
         self.trees_ = trees
 
-    def _scores_of(self, table: NDArray[Any]) -> Floats:
-        """Return the scores of encoded rows, a column for each."""
-        if self.trees_ is not None:
-            return self.trees_.log_odds(table)[:, None]
-        return self.published().scores(table)
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the log odds of the second of two classes, or a score for each of more."""
-        check_is_fitted(self, "guarantee_")
-        scores = self._scores_of(self._encode(self.columns_, X))
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the chance of each class; where the model is not sure, chances are nearer."""
-        scores = self.decision_function(X)
-        found = chances(scores.reshape(len(scores), -1))
-        return np.hstack([1 - found, found]) if found.shape[1] == 1 else found
+    def log_odds(self, table: NDArray[Any]) -> Floats:
+        return super().log_odds(table) if self.trees_ is None else self.trees_.log_odds(table)
 
     def uncertainty(self, X: Any) -> Floats:
         """Return by how much scores may be off: their standard deviation, given the releases."""
@@ -166,12 +149,6 @@ class PrivateKernelClassifier(KernelLearner):
     def __str__(self) -> str:
         trees = getattr(self, "trees_", None)
         return super().__str__() if trees is None else str(trees)
-
-    def _labels(self, table: NDArray[Any]) -> Integers:
-        scores = self._scores_of(table)
-        if scores.shape[1] == 1:
-            return (scores[:, 0] > 0).astype(np.int64)
-        return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)
 
     def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
         return class_places(y, check_classes(self.classes), unlabelled=unlabelled)

@@ -199,7 +199,8 @@ class KernelLearner(Readable, ScoredLearner):
         return reference, MADE_UP_WORTH
 
     def log_odds(self, table: NDArray[Any]) -> Floats:
-        return self.published().scores(table)[:, 0]
+        scores = self.published().scores(table)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 @claim("KERNEL")

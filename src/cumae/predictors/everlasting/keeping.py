@@ -20,7 +20,7 @@ from cumae.predictors.waiting import joined
 
 if TYPE_CHECKING:
     from cumae.predictors.everlasting.rules import EverlastingRules
-    from cumae.predictors.everlasting.schedule import Schedule
+    from cumae.predictors.everlasting.schedule import PhaseSchedule
     from cumae.predictors.everlasting.state import EverlastingState
 
 
@@ -308,6 +308,6 @@ class SuppliedRows(RowsOfNextPhase):
 
 
 @claim("FRESH")
-def _labelled(schedule: Schedule, n_rows: int, left: int, waiting: int) -> int:
+def _labelled(schedule: PhaseSchedule, n_rows: int, left: int, waiting: int) -> int:
     """Return how many of the releases left in a phase are for labelling, by counts alone."""
     return max(n_rows, min(schedule.next_rows(n_rows), left, waiting))

@@ -15,7 +15,7 @@ from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.prior import TRUST_MOST, TRUST_SHARE
-from cumae.predictors.everlasting.schedule import Schedule
+from cumae.predictors.everlasting.schedule import PhaseSchedule
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
 from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
@@ -61,7 +61,7 @@ class EverlastingRules:
 
     Parameters
     ----------
-    schedule : Schedule
+    schedule : PhaseSchedule
         How large phases and shards are.
     first, prior_rows, trust_rows : int
         Rows that train the first phase, rows that train the prior, and rows that choose how much
@@ -84,7 +84,7 @@ class EverlastingRules:
         What the first phase costs, and so the most that a later one may cost.
     """
 
-    schedule: Schedule
+    schedule: PhaseSchedule
     first: int
     prior_rows: int
     trust_rows: int
@@ -129,7 +129,7 @@ class EverlastingRules:
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> EverlastingRules:
         """Rebuild what ``to_facts`` returned."""
-        return cls(**{**facts, "schedule": Schedule(**facts["schedule"])})
+        return cls(**{**facts, "schedule": PhaseSchedule(**facts["schedule"])})
 
     @property
     def epsilon(self) -> float:
@@ -308,7 +308,7 @@ def rows_with_prior(voting: float, prior_share: float) -> float:
     return many if TRUST_SHARE * many >= TRUST_MOST else voting / (rest - TRUST_SHARE)
 
 
-def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> Schedule:
+def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> PhaseSchedule:
     """Return the schedule that the parameters ask for, with so many rows in the first phase."""
     least = LEAST_ROWS_PER_CLASS * sizes.n_classes
     if sizes.one_column:
@@ -327,7 +327,7 @@ def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> Schedule:
                 f"shard_size={smallest!r} is not from {least}, which {sizes.n_classes} classes "
                 f"need, to {n_rows}, the number of rows that vote; give 'auto' or 20, say."
             )
-    return Schedule(
+    return PhaseSchedule(
         epsilon=parameters.epsilon,
         delta=parameters.delta,
         n_classes=sizes.n_classes,

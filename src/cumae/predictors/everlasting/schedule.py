@@ -20,7 +20,7 @@ GROWTH = 1.6  # of "auto": near the least of both errors that growth can lower
 
 @claim("EVER")
 @dataclass(frozen=True)
-class Schedule:
+class PhaseSchedule:
     """How many answers a phase gives, and how many shards it has, by its number of rows.
 
     Parameters
@@ -44,8 +44,8 @@ class Schedule:
 
     Examples
     --------
-    >>> from cumae.predictors.everlasting.schedule import Schedule
-    >>> plan = Schedule(1.0, 1e-6, 2, None, 10_000, fresh=False, smallest=3, fixed=False)
+    >>> from cumae.predictors.everlasting.schedule import PhaseSchedule
+    >>> plan = PhaseSchedule(1.0, 1e-6, 2, None, 10_000, fresh=False, smallest=3, fixed=False)
     >>> plan.next_rows(1000), plan.next_rows(9000), plan.next_rows(20_000)
     (1600, 10000, 10000)
     >>> plan.shard_size(1000), plan.shard_size(1_000_000)
