@@ -22,13 +22,13 @@ from cumae.checks.predictors import (
 from cumae.checks.shards import demand
 from cumae.data import lenient
 from cumae.ensembles import trial
-from cumae.ensembles.isolation import one_core
 from cumae.ensembles.trainer import train_shards
 from cumae.estimators import own_clone
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import Prior
+from cumae.threads import one_core
 from tests.laws import PREDICTORS, THREE, UNIT, Fragile, X, Y, oracle
 from tests.plants import (
     ask_the_prior_about_a_batch,

@@ -482,3 +482,11 @@ def test_few_rows_without_ranges_and_from_anywhere() -> None:
     assert model.trees_ is not None
     beyond = np.full((1, 40), math.inf)
     assert model.predict(beyond).shape == (1,)
+
+
+def test_without_noise_many_directions_are_measured_in_a_step() -> None:
+    wide = COINS.uniform(-1, 1, (3_000, 12))
+    labels = (wide @ np.arange(12) > 0).astype(int)
+    for given in ((), (wide[:500],)):
+        model = PrivateKernelClassifier(math.inf, 1e-6, columns=[(-1, 1)] * 12, n_waves=0)
+        assert model.fit(wide, labels, *given).score(wide, labels) > 0.93

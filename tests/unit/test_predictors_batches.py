@@ -28,13 +28,13 @@ from cumae.checks.predictors import (
 from cumae.checks.queries import in_batches, odd_queries
 from cumae.concepts import Thresholds
 from cumae.ensembles.blocks import block_rows, blocks
-from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.stacking import stack
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
 from cumae.predictors.everlasting import margins, rules
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior
+from cumae.threads import one_thread
 from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, X, Y, oracle
 
 pytestmark = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cumae import EverlastingPredictor, InvalidData, InvalidParameter
-from cumae.predictors.everlasting import phases
+from cumae.predictors.everlasting import phases, predictor
 from cumae.predictors.state import restore
 from tests.everlasting import ABOVE, N, X, Y, oracle
 
@@ -128,3 +128,31 @@ def test_labels_stop_the_boundary_from_wandering() -> None:
                     one.add_labels(told, right)
         errors.append(np.mean(wrong))
     assert errors[1] < errors[0]
+
+
+@pytest.mark.claim("LABELLED")
+def test_a_query_without_a_margin_gets_its_label_and_an_unusable_one_does_not() -> None:
+    state = oracle().fit(X, Y)._state_
+    ids = (None, None, [("tied", True), ("unusable", False)])
+    state.keep(np.array([[0.4], [0.0]]), np.zeros((2, 2), dtype=np.int64), ids)
+    state.label_requests(["tied", "unusable"], np.array([[0, 9], [0, 9]]))
+    assert state.kept[-1][1].tolist() == [[0, 9], [0, 0]]
+    assert not state.requests
+
+
+@pytest.mark.claim("EVER")
+def test_a_call_that_was_broken_off_at_the_end_of_a_phase_does_not_block_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = oracle().fit(X, Y)
+    left = int(one._state_.rows_from.until_next(one._state_))
+
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(predictor.Recipe, "draw", stop)
+        with pytest.raises(KeyboardInterrupt):
+            one.predict(RNG.random((left, 1)))
+    assert one.predict(RNG.random((5, 1))).shape == (5,)
+    assert one.phase_ == 2

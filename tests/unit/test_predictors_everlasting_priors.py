@@ -174,3 +174,12 @@ def test_made_up_rows_are_no_reason_to_warn_of_few() -> None:
         warnings.simplefilter("always")
         EverlastingPredictor(epsilon=0.05, columns=[(0, 1)] * 16).fit(table, table[:, 0] > 0.5)
     assert not any("columns of numbers are few" in str(warning.message) for warning in heard)
+
+
+def test_bounds_that_a_prior_declares_are_not_paid_for_again() -> None:
+    rows = RNG.random((3_000, 2))
+    prior = PrivateLogisticRegression(bounds=[(0, 1), (0, 1)])
+    one = EverlastingPredictor(epsilon=3.0, prior=prior).fit(rows, rows[:, 0] > 0.5)
+    assert "RANGES" not in one.guarantee_.claims
+    with pytest.raises(InvalidParameter, match="do it once"):
+        EverlastingPredictor(epsilon=3.0, prior=prior, columns=[(0, 1)] * 2).fit(rows, rows[:, 0])

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import frame_of
-from cumae.ensembles.isolation import one_thread
 from cumae.quiet import warnings_raise
+from cumae.threads import one_thread
 
 BLOCK_ROWS = 4096  # with fewer, calls take most of the time; with more, a single row is slow
 BLOCK_CELLS = 2**20  # cells that a block has at most: 8 MB

@@ -23,10 +23,11 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers, usable_rows
 from cumae.ensembles.growing.trees import grown
-from cumae.ensembles.isolation import generators_kept, one_core, strictly
+from cumae.ensembles.isolation import generators_kept, strictly
 from cumae.ensembles.split import Split
 from cumae.estimators import own_clone
 from cumae.progress import Progress
+from cumae.threads import one_core
 
 LOADED_CELLS = 2**24  # cells that are in memory at a time while shards train
 TASK_SHARDS = 32  # shards that a worker gets at a time

@@ -13,12 +13,12 @@ from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers, frame_of, read_table
 from cumae.ensembles.blocks import blank_block, block_rows
 from cumae.ensembles.ensemble import Ensemble
-from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.voters.stacking import LoopVoters
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.estimators import own_clone
 from cumae.quiet import warnings_raise
+from cumae.threads import one_thread
 
 QUERIES = 16
 

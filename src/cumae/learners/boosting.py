@@ -1,4 +1,4 @@
-"""The most accurate publishable model of a table: a private start, then boosted exact trees."""
+"""Exact trees boosted over disjoint blocks of rows, after a private start if there is a delta."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
 from cumae.data import Columns, Declared
+from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     check_finite,
@@ -193,6 +194,11 @@ class PrivateBooster(ScoredLearner):
         kind = self.start
         if kind is None or (kind == "auto" and not self.delta > 0):
             return None
+        if not self.delta > 0:
+            raise InvalidParameter(
+                f"start={kind!r} with delta={self.delta!r}: a start needs a delta above 0, such as "
+                "1e-6; give one, or start=None."
+            )
         return PrivateLogisticRegression(
             self.epsilon,
             self.delta,

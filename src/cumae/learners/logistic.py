@@ -43,7 +43,7 @@ class PrivateLogisticRegression(KernelLearner):
         0 for straight lines. A number adds that many cosines of the rank of each column of numbers,
         which then is a curve; 6 are enough for most.
     n_steps : int of 1 or more, or "auto"
-        Sums of residuals; ``"auto"`` goes by rows and budget.
+        Sums of residuals; ``"auto"`` takes 8, or 4 with public rows and few private ones.
     columns : mapping or sequence, or None
         Another name of ``bounds``, as all other learners call it. Give one of both.
     classes : sequence of two labels
@@ -57,8 +57,9 @@ class PrivateLogisticRegression(KernelLearner):
     ----------
     coef_, intercept_ : array of float
         Slopes of the straight lines for each encoded column, in its own units, and the log odds
-        where all are 0. Values are pulled in to 3 standard deviations, and curves come on top:
-        ``print`` shows all.
+        where all are 0. Values are pulled in to 3 standard deviations and read by 256 levels at
+        most, curves come on top, and ``decision_function`` draws the sum towards 0 where it is
+        not sure: ``print`` shows all.
     model_ : KernelModel
         All that predictions are computed from: how rows become features, the mean of the
         coefficients, and how sure they are.

@@ -15,10 +15,10 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import answers_of
 from cumae.ensembles.blocks import blank_block, blocks, first_with
-from cumae.ensembles.isolation import one_thread
 from cumae.ensembles.voters.base import Voters, class_of, running, shares
 from cumae.errors import InvalidParameter
 from cumae.quiet import warnings_raise
+from cumae.threads import one_thread
 
 
 @claim("SHARDS", "EVER")

@@ -108,14 +108,6 @@ class Levels:
         return np.asarray(np.round(found, digits) + 0.0, dtype=np.float64)  # 0, not -1e-16
 
 
-@dataclass(frozen=True)
-class Group:
-    """Features that share a prior, as a name and the places that they have among all features."""
-
-    name: str
-    places: slice
-
-
 class KernelFeatures:
     """Features in groups: lines, curves, and waves of two and of three columns.
 
@@ -131,11 +123,14 @@ class KernelFeatures:
         Weights of the ranks and marks in each wave, one wave a column; whole numbers.
     shifts : array of float
         What is added to them; whole numbers.
-    groups : list of int
+    group_sizes : list of int
         Number of features in each group.
+
+    Attributes
+    ----------
     centres, scales : array of float
-        What a feature is less its centre, times its scale, has mean 0 on the reference, and each
-        group has a mean squared length of 1.
+        Each whole feature minus its centre, times its scale, has mean 0 over the reference. With
+        these scales the features of a group have a mean squared length of 1 together.
     """
 
     def __init__(
@@ -145,11 +140,11 @@ class KernelFeatures:
         curves: int,
         waves: Small,
         shifts: Small,
-        groups: list[int],
+        group_sizes: list[int],
     ) -> None:
         self.levels, self.width, self.curves = levels, width, curves
         self.waves, self.shifts = waves, shifts
-        self.group_sizes = groups
+        self.group_sizes = group_sizes
         self.marks = np.array([p for p in range(width) if p not in levels], dtype=np.int64)
         self.numbers = np.array(sorted(levels), dtype=np.int64)
         self._prepare()

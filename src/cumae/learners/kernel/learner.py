@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -36,6 +35,7 @@ from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
 from cumae.randomness import Source
+from cumae.threads import one_thread
 
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
@@ -144,6 +144,7 @@ class KernelLearner(Readable, ScoredLearner):
         made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
         if made_up:
             step /= math.sqrt(1 - COUNTS - PRODUCTS)
+        # A made-up reference is rougher: more steps correct what it gets wrong.
         steps = self._steps(strength if sizes.public else math.inf)
         noise = step * math.sqrt(steps) / mu
         return Measurements(strength, steps, noise, made_up, counts / mu, products / mu, most)
@@ -154,7 +155,7 @@ class KernelLearner(Readable, ScoredLearner):
 
     def _learn_within(self, rows: Rows, plan: LearningPlan[Measurements], source: Source) -> None:
         # Threads of a linear algebra library wait for each other when others use the machine.
-        with threadpool_limits(1):
+        with one_thread():
             self.model_ = self._model(rows, plan.steps, source)
 
     def _model(self, rows: Rows, plans: Measurements, source: Source) -> KernelModel:
@@ -179,7 +180,7 @@ class KernelLearner(Readable, ScoredLearner):
         )
         with Progress("learning", plans.steps, shown=False if is_quiet() else None) as bar:
             for _ in range(plans.steps):
-                directions = posterior.design((plans.noise / MOVES) ** 2)
+                directions = posterior.design(max((plans.noise / MOVES) ** 2, LEAST_NOISE))
                 question = Question.of(features, posterior.mean, directions)
                 posterior.learn(measure(question, codes, rows.y, shown, plans.noise, source))
                 bar.advance()
@@ -231,7 +232,7 @@ def measure(
     parts = zip(np.split(codes, cuts), np.split(labels, cuts), strict=True)
     total = noisy_sum(question.total, parts, scale, source)
     odds, across = question.ask(shown)
-    # A residual of 1/2 and a direction of length 1 stand for so many whole numbers, halved.
+    # One whole number in the sum stands for 1 / unit of a residual times a direction.
     unit = 2 * room(across.shape[1], LENGTH) * room(odds.shape[1], STEEP)
     noise = max((scale / unit) ** 2, LEAST_NOISE)
     return NoisySum(total / unit, noise, across.astype(np.float64), chances(odds))

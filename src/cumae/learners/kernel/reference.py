@@ -148,7 +148,7 @@ class MadeUp:
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        # For each original column: its first encoded place, and the places of its marks.
+        # Encoded places of the columns of numbers, and the places of each group of marks.
         self.numbers: list[int] = []
         self.marks: list[list[int]] = []
         place = 0
@@ -318,7 +318,7 @@ class MadeUp:
         for number, (places, share, order) in enumerate(
             zip(self.marks, shares, orders, strict=True)
         ):
-            # What is left to 1 is a row without a mark; it lies in the middle of the order.
+            # Shares may add up to less than 1: ranks beyond them are rows without a mark.
             ends = np.cumsum(share[order])
             code = np.searchsorted(ends, ranks[:, count + number])
             known = code < len(order)
@@ -338,12 +338,12 @@ def evenly(columns: Columns, source: Source) -> Floats:
             low, high = (columns.bounds[marks.pop(0)] or (0.0, 1.0))[:2]
             table[:, place] = low + (high - low) * coins[0]
         shares = [columns.shares[mark] or 0.5 for mark in marks]
-        if len(marks) > 1 or not shares:
-            code = np.searchsorted(np.cumsum(shares), coins[1] * max(sum(shares), 1e-9))
+        if len(marks) == 1:
+            table[coins[1] < min(shares[0], 0.5), marks[0]] = 1.0
+        elif marks:
+            code = np.searchsorted(np.cumsum(shares), coins[1] * sum(shares))
             for number, mark in enumerate(marks):
                 table[code == number, mark] = 1.0
-        else:
-            table[coins[1] < min(shares[0], 0.5), marks[0]] = 1.0
         place += width
     return table
 

@@ -192,7 +192,8 @@ def residuals(odds: Floats, labels: Integers) -> Floats:
 def room(count: int, length: int) -> float:
     """Return how many whole numbers stand for a length of 1 in so many places.
 
-    Rounding adds at most half of a number to each.
+    Rounding adds at most half of a number to each place. The other half is for float32, which may
+    leave a row a little longer than 1.
     """
     return length - math.sqrt(count)
 

@@ -424,7 +424,8 @@ class EverlastingPredictor(PhasedPredictor):
         while start < len(usable):
             self._switch()
             part = slice(start, min(len(usable), start + state.rows_from.until_next(state)))
-            ids = (owners and owners[part], askers and askers[part], names and names[part])
+            named = names and list(zip(names[part], usable[part].tolist(), strict=True))
+            ids = (owners and owners[part], askers and askers[part], named)
             labels[part] = self._answer(table[part], usable[part], ids)
             start = part.stop
         self._prepare()
@@ -484,6 +485,7 @@ class EverlastingPredictor(PhasedPredictor):
         state = self._state_
         if not state.rows_from.used_up(state):
             return
+        self._prepare()  # an earlier call may have been broken off before it
         if state.following is None:
             raise BudgetExhausted(
                 f"phase {self.phase_} is used up, and the next one has too few rows; supply more. "

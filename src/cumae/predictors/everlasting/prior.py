@@ -255,10 +255,13 @@ def find_prior(
         prior = found
     learner = own_clone(_checked(prior, training.n_classes, epsilon, delta))
     known = learner.get_params(deep=False)
-    if known["columns"] is not None and declared is not None:
+    own = learner.declared_columns()
+    if own is not None and declared is not None:
         raise InvalidParameter("columns are declared here and in the prior; do it once.")
+    if "bounds" in known:  # another name of columns
+        learner.set_params(bounds=None)
     rows = training.rows
-    given = known["columns"] if declared is None else declared
+    given = own if declared is None else declared
     wanted: dict[str, Any] = {"classes": tuple(classes)}
     if not isinstance(learner, Adapter):  # what it wraps has made its own promise
         wanted |= {"epsilon": epsilon, "delta": delta}

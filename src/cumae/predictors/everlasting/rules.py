@@ -33,11 +33,12 @@ EITHER = (
 )
 ANY = (
     "one training row, one query or one row of add_unlabelled is replaced by any other, and the "
-    "numbers of rows and the number and order of queries are public"
+    "numbers of rows and the number and order of queries are public; a row of add_labelled counts "
+    "as a training row"
 )
 USERS = (
-    "all rows and queries of one user are replaced, and ids, the number of rows and the number and "
-    "order of queries are public"
+    "all rows, labelled rows and queries of one user are replaced, and ids, the number of rows and "
+    "the number and order of queries are public"
 )
 VOTING_SHARE = 0.25  # rows that vote at most where prior_share is "auto"
 SMALLEST = 6  # rows of a shard, if it is not known that fewer will do

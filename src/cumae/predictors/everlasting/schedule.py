@@ -66,7 +66,8 @@ class PhaseSchedule:
     def next_rows(self, n_rows: int) -> int:
         """Return how many rows the phase after one with so many rows can have.
 
-        With users or clients it may have fewer, and with fresh rows what was supplied, too.
+        With users or clients it may have fewer, with fresh rows what was supplied, too, and with
+        ``add_labelled`` more.
         """
         if self.fresh and self.growth is not None:
             return n_rows
@@ -82,7 +83,7 @@ class PhaseSchedule:
         if not self.fresh:
             return self.next_rows(n_rows)
         if self.growth is None:
-            return 2 * self.next_rows(n_rows)
+            return max(n_rows, self.next_rows(n_rows)) + self.next_rows(n_rows)
         return math.ceil(self.growth * n_rows)
 
     @claim("EVER")

@@ -23,6 +23,8 @@ from cumae.predictors.state import State, objects
 from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows, joined
 
+UNUSABLE = -1  # the place of a request whose query could not be read
+
 
 @claim("EVER", "LATE", "FRESH", "USER")
 @dataclass(repr=False)  # a message must not show what it holds
@@ -117,8 +119,9 @@ class EverlastingState(State):
         admitted = self.admit(len(weights), ids)
         self.kept.append((rows[admitted], weights[admitted]))  # copies
         if len(ids) > 2 and ids[2] is not None:
-            for place, name in enumerate(np.flatnonzero(admitted).tolist()):
-                self.requests[ids[2][name]] = start + place
+            for place, number in enumerate(np.flatnonzero(admitted).tolist()):
+                name, usable = ids[2][number]
+                self.requests[name] = start + place if usable else UNUSABLE
 
     @claim("LABELLED")
     def label(self, rows: Any, weights: Integers, users: Any) -> None:
@@ -130,14 +133,14 @@ class EverlastingState(State):
     def label_requests(self, requests: list[Any], weights: Integers) -> None:
         """Put labels in the place of the margins of kept queries; each can have one, once.
 
-        A query that was unusable has no weight, and keeps none.
+        A query that was unusable has no weight, and gets none.
         """
         starts = np.cumsum([0, *(len(own) for _, own in self.kept)])
         for name, weight in zip(requests, weights, strict=True):
             place = self.requests.pop(name)
-            part = int(np.searchsorted(starts, place, side="right")) - 1
-            own = self.kept[part][1]
-            own[place - starts[part]] = weight * bool(own[place - starts[part]].any())
+            if place != UNUSABLE:
+                part = int(np.searchsorted(starts, place, side="right")) - 1
+                self.kept[part][1][place - starts[part]] = weight
 
     def prepare(self, following: PhaseTraining, taken: int) -> None:
         # Rows go first: if this is broken off, they are lost, but they are never used twice.
