@@ -26,7 +26,7 @@ from cumae.concepts import Thresholds
 from cumae.randomness import SeededSource
 
 N = 4000
-VOTING, TRIED = 51, 11  # rows that the coins below give to the votes, and to the choice of trust
+VOTING, TRIED = 51, 20  # rows that the coins below give to the votes, and to the choice of trust
 NAMES = ("a training row through fit", "a query through predict")
 DEEP = 4  # lists within lists that are looked into
 

@@ -182,7 +182,7 @@ def test_no_cell_is_heard_of_whatever_numpy_is_told_to_say(cell: Any) -> None:
     else:
         spoilt[7, 0] = cell
     oracle = EverlastingPredictor(
-        tree(max_depth=2), 50.0, prior=False, shard_size=6, columns=[(0, 1)]
+        tree(max_depth=2), 50.0, growth=1.0, prior=False, shard_size=6, columns=[(0, 1)]
     )
     oracle.fit(rows, labels)  # noise is calibrated, by public numbers, which may say what it likes
     with np.errstate(all="raise"):

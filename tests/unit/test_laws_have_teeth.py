@@ -25,7 +25,7 @@ from cumae.ensembles import trial
 from cumae.ensembles.trainer import train_shards
 from cumae.estimators import own_clone
 from cumae.learners import PrivateBooster
-from cumae.predictors import base
+from cumae.predictors import base, queries
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import Prior
 from cumae.threads import one_core
@@ -85,7 +85,7 @@ class Shaped(PrivateBooster):
 
 
 def test_a_prior_that_is_asked_about_a_batch_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    predictor = oracle(None, prior=Shaped(), columns=UNIT, shard_size=8)
+    predictor = oracle(None, prior=Shaped(), prior_share=0.5, columns=UNIT, shard_size=8)
     batches_do_not_matter(predictor, THREE)
     ask_the_prior_about_a_batch(monkeypatch)
     with pytest.raises(AssertionError, match="the batch that its query came in"):
@@ -187,7 +187,7 @@ def test_lists_that_are_read_as_a_whole_are_caught(monkeypatch: pytest.MonkeyPat
         nothing = [math.nan] * width
         return np.array([row if fit else nothing for row, fit in zip(rows, fits, strict=True)])
 
-    monkeypatch.setattr(base, "read_one_by_one", whole)
+    monkeypatch.setattr(queries, "read_one_by_one", whole)
     assert caught(queries_do_not_meet, "everlasting, thresholds")
 
 

@@ -344,6 +344,7 @@ def test_several_classes_are_one_model() -> None:
     assert chances.sum(axis=1) == pytest.approx(1.0)
     assert np.array_equal(model.classes_[chances.argmax(axis=1)], model.predict(test))
     assert model.uncertainty(test).shape == (2_000, 4)
+    assert np.abs(model.published().weights.sum(axis=1)).max() < 1e-3  # nothing in common
     assert model.guarantee_.epsilon <= 1.0
     base = PrivateLogisticRegression(1.0, 1e-6, curves=6, columns=UNIT)
     rest = OneVsRest(base, ["n", "e", "s", "w"], 1.0, 1e-6).fit(rows, label(rows), PUBLIC)
@@ -467,7 +468,7 @@ def test_where_rows_are_few_for_so_many_columns_trees_are_fitted(tmp_path: Any) 
 def test_whether_trees_are_fitted_depends_on_public_numbers_alone() -> None:
     none = Rows(np.zeros((0, 5)), np.zeros(0, dtype=np.int64))
     found = []
-    for rows in (10, 20, 40, 80):
+    for rows in (20, 90, 120, 200):
         plan = PrivateKernelClassifier(1.0, 1e-6).plan(Sizes(rows, 0, 500, COLUMNS), none)
         found.append("BOOST" in plan.claims)
         assert plan.cost.delta(1.0) <= 1e-6

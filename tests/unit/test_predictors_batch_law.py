@@ -55,7 +55,13 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "an estimator that rounds": (oracle(Fragile(), **FEW_MODELS), THREE),
     "a pipeline with text": (oracle(WORDS, **FEW_MODELS), NAMED),
     "a prior": (
-        oracle(DecisionTreeClassifier(max_depth=2), prior=None, columns=UNIT, growth=2.0),
+        oracle(
+            DecisionTreeClassifier(max_depth=2),
+            prior=None,
+            prior_share=0.5,
+            columns=UNIT,
+            growth=2.0,
+        ),
         pair_of(ROWS, [0.5] * 3),
     ),
     "GenericBBL": PREDICTORS["bbl"],

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cumae import EverlastingPredictor, InvalidData, InvalidParameter
-from cumae.predictors.everlasting import phases, predictor
+from cumae.predictors.everlasting import phases
+from cumae.predictors.recipes import Recipe
 from cumae.predictors.state import restore
 from tests.everlasting import ABOVE, N, X, Y, oracle
 
@@ -81,7 +82,7 @@ def test_a_label_takes_the_place_of_a_margin_while_the_query_waits(
     for wrong in (["q3"], ["q4", "q4"], ["never"], [50]):
         with pytest.raises(InvalidParameter, match="Nothing was changed"):
             one.add_labels(wrong, [1] * len(wrong))
-    with pytest.raises(InvalidParameter, match="two queries by one id"):
+    with pytest.raises(InvalidParameter, match="names another query"):
         one.predict(asked[:1], requests=["q4"])
     one.predict(asked[200:])
     rows, weights, full = seen[-1]
@@ -151,7 +152,7 @@ def test_a_call_that_was_broken_off_at_the_end_of_a_phase_does_not_block_the_nex
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(predictor.Recipe, "draw", stop)
+        patch.setattr(Recipe, "draw", stop)
         with pytest.raises(KeyboardInterrupt):
             one.predict(RNG.random((left, 1)))
     assert one.predict(RNG.random((5, 1))).shape == (5,)

@@ -169,3 +169,6 @@ class PrivateLogisticRegression(KernelLearner):
     def intercept_(self) -> Floats:
         """Log odds where all columns are 0, as far as the lines go."""
         return self.published().slopes()[:1]
+
+    def log_odds(self, table: NDArray[Any]) -> Floats:
+        return self.published().log_odds(table)

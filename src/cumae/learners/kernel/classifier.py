@@ -20,8 +20,8 @@ from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
 from cumae.privacy import Budget
 from cumae.randomness import SYSTEM, Source
 
-# Strength of all rows for each column, below which exact trees are better.
-FEW = 2.0
+# Exact trees are better below so much strength of all rows, and below so much for each column.
+FEW, FEW_FOR_A_COLUMN = 25.0, 2.0
 
 
 @claim("KERNEL")
@@ -66,10 +66,10 @@ class PrivateKernelClassifier(KernelLearner):
 
     Notes
     -----
-    Where rows are very few for so many columns, noise would drown the sums. With two classes and
-    about 8 rows or fewer for each column at epsilon 1, a :class:`PrivateBooster` with the same
-    epsilon and no delta is fitted in their place: it looks for the few columns that matter. The
-    rule reads public numbers alone.
+    Where rows are very few, noise would drown the sums. With two classes and fewer than about 100
+    rows, or 8 rows for each column, at epsilon 1, a :class:`PrivateBooster` with the same epsilon
+    is fitted in their place: it looks for the few columns that matter. The rule reads public
+    numbers alone.
 
     Fewer than 50 public rows are not used, and more than 2,000 add nothing.
 
@@ -120,7 +120,8 @@ class PrivateKernelClassifier(KernelLearner):
 
     def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         planned = super()._plan(sizes, rows)
-        few = planned.steps.strength < FEW * len(sizes.columns.columns)
+        least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
+        few = planned.steps.strength < least
         return self._booster(SYSTEM).plan(sizes, rows) if few and self._scores == 1 else planned
 
     def _booster(self, source: Source) -> PrivateBooster:
@@ -138,7 +139,8 @@ class PrivateKernelClassifier(KernelLearner):
         self.trees_ = trees
 
     def log_odds(self, table: NDArray[Any]) -> Floats:
-        return super().log_odds(table) if self.trees_ is None else self.trees_.log_odds(table)
+        model = self.published() if self.trees_ is None else self.trees_
+        return model.log_odds(table)
 
     def uncertainty(self, X: Any) -> Floats:
         """Return by how much scores may be off: their standard deviation, given the releases."""

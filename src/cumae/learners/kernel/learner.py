@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -198,10 +196,6 @@ class KernelLearner(Readable, ScoredLearner):
             rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source
         )
         return reference, MADE_UP_WORTH
-
-    def log_odds(self, table: NDArray[Any]) -> Floats:
-        scores = self.published().scores(table)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 @claim("KERNEL")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from cumae.arrays import Floats
-from cumae.data import pieces
 from cumae.learners.kernel.features import KernelFeatures
 from cumae.learners.kernel.posterior import Posterior
 from cumae.storage import KINDS
 
 AXES = 80  # directions that are stored of what the releases told, for each score
 DIGITS = 6  # of stored numbers
+ROWS = 8_192  # whose scores are computed at a time
 
 
 @dataclass(frozen=True)
@@ -46,30 +46,48 @@ class KernelModel:
 
     @classmethod
     def of(cls, features: KernelFeatures, posterior: Posterior) -> KernelModel:
-        """Keep what predictions need of a posterior, with six digits."""
+        """Keep what predictions need of a posterior, with six digits.
+
+        What several scores have in common says nothing about chances, and is left out.
+        """
         size, scores = posterior.mean.shape
         blocks = posterior.covariance.reshape(scores, size, scores, size)
-        prior = posterior.prior
-        changes = [_changed(prior, blocks[score, :, score]) for score in range(scores)]
+        mean, prior = posterior.mean, posterior.prior
+        own = [blocks[score, :, score] for score in range(scores)]
+        if scores > 1:
+            common = blocks.mean(axis=2)  # with the mean of all scores
+            both = common.mean(axis=0)
+            own = [own[k] - common[k] - common[k].T + both for k in range(scores)]
+            mean, prior = mean - mean.mean(axis=1, keepdims=True), prior * (1 - 1 / scores)
+        changes = [_changed(prior, covariance) for covariance in own]
         learnt, signs = (np.stack(part) for part in zip(*changes, strict=True))
         return cls(
             features,
-            _short(posterior.mean),
+            _short(mean),
             _short(prior),
             _short(learnt),
             signs,
         )
 
-    def scores(self, table: Any) -> Floats:
+    def scores(self, table: Floats) -> Floats:
         """Return the scores of encoded rows, drawn towards 0 where they are not sure.
 
         They are the log odds of a chance that takes into account how sure the model is.
         """
-        found = []
-        for part in pieces(table):
-            rows = self.features.rows(self.features.codes(part))
-            found.append(rows @ self.weights / np.sqrt(1 + math.pi / 8 * self.spread(rows)))
-        return np.concatenate(found) if found else np.zeros((0, self.weights.shape[1]))
+        found = np.empty((len(table), self.weights.shape[1]))
+        for start in range(0, len(table), ROWS):
+            rows = self._rows(table[start : start + ROWS])
+            drawn = np.sqrt(1 + math.pi / 8 * self.spread(rows))
+            found[start : start + ROWS] = rows @ self.weights / drawn
+        return found
+
+    def log_odds(self, table: Floats) -> Floats:
+        """Return the log odds of the second of two classes, or the scores of more."""
+        scores = self.scores(table)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _rows(self, table: Floats) -> Floats:
+        return self.features.rows(self.features.codes(table))
 
     def spread(self, rows: Floats, places: Any = slice(None)) -> Floats:
         """Return the variance of each score of rows of features, or of some features only.
@@ -86,10 +104,12 @@ class KernelModel:
         learnt = [(rows @ axes[places]) ** 2 @ signs for axes, signs in changes]
         return np.asarray(np.maximum(prior[:, None] - np.stack(learnt, axis=1), 0.0))
 
-    def uncertainty(self, table: Any) -> Floats:
+    def uncertainty(self, table: Floats) -> Floats:
         """Return the standard deviation of each score of encoded rows."""
-        found = [self.spread(self.features.rows(self.features.codes(p))) for p in pieces(table)]
-        return np.sqrt(np.concatenate(found)) if found else np.zeros((0, self.weights.shape[1]))
+        found = np.empty((len(table), self.weights.shape[1]))
+        for start in range(0, len(table), ROWS):
+            found[start : start + ROWS] = self.spread(self._rows(table[start : start + ROWS]))
+        return np.sqrt(found)
 
     def slopes(self) -> Floats:
         """Return the constant, and the slopes of the lines in units of the columns."""

@@ -316,7 +316,9 @@ class EverlastingPredictor(PhasedPredictor):
             return
         few = training.n_classes == 2
         why = "with these rows and columns" if few else f"for {training.n_classes} classes"
-        how = "declare columns= so that a prior can be trained, or give" if few else "give"
+        how = "give"
+        if few:
+            how = "declare columns= with the range of each, so that a prior can be trained, or give"
         warnings.warn(
             f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
             f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
@@ -556,8 +558,9 @@ class EverlastingPredictor(PhasedPredictor):
         state = self._state_
         if len(set(names)) < count or not state.requests.keys() >= set(names):
             raise InvalidParameter(
-                "requests name a query twice, or one that does not wait for the next phase: it was "
-                "not kept, has a label already, or has become a row. Nothing was changed."
+                "requests name a query twice, or one that does not wait for the next phase: no "
+                "query had that id, or it was not kept, has a label already, or has become a row. "
+                "Nothing was changed."
             )
         weights = weights_of_labels(codes, state.rules.n_classes) * state.full_weight
         self._journal_.labelled_requests(names, weights)
@@ -595,7 +598,10 @@ def _check_new(names: list[Any], state: EverlastingState) -> None:
     if not state.rows_from.keeps_queries:
         raise InvalidParameter("requests have no meaning with fresh=True, which keeps no queries.")
     if len(set(names)) < len(names) or state.requests.keys() & set(names):
-        raise InvalidParameter("requests name two queries by one id; give each its own.")
+        raise InvalidParameter(
+            "requests have an id that names another query, too, here or in an earlier call; give "
+            "each its own."
+        )
 
 
 @claim("EVER", "MEMO")

@@ -49,7 +49,7 @@ class PhaseSchedule:
     >>> plan.next_rows(1000), plan.next_rows(9000), plan.next_rows(20_000)
     (1600, 10000, 10000)
     >>> plan.shard_size(1000), plan.shard_size(1_000_000)
-    (3, 28)
+    (3, 283)
     """
 
     epsilon: float
