@@ -134,8 +134,8 @@ def releases_tell_all(model: Any, *public: Any) -> bool:
             patch.setattr(module, "noisy_sum", noise_alone)
         for seed in (0, 1):
             coins = np.random.default_rng(seed)
-            rows = coins.uniform(-1, 1 - seed, (90, 2))
-            model.fit(rows, coins.integers(0, 2, 90), *public)
+            rows = coins.uniform(-1, 1 - seed, (150, 2))
+            model.fit(rows, coins.integers(0, 2, 150), *public)
             found.append(model.model_.to_dict())
     return bool(found[0] == found[1])
 

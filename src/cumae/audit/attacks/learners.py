@@ -254,7 +254,7 @@ def kernel_classifier(
         The classes.
     """
     make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_waves=0, classes=classes)
-    half = len(classes) * (2 + round(12 / epsilon))  # with fewer, trees would be fitted
+    half = len(classes) * (2 + round(40 / epsilon))  # with fewer, trees would be fitted
     X = np.repeat([[1.0], [-1.0]], half, axis=0)
     y = np.resize(classes, len(X))
     several = "" if len(classes) == 2 else f" of {len(classes)} classes"
