@@ -6,7 +6,7 @@ writes benchmarks/results/kernel_speed.json. Each fit runs in a process of its o
 resident memory is compared with that before the fit. Times are the smallest of some repeats. In the
 same run stand scikit-learn's gradient boosting without privacy, and the bare product of as many
 float32 numbers as all steps multiply. Ten million rows come from a Parquet file in a temporary
-folder, and so do none of them stay in memory as floats.
+folder: none of them stays in memory as floats.
 """
 
 from __future__ import annotations
