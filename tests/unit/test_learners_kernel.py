@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from cumae import OneVsRest, PrivateKernelClassifier, PrivateLogisticRegression
+from cumae import Budget, OneVsRest, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.data import Columns
 from cumae.errors import InvalidParameter
 from cumae.learners.base import Learner, Rows, Sizes
@@ -491,3 +491,22 @@ def test_without_noise_many_directions_are_measured_in_a_step() -> None:
     for given in ((), (wide[:500],)):
         model = PrivateKernelClassifier(math.inf, 1e-6, columns=[(-1, 1)] * 12, n_waves=0)
         assert model.fit(wide, labels, *given).score(wide, labels) > 0.93
+
+
+def test_what_would_take_all_memory_is_refused_before_the_payment() -> None:
+    budget = Budget(1.0, 1e-6)
+    names = [str(name) for name in range(8_100)]
+    rows = np.array([["1"], ["2"]], dtype=object)
+    model = PrivateKernelClassifier(columns=[names], budget=budget)
+    with pytest.raises(InvalidParameter, match="8,000 is the most"):
+        model.fit(rows, [0, 1])
+    assert budget.remaining == (1.0, 1e-6)
+
+
+def test_many_classes_have_fewer_waves() -> None:
+    none = Rows(np.zeros((0, 5)), np.zeros(0, dtype=np.int64))
+    found = []
+    for count in (2, 3, 10, 40):
+        model = PrivateKernelClassifier(1.0, 1e-6, classes=range(count))
+        found.append(model.plan(Sizes(5_000, 0, 500, COLUMNS), none).steps.waves)
+    assert found == [100, 100, 58, 11]

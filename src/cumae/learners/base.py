@@ -455,7 +455,7 @@ class Learner(PrivateEstimator, ABC):
             return self._encode(columns, X)
         rows = EncodedRows(columns.arrange(X), columns)
         for _ in rows.pieces():
-            pass
+            pass  # each piece is read, and raises what is wrong with it
         return rows
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -191,7 +191,13 @@ def residuals(scores: int = 1, sure: float = 0.0) -> Target:
 def opposites() -> Target:
     """Return two sums along opposite directions: noise that both share can be taken away."""
     asked, shown = question()
-    other = Question.of(asked.features, np.zeros((len(asked.features), 1)), -asked.measured())
+    other = replace(
+        asked,
+        odds=np.zeros_like(asked.odds),
+        odds_constant=np.zeros_like(asked.odds_constant),
+        directions=-asked.directions,
+        constants=-asked.constants,
+    )
     return Target("a row in two sums of residuals", (_step(asked, shown), _step(other, shown)), 2)
 
 

@@ -71,7 +71,9 @@ class PrivateKernelClassifier(KernelLearner):
     is fitted in their place: it looks for the few columns that matter. The rule reads public
     numbers alone.
 
-    Fewer than 50 public rows are not used, and more than 2,000 add nothing.
+    Fewer than 50 public rows are not used, and more than 2,000 add nothing. With more than five
+    classes there are fewer waves, so that all classes together have about 2,500 coefficients. A
+    table with more than 8,000 coefficients is refused before anything is paid.
 
     Examples
     --------

@@ -108,6 +108,12 @@ class Levels:
         return np.asarray(np.round(found, digits) + 0.0, dtype=np.float64)  # 0, not -1e-16
 
 
+def additive_features(columns: Columns, curves: int) -> int:
+    """Return how many features there are without waves, the constant included."""
+    numbers = sum(bounds != INDICATOR for bounds in columns.bounds)
+    return 1 + len(columns) + curves * numbers
+
+
 class KernelFeatures:
     """Features in groups: lines, curves, and waves of two and of three columns.
 
@@ -302,14 +308,9 @@ class KernelFeatures:
         return np.hstack([np.ones((len(codes), 1)), features])
 
     def for_whole(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return weights for whole features and a constant, given those for scaled ones."""
-        inner = weights[1:] * (self.scales if weights.ndim == 1 else self.scales[:, None])
+        """Return weights for whole features and constants, given columns for scaled ones."""
+        inner = weights[1:] * self.scales[:, None]
         return inner, weights[0] - self.centres @ inner
-
-    def for_scaled(self, inner: Floats, constant: Floats) -> Floats:
-        """Return weights for scaled features, given those for whole ones and a constant."""
-        scales = self.scales if inner.ndim == 1 else self.scales[:, None]
-        return np.concatenate([[constant + self.centres @ inner], inner / scales])
 
     def slopes(self, weights: Floats) -> Floats:
         """Return the constant, and the slopes of the lines in units of the columns."""

@@ -13,7 +13,7 @@ from cumae.claims import claim
 from cumae.data import pieces
 from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
-from cumae.learners.kernel.features import Bytes, KernelFeatures
+from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.posterior import NoisySum, Posterior, most_directions
 from cumae.learners.kernel.readable import Readable
@@ -45,6 +45,8 @@ FINDS_WAVES = 500.0  # strength from which on waves can be told from noise
 TELLS_LITTLE = 100.0  # strength below which no release tells the views apart
 LEAST_NOISE = 1e-9  # so that matrices have an inverse where there is no noise
 LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats can compute
+MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and hours
+SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
 EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
 
@@ -67,6 +69,8 @@ class Measurements:
         Scales of their noise.
     places : int
         Numbers that are released, at most.
+    waves : int
+        Waves in each group of them.
     """
 
     strength: float
@@ -76,6 +80,7 @@ class Measurements:
     counts_noise: float
     products_noise: float
     places: int
+    waves: int
 
 
 @claim("KERNEL")
@@ -118,6 +123,7 @@ class KernelLearner(Readable, ScoredLearner):
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 "pure privacy use PrivateBooster."
             )
+        self._need_room(sizes)
         plans = self._measurements(sizes)
         return LearningPlan(
             vectors_cost(plans, MadeUp(sizes.columns)),
@@ -125,6 +131,23 @@ class KernelLearner(Readable, ScoredLearner):
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=plans,
         )
+
+    def _need_room(self, sizes: Sizes) -> None:
+        """Refuse, before anything is paid, what would take hours and all memory."""
+        curves, _ = self._shapes
+        count = self._scores * (additive_features(sizes.columns, curves) + 4 * self._waves(sizes))
+        if count > MOST_COEFFICIENTS:
+            raise InvalidParameter(
+                f"{len(sizes.columns)} encoded columns and {len(self.classes)} classes make "
+                f"{count:,} coefficients, and {MOST_COEFFICIENTS:,} is the most; declare fewer "
+                "categories, or leave columns out."
+            )
+
+    def _waves(self, sizes: Sizes) -> int:
+        """Return how many waves each group has: fewer where many classes share the work."""
+        curves, waves = self._shapes
+        left = SHARED_COEFFICIENTS // self._scores - additive_features(sizes.columns, curves)
+        return waves if self._scores == 1 else max(0, min(waves, left // 4))
 
     def _measurements(self, sizes: Sizes) -> Measurements:
         epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
@@ -145,7 +168,10 @@ class KernelLearner(Readable, ScoredLearner):
         # A made-up reference is rougher: more steps correct what it gets wrong.
         steps = self._steps(strength if sizes.public else math.inf)
         noise = step * math.sqrt(steps) / mu
-        return Measurements(strength, steps, noise, made_up, counts / mu, products / mu, most)
+        waves = self._waves(sizes)
+        return Measurements(
+            strength, steps, noise, made_up, counts / mu, products / mu, most, waves
+        )
 
     def _steps(self, strength: float) -> int:
         """Return the number of steps: more if there is much to tell."""
@@ -158,8 +184,10 @@ class KernelLearner(Readable, ScoredLearner):
 
     def _model(self, rows: Rows, plans: Measurements, source: Source) -> KernelModel:
         reference, worth = self._reference(rows, plans, source)
-        curves, waves = self._shapes
-        features = KernelFeatures.of(reference, self.columns_, source, curves=curves, waves=waves)
+        curves, _ = self._shapes
+        features = KernelFeatures.of(
+            reference, self.columns_, source, curves=curves, waves=plans.waves
+        )
         codes = np.concatenate([features.codes(table) for table in pieces(rows.X)])
         shown = features.codes(reference)
         count = len(features.group_sizes) - 2

@@ -114,12 +114,6 @@ class Question:
             constants.astype(np.float32),
         )
 
-    def measured(self) -> Floats:
-        """Return the directions as they really are, for scaled features."""
-        return self.features.for_scaled(
-            self.directions.astype(np.float64) * self.units, self.constants.astype(np.float64)
-        )
-
     def ask(self, codes: Bytes) -> tuple[Floats, Small]:
         """Return the scores of coded rows, and their shortened directions."""
         whole = self.features.whole(codes)
