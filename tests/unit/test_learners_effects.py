@@ -26,7 +26,7 @@ from cumae.learners.kernel.effects import (
     MOST_PAIRS,
     OTHERS,
     Effect,
-    cells_of,
+    contents_of,
     constant_of,
     effects_of,
 )
@@ -99,7 +99,7 @@ def test_effects_are_means_of_scores_over_all_other_columns(scores: int) -> None
     columns = Columns.of(frame, {name: MIXED[name] for name in names})
     model = made_up_model(columns, frame, scores=scores)
     found = by_columns(effects_of(model, columns))
-    held = cells_of(model.features, columns)
+    held = contents_of(model.features, columns)
     cells = list(itertools.product(*(one.values for one in held)))
     table = pd.DataFrame(cells, columns=names)
     rows = model.features.rows(model.features.codes(columns.encode(table)))
@@ -109,7 +109,7 @@ def test_effects_are_means_of_scores_over_all_other_columns(scores: int) -> None
 
     def check(parts: Any, effect: Effect) -> None:
         flat = parts.reshape(-1, rows.shape[-1])
-        odds, spread = flat @ model.weights, np.sqrt(model.spread(flat))
+        odds, spread = flat @ model.weights, np.sqrt(model.variance(flat))
         # Features are rounded to 1/127, which moves them by a hundredth or so.
         assert odds.reshape(effect.log_odds.shape) == pytest.approx(effect.log_odds, abs=0.02)
         assert spread.reshape(effect.spread.shape) == pytest.approx(effect.spread, abs=0.01)
@@ -118,7 +118,7 @@ def test_effects_are_means_of_scores_over_all_other_columns(scores: int) -> None
     everywhere = np.einsum("abcf,a,b,c->f", rows, *shares)
     middle, unsure = constant_of(model, columns)
     assert everywhere @ model.weights == pytest.approx(middle, abs=0.02)
-    assert np.sqrt(model.spread(everywhere[None]))[0] == pytest.approx(unsure, abs=0.01)
+    assert np.sqrt(model.variance(everywhere[None]))[0] == pytest.approx(unsure, abs=0.01)
     alone = [
         np.einsum("abcf,b,c->af", rows, shares[1], shares[2]) - everywhere,
         np.einsum("abcf,a,c->bf", rows, shares[0], shares[2]) - everywhere,
@@ -148,7 +148,7 @@ def test_values_are_those_of_the_table() -> None:
     assert found[("smoker",)].values == ((False, True),)
     days = pd.date_range(SINCE, periods=9).to_pydatetime()
     assert found[("seen",)].values == (tuple(days),)
-    held = {one.column.name: one for one in cells_of(model.features, columns)}
+    held = {one.column.name: one for one in contents_of(model.features, columns)}
     for name, one in held.items():
         assert one.shares.sum() == pytest.approx(1)
         for value, share in zip(one.shown, one.shares, strict=True):
@@ -220,7 +220,7 @@ class Additive:
         """Return how far the effects of columns are off, and how far they say they may be."""
         found = {}
         effects = by_columns(model.effects_)
-        for held in cells_of(model.published().features, model.columns_):
+        for held in contents_of(model.published().features, model.columns_):
             effect = effects[(held.column.name,)]
             true = self.adds(held.column.name, effect.values[0])
             found[held.column.name] = effect.log_odds - true + held.shares @ true, effect.spread
@@ -280,14 +280,14 @@ def test_a_stored_model_is_as_sure_as_the_posterior(monkeypatch: pytest.MonkeyPa
     model.fit(*table.rows(3_000), table.rows(500)[0])
     posterior = seen[-1]
     size = len(posterior.mean)
-    stored = model.published().spread(np.eye(size))[:, 0]
+    stored = model.published().variance(np.eye(size))[:, 0]
     assert stored == pytest.approx(np.diag(posterior.covariance), rel=0.02, abs=1e-4)
 
     apart = np.zeros(size)
     apart[1] = 3.0
     posterior.covariance += np.outer(apart, apart)
     again = KernelModel.of(model.published().features, posterior)
-    assert again.spread(np.eye(size))[1, 0] == pytest.approx(stored[1] + 9, rel=0.01)
+    assert again.variance(np.eye(size))[1, 0] == pytest.approx(stored[1] + 9, rel=0.01)
 
 
 @pytest.fixture(scope="module")

@@ -162,7 +162,7 @@ class Contents:
 
 def constant_of(model: KernelModel, columns: Columns) -> tuple[Floats, Floats]:
     """Return the constant part of the scores and its standard deviation, one for each score."""
-    features, cells = model.features, cells_of(model.features, columns)
+    features, cells = model.features, contents_of(model.features, columns)
     middle = features.centres.copy()
     for held in cells:
         middle[held.places] = held.shares @ held.whole
@@ -171,7 +171,7 @@ def constant_of(model: KernelModel, columns: Columns) -> tuple[Floats, Floats]:
         turned[held.waves] *= held.mean_turns
     middle[features.wave_places] = TOP * turned.real
     row = np.append(1.0, (middle - features.centres) * features.scales)[None, :]
-    return (row @ model.weights)[0], np.sqrt(model.spread(row))[0]
+    return (row @ model.weights)[0], np.sqrt(model.variance(row))[0]
 
 
 def effects_of(model: KernelModel, columns: Columns) -> list[Effect]:
@@ -184,13 +184,13 @@ def effects_of(model: KernelModel, columns: Columns) -> list[Effect]:
     columns : Columns
         What was declared about the columns.
     """
-    cells = cells_of(model.features, columns)
+    cells = contents_of(model.features, columns)
     found = _singles(model, cells)
     found += _pairs(model, cells)
     return sorted(found, key=lambda effect: -effect.strength)
 
 
-def cells_of(features: KernelFeatures, columns: Columns) -> list[Contents]:
+def contents_of(features: KernelFeatures, columns: Columns) -> list[Contents]:
     """Return what each column can hold."""
     found, first = [], 0
     for column in columns.columns:
@@ -258,7 +258,7 @@ def _effect(
         The factor of each one's coefficient, a row for each value or pair of values.
     """
     odds = parts @ model.weights[1 + places]
-    spread = np.sqrt(model.spread(parts, 1 + places))
+    spread = np.sqrt(model.variance(parts, 1 + places))
     shape = [len(held.values) for held in cells]
     if odds.shape[1] > 1:
         shape.append(odds.shape[1])

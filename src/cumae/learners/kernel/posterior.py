@@ -232,29 +232,29 @@ class _Solver:
             gaps = solve_triangular(root, self.gaps, lower=True, check_finite=False)
             told = -0.5 * float(gaps @ gaps) - float(np.log(np.diag(root)).sum())
             return half.T @ gaps, prior - (half**2).sum(axis=0), told
-        spread, root = self._spread(prior)
-        mean = spread @ self.pull
+        inverse, root = self._inverse(prior)
+        mean = inverse @ self.pull
         told = 0.5 * float(self.pull @ mean) - float(np.log(np.diag(root)).sum())
         told -= 0.5 * float(self.gaps @ self.gaps + np.log(prior).sum())
-        return mean, np.diag(spread).copy(), told
+        return mean, np.diag(inverse).copy(), told
 
     def covariance(self, prior: Floats) -> Floats:
         """Return the covariance of the coefficients."""
         if not self.dual:
-            return self._spread(prior)[0]
+            return self._inverse(prior)[0]
         half, _ = self._half(prior)
         found = -(half.T @ half)
         found[np.diag_indices(len(found))] += prior
         return found
 
     def _half(self, prior: Floats) -> tuple[Floats, Floats]:
-        spread = self.slopes * prior
-        whole = spread @ self.slopes.T
+        scaled = self.slopes * prior
+        whole = scaled @ self.slopes.T
         whole[np.diag_indices(len(whole))] += 1.0
         root = cholesky(whole, lower=True, check_finite=False)
-        return solve_triangular(root, spread, lower=True, check_finite=False), root
+        return solve_triangular(root, scaled, lower=True, check_finite=False), root
 
-    def _spread(self, prior: Floats) -> tuple[Floats, Floats]:
+    def _inverse(self, prior: Floats) -> tuple[Floats, Floats]:
         whole = self.told.copy()
         whole[np.diag_indices(len(whole))] += 1 / prior
         root = cholesky(whole, lower=True, check_finite=False)
