@@ -16,6 +16,7 @@ from cumae.concepts import (
     FiniteClass,
     Halfspaces,
     Points,
+    Rectangles,
     Thresholds,
     TreeCuts,
     Trees,
@@ -27,6 +28,10 @@ from cumae.errors import InvalidData
 from cumae.randomness import Source
 from cumae.sanitizers import Quantiles
 
+LARGEST_GRID = {
+    2: 64**2,
+    3: 16**3,
+}  # points, by columns: a box is drawn within a second
 LARGEST = float(np.finfo(np.float64).max)
 ONE_COLUMN = (Points, Thresholds, UnionOfIntervals)
 
@@ -131,8 +136,8 @@ def joined(concept_class: ConceptClass, points: Floats) -> Floats:
     if not isinstance(concept_class, JOINT) or points.shape[1] == 1:
         return points
     width = points.shape[1]
-    most = LARGEST_JOINT.get(width, 100)
-    each = max(2, int(most ** (1 / width)))
+    largest = LARGEST_GRID if isinstance(concept_class, Rectangles) else LARGEST_JOINT
+    each = max(2, int(largest.get(width, 100) ** (1 / width) + 1e-9))
     chosen = [
         column[np.linspace(0, len(column) - 1, min(each, len(column))).astype(int)]
         for column in (np.unique(column) for column in points.T)
