@@ -4,9 +4,10 @@
 
 writes benchmarks/results/poisoning.json. A threshold at 0.4 on [0, 1], 20,000 rows, epsilon 3,
 400,000 queries; a share of them is asked by one client, all between 0.40 and 0.45, to drag the
-boundary. The error is that of the other queries, in the last tenth. Three predictors: one that
-keeps every query, one that keeps at most 1 % of a phase from one client, and one whose rows come
-from a trusted source (fresh=True; it labels a row for each answer).
+boundary. The error is that of the other queries, in the last tenth. Phases grow by default. Five
+predictors: with the default prior, and votes alone, each keeping every query or at most 1 % of a
+phase from one client; and votes alone whose rows come from a trusted source (fresh=True; it labels
+a row for each answer).
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from cumae.predictors import EverlastingPredictor
 
 RESULTS = Path(__file__).parent / "results"
 ROWS, QUERIES, BATCH, CUT = 20_000, 400_000, 2_000, 0.4
+VOTES: dict[str, Any] = {"prior": False}
 OPTIONS: dict[str, dict[str, Any]] = {
-    "keeps all": {"growth": 1.3},
-    # Rows that are not kept must be made up for, or every phase is smaller than the one before.
-    "1 % of a client": {"client_cap": 0.01, "growth": 1.3},
-    "fresh rows": {"fresh": True, "growth": 2.0},
+    "prior": {},
+    "prior, 1 % of a client": {"client_cap": 0.01},
+    "votes alone": VOTES,
+    "votes alone, 1 % of a client": VOTES | {"client_cap": 0.01},
+    "votes alone, fresh rows": VOTES | {"fresh": True},
 }
 SHARES = [0.0, 0.01, 0.05, 0.2]
 
@@ -46,9 +49,9 @@ def error(name: str, share: float, seed: int) -> float:
         bad = generator.random(BATCH) < share
         asked[bad] = CUT + 0.05 * asked[bad]
         more: dict[str, Any] = {}
-        if name == "1 % of a client":
+        if "client_cap" in OPTIONS[name]:
             more["clients"] = np.where(bad, -1, generator.integers(0, 1000, BATCH))
-        if name == "fresh rows":
+        if "fresh" in OPTIONS[name]:
             oracle.add_unlabelled(generator.random((BATCH, 1)))
         answers = oracle.predict(asked, **more)
         if start >= 0.9 * QUERIES:
