@@ -17,7 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
 PATH = Path(__file__).resolve().parents[2] / "tools" / "trace.py"
 MOST_ROW, MOST_QUERY = 14, 10
-MOST_WITH_PRIOR = 12  # the model of the prior has three modules of its own
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +35,7 @@ def test_the_ways_are_short_and_never_turn_back(trace: Any, kind: str) -> None:
     row, query = trace.ways(kind)
     assert row.again == query.again == []
     assert 5 <= len(row.modules) <= MOST_ROW, str(row)
-    most = MOST_QUERY if kind == "one column" else MOST_WITH_PRIOR
-    assert 5 <= len(query.modules) <= most, str(query)
+    assert 5 <= len(query.modules) <= MOST_QUERY, str(query)
     # It sees where the row really goes.
     assert {"cumae.data.rows", "cumae.ensembles.trainer"} <= set(row.modules)
     assert {"cumae.ensembles.ensemble", "cumae.predictors.state"} <= set(query.modules)

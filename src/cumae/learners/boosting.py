@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -315,7 +315,11 @@ class PrivateBooster(ScoredLearner):
             points, rows = _points_of(cuts), X
         return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
 
-    def log_odds(self, table: NDArray[Any]) -> Floats:
+    @property
+    def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
+        return self._sum_of_trees
+
+    def _sum_of_trees(self, table: NDArray[Any]) -> Floats:
         start, scores = self.start_, np.zeros(len(table))
         if start is not None:
             scores = start.log_odds(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
@@ -170,5 +170,6 @@ class PrivateLogisticRegression(KernelLearner):
         """Log odds where all columns are 0, as far as the lines go."""
         return self.published().slopes()[:1]
 
-    def log_odds(self, table: NDArray[Any]) -> Floats:
-        return self.published().log_odds(table)
+    @property
+    def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
+        return self.published().log_odds

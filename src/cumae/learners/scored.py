@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,19 +49,13 @@ class ScoredLearner(Learner):
     def _learn_within(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         """Learn from rows whose ranges are known, and keep the private output."""
 
+    @property
     @abstractmethod
-    def log_odds(self, table: NDArray[Any]) -> Floats:
-        """Return the log odds of the second class, or scores of all of more than two.
+    def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
+        """What tells log odds: it takes a table of encoded rows, and belongs to what is published.
 
-        Parameters
-        ----------
-        table : array
-            Encoded rows.
-
-        Returns
-        -------
-        array of float
-            One number for each row; with more than two classes, one for each class.
+        It returns an array with the log odds of the second class for each row; with more than two
+        classes, with a score of each class.
         """
 
     def decision_function(self, X: Any) -> Floats:

@@ -94,12 +94,13 @@ class StackedVoters(Voters):
         if self.rounds:
             with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
                 rows = rows.astype(np.float32).astype(np.float64)
+        add, arrays = self.compiled
         usable = np.isfinite(rows).all(axis=1)
         if usable.all():
-            self._add(rows, votes)
+            add(rows, *arrays, votes)
             return
         found = np.zeros((int(usable.sum()), self.n_classes), dtype=np.int64)
-        self._add(rows[usable], found)
+        add(rows[usable], *arrays, found)
         votes[usable] = found
         votes[~usable, 0] = len(self)
 
@@ -125,9 +126,13 @@ class StackedVoters(Voters):
         """Whether the models see rows as numbers of 32 bits."""
         return False
 
+    @property
     @abstractmethod
-    def _add(self, rows: Floats, votes: Integers) -> None:
-        """Add the votes for finite rows to ``votes``."""
+    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The compiled function that adds the votes for finite rows, and the arrays it needs.
+
+        It takes the rows, then these arrays, and at last the votes so far.
+        """
 
     def parts(self, n: int) -> list[Voters]:
         found: list[Voters] = []

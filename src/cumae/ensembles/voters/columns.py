@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -70,9 +70,10 @@ class CutVoters(StackedVoters):
     def _columns_used(self) -> Integers:
         return self.columns
 
-    def _add(self, rows: Floats, votes: Integers) -> None:
+    @property
+    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         table = (self.columns, self.starts, self.cuts, self.ones)
-        _look_up(rows, *table, self.base, self.size, votes)
+        return _look_up, (*table, self.base, self.size)
 
     def parts(self, n: int) -> list[Voters]:
         """Return itself: more rules do not take more time."""
@@ -112,8 +113,9 @@ class BoxVoters(StackedVoters):
         """Number of columns."""
         return int(self.lows.shape[0])
 
-    def _add(self, rows: Floats, votes: Integers) -> None:
-        _inside(rows, self.lows, self.highs, votes)
+    @property
+    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return _inside, (self.lows, self.highs)
 
 
 def runs_of(rule: Any) -> tuple[int, list[Run]] | None:

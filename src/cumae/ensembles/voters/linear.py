@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -85,11 +85,11 @@ class LinearVoters(StackedVoters):
         """Number of columns."""
         return int(self.weights.shape[1])
 
-    def _add(self, rows: Floats, votes: Integers) -> None:
+    @property
+    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         if len(self.weights) == 1:
-            _by_sign(rows, self.weights[0], self.offsets[0], self.labels, votes)
-        else:
-            _by_size(rows, self.weights, self.offsets, self.labels, votes)
+            return _by_sign, (self.weights[0], self.offsets[0], self.labels)
+        return _by_size, (self.weights, self.offsets, self.labels)
 
 
 def scores_of(scalers: Sequence[Any], model: Any, n_classes: int) -> Scores:

@@ -6,7 +6,7 @@ Small trees are filled up to complete ones and rows become ranks among all cuts 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -109,18 +109,10 @@ class TreeVoters(TreeStack):
     def _columns_used(self) -> Integers:
         return self.used
 
-    def _add(self, rows: Floats, votes: Integers) -> None:
-        kernel.complete(
-            rows,
-            self.used,
-            self.starts,
-            self.cuts,
-            self.columns,
-            self.places,
-            self.labels,
-            self.depth,
-            votes,
-        )
+    @property
+    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        nodes = (self.columns, self.places, self.labels, self.depth)
+        return kernel.complete, (self.used, self.starts, self.cuts, *nodes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +165,10 @@ class WalkVoters(TreeStack):
     def _columns_used(self) -> Integers:
         return self.columns
 
-    def _add(self, rows: Floats, votes: Integers) -> None:
+    @property
+    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         nodes = (self.columns, self.cuts, self.left, self.right, self.labels)
-        kernel.walk(rows, self.roots, *nodes, votes)
+        return kernel.walk, (self.roots, *nodes)
 
     def parts(self, n: int) -> list[Voters]:
         found: list[Voters] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
@@ -140,9 +140,9 @@ class PrivateKernelClassifier(KernelLearner):
         trees.fit_part(rows.take(slice(None)), self.columns_, self.classes_, plan)
         self.trees_ = trees
 
-    def log_odds(self, table: NDArray[Any]) -> Floats:
-        model = self.published() if self.trees_ is None else self.trees_
-        return model.log_odds(table)
+    @property
+    def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
+        return self.published().log_odds if self.trees_ is None else self.trees_.log_odds
 
     def uncertainty(self, X: Any) -> Floats:
         """Return by how much scores may be off: their standard deviation, given the releases."""
