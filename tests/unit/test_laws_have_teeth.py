@@ -26,6 +26,7 @@ from cumae.ensembles.trainer import train_shards
 from cumae.estimators import own_clone
 from cumae.learners import PrivateBooster
 from cumae.predictors import base, queries
+from cumae.predictors.everlasting import fitting
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import Prior
 from cumae.threads import one_core
@@ -95,18 +96,18 @@ def test_a_prior_that_is_asked_about_a_batch_is_caught(monkeypatch: pytest.Monke
 def trial_rows_do_not_meet(predictor: EverlastingPredictor, odd: Any) -> None:
     """Of the rows that choose the trust, none changes what is computed for another one."""
     seen: list[tuple[Any, ...]] = []
-    choose, release = EverlastingPredictor._choose_trust, Prior.choose_trust
+    choose, release = everlasting.choose_trust, Prior.choose_trust
 
-    def watched(self: Any, training: Any, places: Any, *others: Any) -> float:
+    def watched(training: Any, places: Any, *others: Any) -> float:
         seen.append((places,))
-        return float(choose(self, training, places, *others))
+        return float(choose(training, places, *others))
 
     def computed(self: Any, noisy: Any, n_shards: int, shares: Any, *others: Any) -> float:
         seen[-1] = (*seen[-1], noisy, shares)
         return float(release(self, noisy, n_shards, shares, *others))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EverlastingPredictor, "_choose_trust", watched)
+        patch.setattr(everlasting, "choose_trust", watched)
         patch.setattr(Prior, "choose_trust", computed)
         one = own_clone(predictor).set_params(random_state=5).fit(X, Y)
         other = X.copy()
@@ -213,7 +214,7 @@ def test_keys_of_equal_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_trial_of_another_trainer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(everlasting, "choose_weighted", lambda trainer, *_: trainer)
+    monkeypatch.setattr(fitting, "choose_weighted", lambda trainer, *_: trainer)
     predictor, pair = PREDICTORS["everlasting, no weights"]
     with pytest.raises(InvalidParameter, match="no sample weights"):
         shards_learn(predictor, pair)  # the trial tries what will run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,15 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Declared, SomeRows, check_ids, class_names, label_codes, row_source
-from cumae.errors import AnswersDrift, BudgetExhausted, InvalidParameter
+from cumae.data import Declared, check_ids, label_codes, row_source
+from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS
+from cumae.predictors.everlasting.fitting import (
+    choose_trust,
+    first_phase,
+    tried_out,
+    warn_of_drift,
+    with_prior,
+)
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import (
-    choose_weighted,
     weights_of_labels,
     weights_of_votes,
 )
@@ -35,13 +40,13 @@ from cumae.predictors.everlasting.phases import (
     query_numbers_by_keys,
     row_keys,
 )
-from cumae.predictors.everlasting.prior import Prior, combined, find_prior, trust_in
-from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, check_together, rho_of
+from cumae.predictors.everlasting.prior import combined, trust_in
+from cumae.predictors.everlasting.rules import check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.stateful import PhasedPredictor
 from cumae.predictors.waiting import joined
-from cumae.privacy import Budget, Guarantee
+from cumae.privacy import Budget
 from cumae.randomness import Source, permutation, source_for
 
 
@@ -254,9 +259,9 @@ class EverlastingPredictor(PhasedPredictor):
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
-        rules, prior, promised = self._with_prior(training, len(kept))
-        rules = self._tried_out(training, rules)
-        self._warn_of_drift(training, prior)
+        rules, prior, promised = with_prior(self, training, len(kept))
+        rules = tried_out(rules, training, self._try_out)
+        warn_of_drift(self.prior, training, prior)
         if prior is None or self.prior_share != "auto":  # which gives the prior what helps most
             rules.warn_of_noise()
         source = source_for(self.random_state)
@@ -268,85 +273,17 @@ class EverlastingPredictor(PhasedPredictor):
         trust_end = rules.prior_rows + rules.trust_rows
         if prior is not None:
             prior.fit(training, order[: rules.prior_rows], source)
-        phase = self._first_phase(training, order[trust_end:], school, source)
+        phase = first_phase(training, order[trust_end:], school, source)
         trust = None
         if prior is not None:
             places = order[rules.prior_rows : trust_end]
-            trust = self._choose_trust(training, places, prior, phase, source)
+            trust = choose_trust(training, places, prior, phase, self.epsilon, source)
         admission.new_phase(rules.cap(phase.n_rows))
         # Later phases may be of other sizes; each is within what was asked for.
         guarantee = replace(guarantee, epsilon=float(self.epsilon))
         fitted = self._fitted(training, guarantee, source)
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission))
         return self
-
-    @claim("PRIOR")
-    def _with_prior(
-        self, training: Training, n_rows: int
-    ) -> tuple[EverlastingRules, Prior | None, Guarantee | None]:
-        """Return the rules, the prior and what it promises, from declared facts and counts alone.
-
-        A prior that nobody asked for is left out if it cannot be trained, on made-up rows.
-        """
-        one_column = isinstance(training.model, ConceptClass) and training.width == 1
-        sizes = PublicSizes(n_rows, training.n_classes, has_prior=False, one_column=one_column)
-        promises = (self.epsilon, self.delta, self.columns, class_names(self.classes).tolist())
-        prior = find_prior(self.prior, training, *promises)
-        if prior is not None:
-            try:
-                rules = EverlastingRules.of(self, sizes._replace(has_prior=True))
-                return rules, prior, prior.promise(rules.prior_rows)
-            except InvalidParameter:
-                if self.prior is not None or self.prior_share != "auto":
-                    raise
-        return EverlastingRules.of(self, sizes), None, None
-
-    def _tried_out(self, training: Training, rules: EverlastingRules) -> EverlastingRules:
-        """Return rules under which the model can learn, by what made-up rows show."""
-        trainer, schedule = rules.trainer(training.model, training.columns), rules.schedule
-        trainer = choose_weighted(trainer, training.rows, schedule.shard_size(rules.first))
-        n_shards = schedule.shards(rules.first)
-        fewer = self._try_out(trainer, training, rules.first, n_shards, fixed=schedule.fixed)
-        if fewer < n_shards:  # in later phases, too
-            schedule = replace(schedule, smallest=rules.first // fewer)
-        return replace(rules, weighted=trainer.weighted, schedule=schedule)
-
-    def _warn_of_drift(self, training: Training, prior: Prior | None) -> None:
-        if isinstance(training.model, ConceptClass) or prior is not None or self.prior is False:
-            return
-        few = training.n_classes == 2
-        why = "with these rows and columns" if few else f"for {training.n_classes} classes"
-        how = "give"
-        if few:
-            how = "declare columns= with the range of each, so that a prior can be trained, or give"
-        warnings.warn(
-            f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
-            f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
-            "accept it.",
-            AnswersDrift,
-            stacklevel=4,
-        )
-
-    def _first_phase(
-        self, training: Training, places: Integers, school: School, source: Source
-    ) -> OpenPhase:
-        rows = school.first_rows(SomeRows(training.rows, places))
-        weights = weights_of_labels(training.labels, training.n_classes)[places]
-        recipe = Recipe.draw(rows, weights, school.rules.schedule.shards(rows.n_rows), source)
-        return PhaseTraining(school, 1, recipe).finish(source, school.rules.trust_rows)
-
-    @claim("PRIOR")
-    def _choose_trust(
-        self, training: Training, places: Integers, prior: Prior, phase: OpenPhase, source: Source
-    ) -> float:
-        """Let rows that neither the prior nor a shard sees choose how much the votes count."""
-        table, usable = training.reader.some(training.rows, places)
-        labels = np.where(usable, training.labels[places], -1)
-        numbers = phase.query_numbers(len(table))
-        shares = prior.shares(table, numbers)
-        noisy = phase.release(phase.ensemble.votes(table, numbers))
-        n_shards = phase.ensemble.n_shards
-        return prior.choose_trust(noisy, n_shards, shares, labels, self.epsilon, source)
 
     # The state
 

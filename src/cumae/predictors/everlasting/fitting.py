@@ -1,0 +1,141 @@
+"""The steps of ``EverlastingPredictor.fit``: what is decided before it pays, and what it trains."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cumae.arrays import Integers
+from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.data import SomeRows, class_names
+from cumae.errors import AnswersDrift, InvalidParameter
+from cumae.predictors.base import Training
+from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
+from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
+from cumae.predictors.everlasting.prior import Prior, find_prior
+from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
+from cumae.predictors.recipes import Recipe
+from cumae.privacy import Guarantee
+from cumae.randomness import Source
+
+# Before the payment: declared facts, types of columns and counts decide
+
+
+@claim("PRIOR")
+def with_prior(
+    parameters: Any, training: Training, n_rows: int
+) -> tuple[EverlastingRules, Prior | None, Guarantee | None]:
+    """Return the rules, the prior and what it promises, from declared facts and counts alone.
+
+    A prior that nobody asked for is left out if it cannot be trained, on made-up rows.
+
+    Parameters
+    ----------
+    parameters : EverlastingPredictor
+        Its parameters are used, and nothing else.
+    training : Training
+        What was declared.
+    n_rows : int
+        Rows that are used: with ``user_ids`` one for each user.
+    """
+    one_column = isinstance(training.model, ConceptClass) and training.width == 1
+    sizes = PublicSizes(n_rows, training.n_classes, has_prior=False, one_column=one_column)
+    promises = (parameters.epsilon, parameters.delta, parameters.columns)
+    classes = class_names(parameters.classes).tolist()
+    prior = find_prior(parameters.prior, training, *promises, classes)
+    if prior is not None:
+        try:
+            rules = EverlastingRules.of(parameters, sizes._replace(has_prior=True))
+            return rules, prior, prior.promise(rules.prior_rows)
+        except InvalidParameter:
+            if parameters.prior is not None or parameters.prior_share != "auto":
+                raise
+    return EverlastingRules.of(parameters, sizes), None, None
+
+
+@claim("EVER")
+def tried_out(
+    rules: EverlastingRules, training: Training, shards_that_learn: Callable[..., int]
+) -> EverlastingRules:
+    """Return rules under which the model can learn, by what made-up rows show.
+
+    Parameters
+    ----------
+    rules : EverlastingRules
+        As they follow from the parameters.
+    training : Training
+        What was declared.
+    shards_that_learn : callable
+        Returns the number of shards with which the model learns: ``Predictor._try_out``.
+    """
+    trainer, schedule = rules.trainer(training.model, training.columns), rules.schedule
+    trainer = choose_weighted(trainer, training.rows, schedule.shard_size(rules.first))
+    n_shards = schedule.shards(rules.first)
+    fewer = shards_that_learn(trainer, training, rules.first, n_shards, fixed=schedule.fixed)
+    if fewer < n_shards:  # in later phases, too
+        schedule = replace(schedule, smallest=rules.first // fewer)
+    return replace(rules, weighted=trainer.weighted, schedule=schedule)
+
+
+def warn_of_drift(asked: Any, training: Training, prior: Prior | None) -> None:
+    """Tell the caller of ``fit`` that answers drift if there is no prior, unless that was asked.
+
+    Parameters
+    ----------
+    asked : Learner or bool, or None
+        The parameter ``prior``.
+    training : Training
+        What was declared.
+    prior : Prior, or None
+        The one that will be trained.
+    """
+    if isinstance(training.model, ConceptClass) or prior is not None or asked is False:
+        return
+    few = training.n_classes == 2
+    why = "with these rows and columns" if few else f"for {training.n_classes} classes"
+    how = "give"
+    if few:
+        how = "declare columns= with the range of each, so that a prior can be trained, or give"
+    warnings.warn(
+        f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
+        f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
+        "accept it.",
+        AnswersDrift,
+        stacklevel=4,
+    )
+
+
+# After the payment
+
+
+@claim("EVER")
+def first_phase(training: Training, places: Integers, school: School, source: Source) -> OpenPhase:
+    """Train the first phase on the rows at these places."""
+    rows = school.first_rows(SomeRows(training.rows, places))
+    weights = weights_of_labels(training.labels, training.n_classes)[places]
+    recipe = Recipe.draw(rows, weights, school.rules.schedule.shards(rows.n_rows), source)
+    return PhaseTraining(school, 1, recipe).finish(source, school.rules.trust_rows)
+
+
+@claim("PRIOR")
+def choose_trust(
+    training: Training,
+    places: Integers,
+    prior: Prior,
+    phase: OpenPhase,
+    epsilon: float,
+    source: Source,
+) -> float:
+    """Let rows that neither the prior nor a shard sees choose how much the votes count."""
+    table, usable = training.reader.some(training.rows, places)
+    labels = np.where(usable, training.labels[places], -1)
+    numbers = phase.query_numbers(len(table))
+    shares = prior.shares(table, numbers)
+    noisy = phase.release(phase.ensemble.votes(table, numbers))
+    n_shards = phase.ensemble.n_shards
+    return prior.choose_trust(noisy, n_shards, shares, labels, epsilon, source)
