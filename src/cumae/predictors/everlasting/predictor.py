@@ -86,13 +86,12 @@ class EverlastingPredictor(PhasedPredictor):
         Phases grow up to so many rows, and stay at that size: they are what must be remembered. A
         first phase with more rows is not cut.
     prior : Learner or bool, or None
-        A private learner for two classes that is trained on rows of its own and published; the
-        votes correct it. It gets the epsilon and delta above, and is fitted anew. None takes
-        :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, and
-        :class:`~cumae.PrivateLearner` for concept classes of one column with declared bounds.
-        Other concept classes have none. Estimators have none, with a warning, if there are more
-        than two classes, columns of text that were not declared, or too few rows for it. False
-        takes none, silently.
+        A private learner that is trained on rows of its own and published; the votes correct it. It
+        gets the epsilon and delta above, and is fitted anew. None takes
+        :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, with any number of
+        classes, and :class:`~cumae.PrivateLearner` for concept classes of one column with declared
+        bounds. Other concept classes have none. Estimators have none, with a warning, if columns
+        of text were not declared, or if there are too few rows for it. False takes none, silently.
     prior_share : float above 0 and below 1, or "auto"
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
         count against it. ``"auto"`` leaves a quarter of the rows to the votes, or fewer if these
@@ -259,9 +258,9 @@ class EverlastingPredictor(PhasedPredictor):
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
-        rules, prior, promised = with_prior(self, training, len(kept))
+        rules, prior, promised, missing = with_prior(self, training, len(kept))
         rules = tried_out(rules, training, self._try_out)
-        warn_of_drift(self.prior, training, prior)
+        warn_of_drift(self.prior, training, missing)
         if prior is None or self.prior_share != "auto":  # which gives the prior what helps most
             rules.warn_of_noise()
         source = source_for(self.random_state)

@@ -31,6 +31,7 @@ TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
 CUTS = 1023  # candidates of a prior for a concept class of one column, evenly within its bounds
+REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
 
@@ -66,7 +67,7 @@ class Prior:
             else:
                 promised = self._tried(learner, n_rows)
         except CumaeError as error:
-            raise InvalidParameter(f"prior cannot be trained: {error}") from None
+            raise InvalidParameter(f"{REFUSED}{error}") from None
         if promised.relation != REPLACE_ONE:
             raise InvalidParameter(
                 f"prior protects {promised.protects}, where {promised.relation}; give one that "
@@ -101,6 +102,11 @@ class Prior:
             )
         found: Guarantee = learner.guarantee_
         return found
+
+    @property
+    def open_columns(self) -> list[str]:
+        """Names of the columns whose range is not known."""
+        return [column.name for column in self._columns.columns if column.is_open]
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
@@ -213,7 +219,7 @@ def _lean_by_places(learner: ConceptLearner, table: Floats) -> Floats:
 
 
 @claim("PRIOR")
-def default_prior(training: Training, declared: Any, delta: float) -> Learner | None:
+def default_prior(training: Training) -> Learner | None:
     """Return the learner that is the prior if none is given, by declared facts and types alone.
 
     None where there is none: for columns of text that nobody declared, and for concept classes but
@@ -222,10 +228,7 @@ def default_prior(training: Training, declared: Any, delta: float) -> Learner | 
     if isinstance(training.model, ConceptClass):
         one = training.width == 1 and training.columns is not None and not training.columns.open
         return PrivateLearner(training.model, n_points=CUTS) if one else None
-    text = any(map(training.rows.is_text, range(training.rows.n_features)))
-    if delta == 0 or (declared is None and text):
-        return None
-    return PrivateKernelClassifier()
+    return None if training.undeclared_text else PrivateKernelClassifier()
 
 
 @claim("PRIOR")
@@ -241,7 +244,7 @@ def find_prior(
     if prior is False:
         return None
     if prior is None or prior is True:
-        found = default_prior(training, declared, delta)
+        found = default_prior(training)
         if found is None:
             if prior:
                 raise InvalidParameter(
