@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from cumae.audit.attacks.everlasting import (
     fresh_row,
     growing,
     labelled_row,
+    prior_label,
     prior_row,
     query,
     user,
@@ -107,14 +109,17 @@ def test_queries_that_leave_a_trace_beside_fresh_rows_are_found() -> None:
     assert is_found(fresh_query(Learns, **PROMISE), 200)
 
 
-def test_a_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("made", [partial(prior_row, against=1), prior_label])
+def test_a_prior_with_a_budget_of_its_own_is_found(
+    monkeypatch: pytest.MonkeyPatch, made: Any
+) -> None:
     fit = Prior.fit
 
     def generous(self: Any, *given: Any) -> None:
         self.learner.set_params(epsilon=30.0)
         fit(self, *given)
 
-    attack = prior_row(**PROMISE, against=1)
+    attack = made(**PROMISE)
     monkeypatch.setattr(Prior, "fit", generous)
     assert is_found(attack, 300)
 

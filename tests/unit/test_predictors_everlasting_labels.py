@@ -56,9 +56,9 @@ def test_a_labelled_row_is_a_row_of_one_phase(
 @pytest.mark.claim("LABELLED")
 def test_what_a_labelled_row_holds_changes_no_count() -> None:
     found = []
-    for row, label in (([0.5], 1), ([np.nan], 1), ([0.5], "none")):
+    for row, label in (([0.5], 1), ([np.nan], 1), ("no row", 0)):
         one = oracle().fit(X, Y)
-        one.add_labelled([row, [0.2]], np.array([label, 0], dtype=object))
+        one.add_labelled([row, [0.2]], [label, 0])
         one.predict(RNG.random((N + 1, 1)))
         found.append((one.phase_, one._state_.phase.n_rows, one.n_shards_))
     assert set(found) == {(2, N + 2, (N + 2) // 10)}
@@ -78,10 +78,13 @@ def test_a_label_takes_the_place_of_a_margin_while_the_query_waits(
     one.predict(asked[100:200], requests=range(100))
     one.add_labels(["q3", "q7"], [0, 1])
     one = restore(one.to_arrays())
-    one.add_labels([50, 51], [0, 9])
-    for wrong in (["q3"], ["q4", "q4"], ["never"], [50]):
-        with pytest.raises(InvalidParameter, match="Nothing was changed"):
-            one.add_labels(wrong, [1] * len(wrong))
+    one.add_labels([50, 51], [1, 1])
+    one.add_labels([50], [0])  # the first one was a mistake
+    told = r"no waiting query has: 'never', 77\d; and ids that are given twice: 'q4'\. Nothing was"
+    with pytest.raises(InvalidParameter, match=told):
+        one.add_labels(["q4", "never", "q4", 777], [1] * 4)
+    with pytest.raises(InvalidData, match=r"1 labels .* none of classes=\(0, 1\), .* row 1; "):
+        one.add_labels([50, 51], [1, 9])
     with pytest.raises(InvalidParameter, match="names another query"):
         one.predict(asked[:1], requests=["q4"])
     one.predict(asked[200:])
@@ -89,10 +92,22 @@ def test_a_label_takes_the_place_of_a_margin_while_the_query_waits(
     assert weights[rows.index(13.0)].tolist() == [full, 0]
     assert weights[7].tolist() == [0, 0]  # it was unusable, and stays so
     assert weights[rows.index(160.0)].tolist() == [full, 0]
-    assert weights[rows.index(161.0)].tolist() == [0, 0]
+    assert weights[rows.index(161.0)].tolist() == [0, full]
     assert weights[rows.index(14.0)].tolist() != [full, 0]
-    with pytest.raises(InvalidParameter, match="has become a row"):
+    with pytest.raises(InvalidParameter, match="has not become a row"):
         one.add_labels(["q5"], [1])
+
+
+@pytest.mark.claim("LABELLED")
+@pytest.mark.parametrize("labels", [[1, 9], [1, -1], [1, None], [1, "1"]])
+def test_a_label_that_was_not_declared_is_refused_before_anything_is_kept(labels: Any) -> None:
+    one = oracle(user_ids=True).fit(X, Y, users=range(N))
+    y = np.array(labels, dtype=object)
+    with pytest.raises(InvalidData, match=r"none of classes=\(0, 1\), the first in row 1"):
+        one.add_labelled([[0.5], [0.2]], y, users=["anna", "ben"])
+    assert one._state_.n_labelled == 0
+    one.add_labelled([[0.5], [0.2]], [1, 0], users=["anna", "ben"])
+    assert one._state_.n_labelled == 2
 
 
 @pytest.mark.claim("LABELLED")
@@ -138,7 +153,8 @@ def test_a_query_without_a_margin_gets_its_label_and_an_unusable_one_does_not() 
     state.keep(np.array([[0.4], [0.0]]), np.zeros((2, 2), dtype=np.int64), ids)
     state.label_requests(["tied", "unusable"], np.array([[0, 9], [0, 9]]))
     assert state.kept[-1][1].tolist() == [[0, 9], [0, 0]]
-    assert not state.requests
+    state.label_requests(["tied"], np.array([[9, 0]]))
+    assert state.kept[-1][1].tolist() == [[9, 0], [0, 0]]
 
 
 @pytest.mark.claim("EVER")

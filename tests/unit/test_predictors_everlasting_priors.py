@@ -17,15 +17,17 @@ from cumae.concepts import Stumps, Thresholds
 from cumae.data import Columns
 from cumae.learners import (
     PrivateBooster,
+    PrivateKernelClassifier,
     PrivateLearner,
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
 from cumae.predictors.everlasting import phases
+from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
 from cumae.predictors.noise import MUCH_NOISE
 from cumae.predictors.state import restore
-from tests.everlasting import X, Y, oracle
+from tests.everlasting import Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -154,6 +156,84 @@ def test_a_threshold_has_a_hypothesis_as_its_prior_and_needs_few_rows() -> None:
     # Ten rows between the cut and where it is drawn: exp(-5) of the best candidate's weight.
     assert np.mean(one.predict(asked) != (asked[:, 0] >= 0.37)) < 0.03
     assert EverlastingPredictor(Thresholds("above"), 1.0).fit(rows, rows[:, 0] > 0).prior_ is None
+
+
+# More than two classes
+
+
+THREE = ("low", "middle", "high")
+PLANE = np.random.default_rng(2).random((3_000, 2))
+
+
+def named(table: Any) -> Any:
+    return np.array(THREE)[np.digitize(table[:, 0], [0.3, 0.6])]
+
+
+def of_three(**changes: Any) -> EverlastingPredictor:
+    given: dict[str, Any] = {"epsilon": 5.0, "columns": [(0, 1)] * 2, "classes": THREE}
+    return EverlastingPredictor(DecisionTreeClassifier(max_depth=3), **(given | changes))
+
+
+@pytest.mark.claim("PRIOR")
+@pytest.mark.parametrize("columns", [[(0, 1)] * 2, None])
+def test_three_classes_have_a_prior(columns: Any) -> None:
+    one = of_three(columns=columns).fit(PLANE, named(PLANE))
+    assert isinstance(one.prior_, PrivateKernelClassifier)
+    assert {"PRIOR", "KERNEL"} <= set(one.guarantee_.claims)
+    assert one.guarantee_.within(5.0, 1e-6)
+    asked = RNG.random((6_000, 2))
+    answers = one.predict(asked)
+    assert one.phase_ > 2
+    last = slice(-2_000, None)
+    wrong = np.mean(one.prior_.predict(asked[last]) != named(asked[last]))
+    assert np.mean(answers[last] != named(asked[last])) < wrong + 0.02
+    assert set(answers[last].tolist()) == set(THREE)
+    again = restore(one.to_arrays())
+    assert np.array_equal(again.prior_.predict(asked), one.prior_.predict(asked))
+    assert set(again.predict(asked[:50]).tolist()) <= set(THREE)
+
+
+@pytest.mark.claim("PRIOR")
+@pytest.mark.parametrize("new", [[0.99, 0.5], [np.nan, 0.5]])
+def test_a_row_of_three_classes_that_votes_moves_one_vote(
+    monkeypatch: pytest.MonkeyPatch, new: Any
+) -> None:
+    spy, blocks = Spy(monkeypatch), []
+    fit = Prior.fit
+
+    def spied(self: Any, training: Any, places: Any, source: Any) -> None:
+        blocks.append(set(places.tolist()))
+        fit(self, training, places, source)
+
+    monkeypatch.setattr(Prior, "fit", spied)
+    rows, labels, asked = PLANE[:600], named(PLANE[:600]), RNG.random((50, 2))
+
+    def seen(rows: Any, labels: Any) -> tuple[Any, ...]:
+        one = of_three(random_state=3).fit(rows, labels)
+        one.predict(asked)
+        assert one.prior_ is not None
+        votes, noisy = spy.take()
+        return one.prior_.predict_proba(asked), votes[-50:], noisy[-50:] - votes[-50:]
+
+    shares, votes, noise = seen(rows, labels)
+    place = min(set(range(len(rows))) - blocks[0])
+    changed, other = rows.copy(), labels.copy()
+    changed[place], other[place] = new, "low"
+    other_shares, other_votes, other_noise = seen(changed, other)
+    assert np.array_equal(shares, other_shares)
+    assert np.array_equal(noise, other_noise)  # the same coins
+    assert np.abs(votes - other_votes).max() == 1
+    assert np.abs(votes - other_votes).sum(axis=1).max() == 2
+
+
+@pytest.mark.claim("PRIOR")
+def test_the_first_of_several_classes_stays_first() -> None:
+    # The full weight holds no more than one vote's lead of each class.
+    shares = np.array([[0.2, 0.3, 0.5], [0.4, 0.3, 0.3]])
+    found = combined(np.array([[0, 48, 52], [50, 49, 1]]), 100, 3.0, shares)
+    assert found.max(axis=1).tolist() == [FULL_WEIGHT] * 2
+    assert np.argmax(found, axis=1).tolist() == [2, 0]
+    assert (np.sort(found, axis=1)[:, 1] < FULL_WEIGHT).all()
 
 
 @pytest.mark.parametrize("n_rows", [400, 5_000, 1_000_000])

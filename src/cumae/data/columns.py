@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -154,8 +154,7 @@ class Columns:
         X = self.arrange(X)
         table = self.read(X)
         if np.isnan(table).any():
-            for column, cells in zip(self.columns, cells_of_columns(X), strict=True):
-                self._refuse(column, cells, first)
+            self._refuse(cells_of_columns(X), first)
         return table
 
     def read(self, X: Any, *, ordinary: bool = False) -> Floats:
@@ -183,31 +182,41 @@ class Columns:
         """Whether floats stand for themselves in all columns, so that they need no encoding."""
         return all(column.kind == "numbers" and not column.missing for column in self.columns)
 
-    def _refuse(self, column: Column, cells: NDArray[Any], first: int) -> None:
-        """Raise an error that says what is wrong with the cells of a column, if anything is."""
-        unread = np.isnan(column.read(cells)[:, 0])
-        if not unread.any():
+    def _refuse(self, table: Iterable[NDArray[Any]], first: int) -> None:
+        """Raise an error that says what is wrong with the cells; all columns with missing ones."""
+        lacking: list[tuple[Column, int]] = []
+        for column, cells in zip(self.columns, table, strict=True):
+            unread = np.isnan(column.read(cells)[:, 0])
+            if not unread.any():
+                continue
+            missing = missing_cells(cells, text=column.declared)
+            if np.any(unread & ~missing) or cells.dtype.kind == "c":
+                self._refuse_column(column, cells, first + int(np.argmax(unread & ~missing)))
+            lacking.append((column, first + int(np.argmax(unread))))
+        if not lacking:
             return
+        lines = [missing_line(column, self.key(column.name)) for column, _ in lacking]
+        places = ", ".join(f"row {row}, column {column.name}" for column, row in lacking)
+        each = "it" if len(lacking) == 1 else "them; each column is named with its first one"
+        raise InvalidData(
+            f"X has a missing value (NaN) in {places}; fill or drop {each}, or declare at fit that "
+            f"cells may be missing: columns={{{', '.join(lines)}}}."
+        )
+
+    def _refuse_column(self, column: Column, cells: NDArray[Any], row: int) -> None:
         if cells.dtype.kind == "c":
             raise InvalidData(
                 f"Complex data not supported: column {column.name}; give real numbers."
             )
-        missing = missing_cells(cells, text=column.declared)
         key = self.key(column.name)
-        if np.any(unread & ~missing):
-            hint = (
-                "mend those cells; bad_rows finds them."
-                if column.declared
-                else f"if it is text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}."
-            )
-            raise InvalidData(
-                f"column {column.name} holds something that is no {NOUNS[column.kind]}, first in "
-                f"row {first + int(np.argmax(unread & ~missing))}; {hint}"
-            )
+        hint = (
+            "mend those cells; bad_rows finds them."
+            if column.declared
+            else f"if it is text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}."
+        )
         raise InvalidData(
-            f"X has a missing value (NaN) in row {first + int(np.argmax(unread))}, column "
-            f"{column.name}; fill or drop it, or declare at fit that cells may be missing: "
-            f"{missing_line(column, key)}."
+            f"column {column.name} holds something that is no {NOUNS[column.kind]}, first in "
+            f"row {row}; {hint}"
         )
 
     @property

@@ -37,6 +37,7 @@ LINES = {
     "durations": ("None", "durations: give them as numbers, such as days"),
     "bytes": ("None", "bytes: give them as text or as numbers"),
 }
+UNREADABLE = {"dates", "durations", "bytes"}  # by models that get a data frame as it is
 # What the types of numpy and pandas can hold; those that are not listed hold numbers, or anything.
 OF_NUMPY = {
     "b": "booleans",
@@ -90,9 +91,10 @@ def kinds_of(X: Any) -> list[str]:
 def undeclared_kinds(kinds: Sequence[str]) -> list[str]:
     """Return what must be declared where models get data frames as they are: dates and the like.
 
-    Text is left to the models there.
+    Text is left to the models there. But with a column that must be declared, all others must be,
+    too: so one message names them all.
     """
-    return [kind if kind in ("dates", "durations", "bytes") else "" for kind in kinds]
+    return list(kinds) if UNREADABLE & set(kinds) else [""] * len(kinds)
 
 
 def key_of(name: str, unnamed: bool) -> str:
@@ -112,7 +114,7 @@ def missing_line(column: Column, key: str) -> str:
         form = f'({", ".join(entries)}, "missing")'
     else:
         form = '{"missing": True}'
-    return f"columns={{{key}: {form}}}"
+    return f"{key}: {form}"
 
 
 class Problems:

@@ -159,11 +159,12 @@ def _answers_row_by_row(model: Any, queries: Any, stand_in: Any, n_classes: int)
 
 
 def _text_hint(rows: RowSource, columns: Columns | None) -> str:
-    text = columns is None and any(map(rows.is_text, range(rows.n_features)))
+    names = rows.names or [str(place) for place in range(rows.n_features)]
+    text = [name for place, name in enumerate(names) if columns is None and rows.is_text(place)]
     return (
         " Columns of text were filled with 'a', 'b' and 'c', and a query with 'other': any text "
         "must be answered, without a warning. Give encoders handle_unknown='ignore', or declare "
-        "categories with columns=."
+        f"with columns= the categories of {', '.join(text)}."
         if text
         else ""
     )

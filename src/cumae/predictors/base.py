@@ -98,16 +98,23 @@ class Training:
         """Return rows as numbers, and labels; an unusable row is zeros with the first label."""
         return clean_table(self.rows, self.labels, self.columns)
 
-    def need_numbers(self) -> None:
-        """Refuse columns of text that nobody declared, by their type alone."""
+    @property
+    def undeclared_text(self) -> list[str]:
+        """Names of columns of text, by their types, if nothing was declared."""
         if self.columns is not None:
-            return
-        for place in range(self.rows.n_features):
-            if self.rows.is_text(place):
-                name = str(place) if self.rows.names is None else self.rows.names[place]
-                raise InvalidData(
-                    f"column {name} holds text by its type; declare its categories with columns=."
-                )
+            return []
+        rows = self.rows
+        names = rows.names or [str(place) for place in range(rows.n_features)]
+        return [name for place, name in enumerate(names) if rows.is_text(place)]
+
+    def need_numbers(self) -> None:
+        """Refuse columns of text that nobody declared, by their types alone."""
+        names = self.undeclared_text
+        if names:
+            raise InvalidData(
+                f"columns hold text by their types: {', '.join(names)}; declare their categories "
+                "with columns=."
+            )
 
 
 def check_kinds(rows: RowSource, columns: Columns | None) -> None:

@@ -17,11 +17,13 @@ from cumae.errors import AnswersDrift, InvalidParameter
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
-from cumae.predictors.everlasting.prior import Prior, find_prior
+from cumae.predictors.everlasting.prior import REFUSED, Prior, find_prior
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
 from cumae.predictors.recipes import Recipe
 from cumae.privacy import Guarantee
 from cumae.randomness import Source
+
+LISTED = 10  # names in a message
 
 # Before the payment: declared facts, types of columns and counts decide
 
@@ -29,10 +31,11 @@ from cumae.randomness import Source
 @claim("PRIOR")
 def with_prior(
     parameters: Any, training: Training, n_rows: int
-) -> tuple[EverlastingRules, Prior | None, Guarantee | None]:
+) -> tuple[EverlastingRules, Prior | None, Guarantee | None, str]:
     """Return the rules, the prior and what it promises, from declared facts and counts alone.
 
-    A prior that nobody asked for is left out if it cannot be trained, on made-up rows.
+    A prior that nobody asked for is left out if it cannot be trained. Then the last thing that is
+    returned says why, and what to do.
 
     Parameters
     ----------
@@ -48,14 +51,29 @@ def with_prior(
     promises = (parameters.epsilon, parameters.delta, parameters.columns)
     classes = class_names(parameters.classes).tolist()
     prior = find_prior(parameters.prior, training, *promises, classes)
+    missing = ""
     if prior is not None:
         try:
             rules = EverlastingRules.of(parameters, sizes._replace(has_prior=True))
-            return rules, prior, prior.promise(rules.prior_rows)
-        except InvalidParameter:
+            return rules, prior, prior.promise(rules.prior_rows), ""
+        except InvalidParameter as error:
             if parameters.prior is not None or parameters.prior_share != "auto":
                 raise
-    return EverlastingRules.of(parameters, sizes), None, None
+            # The first sentence says what is wrong, and the others what else a learner may get.
+            missing = str(error).removeprefix(REFUSED).partition(". ")[0]
+            if prior.open_columns:
+                missing += f". Declare the range of {_listed(prior.open_columns)} with columns="
+    elif training.undeclared_text:
+        names = _listed(training.undeclared_text)
+        missing = (
+            f"columns of text were not declared. Declare the categories of {names} in columns="
+        )
+    return EverlastingRules.of(parameters, sizes), None, None, missing
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{', '.join(names[:LISTED])}{more}"
 
 
 @claim("EVER")
@@ -82,7 +100,7 @@ def tried_out(
     return replace(rules, weighted=trainer.weighted, schedule=schedule)
 
 
-def warn_of_drift(asked: Any, training: Training, prior: Prior | None) -> None:
+def warn_of_drift(asked: Any, training: Training, missing: str) -> None:
     """Tell the caller of ``fit`` that answers drift if there is no prior, unless that was asked.
 
     Parameters
@@ -91,20 +109,14 @@ def warn_of_drift(asked: Any, training: Training, prior: Prior | None) -> None:
         The parameter ``prior``.
     training : Training
         What was declared.
-    prior : Prior, or None
-        The one that will be trained.
+    missing : str
+        Why there is no prior, and what to do; empty if there is one.
     """
-    if isinstance(training.model, ConceptClass) or prior is not None or asked is False:
+    if isinstance(training.model, ConceptClass) or not missing or asked is False:
         return
-    few = training.n_classes == 2
-    why = "with these rows and columns" if few else f"for {training.n_classes} classes"
-    how = "give"
-    if few:
-        how = "declare columns= with the range of each, so that a prior can be trained, or give"
     warnings.warn(
-        f"no prior is trained {why}, and answers of {type(training.model).__name__} drift from "
-        f"phase to phase without one, perhaps until all are the same; {how} prior=False to "
-        "accept it.",
+        f"answers of {type(training.model).__name__} drift from phase to phase, perhaps until all "
+        f"are the same, because no prior is trained: {missing}, or give prior=False to accept it.",
         AnswersDrift,
         stacklevel=4,
     )

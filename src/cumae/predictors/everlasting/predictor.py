@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,12 +17,13 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids, label_codes, row_source
-from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS
 from cumae.predictors.everlasting.fitting import (
+    LISTED,
     choose_trust,
     first_phase,
     tried_out,
@@ -86,13 +88,12 @@ class EverlastingPredictor(PhasedPredictor):
         Phases grow up to so many rows, and stay at that size: they are what must be remembered. A
         first phase with more rows is not cut.
     prior : Learner or bool, or None
-        A private learner for two classes that is trained on rows of its own and published; the
-        votes correct it. It gets the epsilon and delta above, and is fitted anew. None takes
-        :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, and
-        :class:`~cumae.PrivateLearner` for concept classes of one column with declared bounds.
-        Other concept classes have none. Estimators have none, with a warning, if there are more
-        than two classes, columns of text that were not declared, or too few rows for it. False
-        takes none, silently.
+        A private learner that is trained on rows of its own and published; the votes correct it. It
+        gets the epsilon and delta above, and is fitted anew. None takes
+        :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, with any number of
+        classes, and :class:`~cumae.PrivateLearner` for concept classes of one column with declared
+        bounds. Other concept classes have none. Estimators have none, with a warning, if columns
+        of text were not declared, or if there are too few rows for it. False takes none, silently.
     prior_share : float above 0 and below 1, or "auto"
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
         count against it. ``"auto"`` leaves a quarter of the rows to the votes, or fewer if these
@@ -259,9 +260,9 @@ class EverlastingPredictor(PhasedPredictor):
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
-        rules, prior, promised = with_prior(self, training, len(kept))
+        rules, prior, promised, missing = with_prior(self, training, len(kept))
         rules = tried_out(rules, training, self._try_out)
-        warn_of_drift(self.prior, training, prior)
+        warn_of_drift(self.prior, training, missing)
         if prior is None or self.prior_share != "auto":  # which gives the prior what helps most
             rules.warn_of_noise()
         source = source_for(self.random_state)
@@ -440,7 +441,7 @@ class EverlastingPredictor(PhasedPredictor):
     def add_labelled(self, X: ArrayLike, y: ArrayLike, *, users: Any = None) -> Self:
         """Add labelled rows to those of the next phase; they are protected like training rows.
 
-        They cost nobody else anything. A row or label that cannot be used counts for nothing.
+        They cost nobody else anything. A row with a cell that cannot be used counts for nothing.
 
         Parameters
         ----------
@@ -454,10 +455,15 @@ class EverlastingPredictor(PhasedPredictor):
         -------
         EverlastingPredictor
             Itself.
+
+        Raises
+        ------
+        InvalidData
+            If a label is not a declared class; then nothing is kept.
         """
         check_is_fitted(self, "guarantee_")
         table, usable = self._reader_.private(X)
-        codes = label_codes(row_source(np.zeros((len(usable), 1))), y, self.classes)
+        codes = _declared(y, len(usable), self.classes)
         owners = check_ids(users, self._state_.rules.user_ids, len(usable), "users")
         codes = np.where(usable, codes, -1)
         weights = weights_of_labels(codes, self._state_.rules.n_classes)
@@ -469,14 +475,15 @@ class EverlastingPredictor(PhasedPredictor):
     def add_labels(self, requests: Any, y: ArrayLike) -> Self:
         """Tell the right labels of earlier queries, which take the place of the noisy answers.
 
-        It is possible as long as the training of the next phase has not begun.
+        It is possible as long as the training of the next phase has not begun. Until then, a later
+        label takes the place of an earlier one, so that a mistake can be mended.
 
         Parameters
         ----------
         requests : list or array
             Ids that were given to ``predict``.
         y : array-like
-            A declared class for each of them; anything else counts for nothing.
+            A declared class for each of them.
 
         Returns
         -------
@@ -487,18 +494,15 @@ class EverlastingPredictor(PhasedPredictor):
         ------
         InvalidParameter
             If one of the queries is not kept any more, or never was; then nothing is changed.
+        InvalidData
+            If a label is not a declared class; then nothing is changed.
         """
         check_is_fitted(self, "guarantee_")
         count = len(requests) if hasattr(requests, "__len__") else 0
         names = check_ids(requests, wanted=True, count=count, name="requests") or []
-        codes = label_codes(row_source(np.zeros((count, 1))), y, self.classes)
+        codes = _declared(y, count, self.classes)
         state = self._state_
-        if len(set(names)) < count or not state.requests.keys() >= set(names):
-            raise InvalidParameter(
-                "requests name a query twice, or one that does not wait for the next phase: no "
-                "query had that id, or it was not kept, has a label already, or has become a row. "
-                "Nothing was changed."
-            )
+        _check_waiting(names, state)
         weights = weights_of_labels(codes, state.rules.n_classes) * state.full_weight
         self._journal_.labelled_requests(names, weights)
         return self
@@ -539,6 +543,40 @@ def _check_new(names: list[Any], state: EverlastingState) -> None:
             "requests have an id that names another query, too, here or in an earlier call; give "
             "each its own."
         )
+
+
+@claim("LABELLED")
+def _check_waiting(names: list[Any], state: EverlastingState) -> None:
+    """Refuse ids that name no query that waits, or one of them twice; ids and counts decide."""
+    counts = Counter(names)
+    strange = [name for name in counts if name not in state.requests]
+    twice = [name for name in counts if counts[name] > 1]
+    if not strange and not twice:
+        return
+    told = [f"ids that no waiting query has: {_first_of(strange)}"] * bool(strange)
+    told += [f"ids that are given twice: {_first_of(twice)}"] * bool(twice)
+    raise InvalidParameter(
+        f"requests have {'; and '.join(told)}. Nothing was changed. A query waits if it had an id, "
+        "was kept, and has not become a row of the next phase yet."
+    )
+
+
+def _first_of(names: list[Any]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(map(shown, names[:LISTED])) + more
+
+
+@claim("LABELLED")
+def _declared(y: ArrayLike, count: int, classes: Any) -> Integers:
+    """Return places of labels in the declared classes; refuse the call if one is none of them."""
+    codes = label_codes(row_source(np.zeros((count, 1))), y, classes)
+    wrong = np.flatnonzero(codes < 0)
+    if len(wrong):
+        raise InvalidData(
+            f"y has {len(wrong)} labels that are none of classes={tuple(classes)!r}, the first in "
+            f"row {int(wrong[0])}; mend them, or leave their rows out. Nothing was kept."
+        )
+    return codes
 
 
 @claim("EVER", "MEMO")

@@ -21,7 +21,7 @@ from cumae.learners.base import Rows, Sizes
 from cumae.learners.exponential import ConceptLearner
 from cumae.learners.scored import ScoredLearner, chances
 from cumae.mechanisms import ExponentialMechanism
-from cumae.parameters import check_parameters
+from cumae.parameters import TWO_CLASSES, check_parameters
 from cumae.predictors.base import Training
 from cumae.privacy import REPLACE_ONE, Guarantee
 from cumae.privacy.plans import promise
@@ -31,6 +31,7 @@ TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
 CUTS = 1023  # candidates of a prior for a concept class of one column, evenly within its bounds
+REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
 
@@ -66,7 +67,7 @@ class Prior:
             else:
                 promised = self._tried(learner, n_rows)
         except CumaeError as error:
-            raise InvalidParameter(f"prior cannot be trained: {error}") from None
+            raise InvalidParameter(f"{REFUSED}{error}") from None
         if promised.relation != REPLACE_ONE:
             raise InvalidParameter(
                 f"prior protects {promised.protects}, where {promised.relation}; give one that "
@@ -101,6 +102,11 @@ class Prior:
             )
         found: Guarantee = learner.guarantee_
         return found
+
+    @property
+    def open_columns(self) -> list[str]:
+        """Names of the columns whose range is not known."""
+        return [column.name for column in self._columns.columns if column.is_open]
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
@@ -180,7 +186,8 @@ class Prior:
         read = None if self._encoded else partial(read_table, columns=self._columns)
         if isinstance(learner, ScoredLearner) and _reads_numbers(learner):
             # The same chances, without reading encoded rows a second time.
-            how = (learner.log_odds, np.array(stand_in), np.array(0.0))
+            scores = np.zeros(() if len(learner.classes) == 2 else len(learner.classes))
+            how = (learner.log_odds, np.array(stand_in), scores)
             return AskedInBlocks(*how, read, chances)
         ask = getattr(learner, "predict_proba", partial(_lean, learner))
         if isinstance(learner, ConceptLearner) and _reads_numbers(learner):
@@ -212,21 +219,16 @@ def _lean_by_places(learner: ConceptLearner, table: Floats) -> Floats:
 
 
 @claim("PRIOR")
-def default_prior(training: Training, declared: Any, delta: float) -> Learner | None:
+def default_prior(training: Training) -> Learner | None:
     """Return the learner that is the prior if none is given, by declared facts and types alone.
 
-    None where there is none: for more than two classes, for columns of text that nobody declared,
-    and for concept classes but those of one column with declared bounds.
+    None where there is none: for columns of text that nobody declared, and for concept classes but
+    those of one column with declared bounds.
     """
-    if training.n_classes != 2:
-        return None
     if isinstance(training.model, ConceptClass):
         one = training.width == 1 and training.columns is not None and not training.columns.open
         return PrivateLearner(training.model, n_points=CUTS) if one else None
-    text = any(map(training.rows.is_text, range(training.rows.n_features)))
-    if delta == 0 or (declared is None and text):
-        return None
-    return PrivateKernelClassifier()
+    return None if training.undeclared_text else PrivateKernelClassifier()
 
 
 @claim("PRIOR")
@@ -242,14 +244,13 @@ def find_prior(
     if prior is False:
         return None
     if prior is None or prior is True:
-        found = default_prior(training, declared, delta)
+        found = default_prior(training)
         if found is None:
             if prior:
                 raise InvalidParameter(
-                    f"prior=True with {training.n_classes} classes and columns="
-                    f"{'None' if declared is None else '...'}: the default prior is for "
-                    "two classes, and for scikit-learn estimators without undeclared text or "
-                    "concept classes of one column with bounds; give a learner, or prior=False."
+                    f"prior=True with columns={'None' if declared is None else '...'}: the default "
+                    "prior is for scikit-learn estimators without undeclared text, or for concept "
+                    "classes of one column with bounds; give a learner, or prior=False."
                 )
             return None
         prior = found
@@ -282,10 +283,10 @@ def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learne
             f"prior={shown(prior)} is no learner; give one of cumae.learners, None or False."
         )
     kind = type(prior).__name__
-    if n_classes > 2:
+    if n_classes > 2 and prior.parameter_table.get("classes", TWO_CLASSES) is TWO_CLASSES:
         raise InvalidParameter(
-            f"prior is a {kind}, but there are {n_classes} classes, and priors know two; give "
-            "prior=False."
+            f"prior is a {kind}, which knows two classes, but there are {n_classes}; give "
+            "PrivateKernelClassifier()."
         )
     if "columns" not in prior.get_params(deep=False):
         raise InvalidParameter(
@@ -320,7 +321,9 @@ def trust_in(phase: int, trust: float) -> float:
 def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Integers:
     """Return whole weights for each class: the prior's shares, moved by the noisy votes.
 
-    The rule sees public numbers, the published prior and the noisy counts.
+    The rule sees public numbers, the published prior and the noisy counts. A class weighs by how
+    much it is ahead of the weakest one. Where that is more than the full weight, all classes shrink
+    by the same factor, so that the first one stays first.
 
     Examples
     --------
@@ -328,8 +331,11 @@ def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Int
     >>> from cumae.predictors.everlasting.prior import combined
     >>> combined(np.array([[60, 40]]), 100, 1.0, np.array([[0.45, 0.55]])).tolist()
     [[100, 0]]
+    >>> combined(np.array([[50, 40, 10]]), 100, 4.0, np.full((1, 3), 1 / 3)).tolist()
+    [[1000, 750, 0]]
     """
     shares = np.clip(noisy / n_shards, 0.0, 1.0)
     sums = trust * (shares - 1 / shares.shape[1]) + prior
-    parts = np.rint(FULL_WEIGHT * (sums - sums.min(axis=1, keepdims=True)))
-    return np.asarray(np.minimum(parts, FULL_WEIGHT), dtype=np.int64)
+    ahead = sums - sums.min(axis=1, keepdims=True)
+    ahead /= np.maximum(1.0, ahead.max(axis=1, keepdims=True))
+    return np.asarray(np.rint(FULL_WEIGHT * ahead), dtype=np.int64)

@@ -54,7 +54,7 @@ class EverlastingState(State):
     labelled : list of tuples of rows and weights
         Rows that came with a label and wait for the next phase; a weight of 1 for the label.
     requests : dict from id to int
-        Places of kept queries that may still get a label.
+        Places of kept queries that may get a label.
     answered : int
         Answers given since fit.
     """
@@ -131,13 +131,13 @@ class EverlastingState(State):
 
     @claim("LABELLED")
     def label_requests(self, requests: list[Any], weights: Integers) -> None:
-        """Put labels in the place of the margins of kept queries; each can have one, once.
+        """Put labels in the place of the margins of kept queries, or of earlier labels.
 
         A query that was unusable has no weight, and gets none.
         """
         starts = np.cumsum([0, *(len(own) for _, own in self.kept)])
         for name, weight in zip(requests, weights, strict=True):
-            place = self.requests.pop(name)
+            place = self.requests[name]
             if place != UNUSABLE:
                 part = int(np.searchsorted(starts, place, side="right")) - 1
                 self.kept[part][1][place - starts[part]] = weight
