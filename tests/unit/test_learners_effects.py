@@ -26,8 +26,8 @@ from cumae.learners.kernel.effects import (
     MOST_PAIRS,
     OTHERS,
     Effect,
-    contents_of,
     constant_of,
+    contents_of,
     effects_of,
 )
 from cumae.learners.kernel.features import KernelFeatures

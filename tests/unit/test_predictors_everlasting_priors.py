@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from cumae import EverlastingPredictor, InvalidParameter
-from cumae.concepts import Stumps, Thresholds
+from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.data import Columns
 from cumae.learners import (
     PrivateBooster,
@@ -156,6 +156,19 @@ def test_a_threshold_has_a_hypothesis_as_its_prior_and_needs_few_rows() -> None:
     # Ten rows between the cut and where it is drawn: exp(-5) of the best candidate's weight.
     assert np.mean(one.predict(asked) != (asked[:, 0] >= 0.37)) < 0.03
     assert EverlastingPredictor(Thresholds("above"), 1.0).fit(rows, rows[:, 0] > 0).prior_ is None
+
+
+@pytest.mark.claim("PRIOR")
+def test_a_box_has_a_hypothesis_as_its_prior() -> None:
+    def inside(table: Any) -> Any:
+        return np.all((table >= 0.21) & (table < 0.77), axis=1)
+
+    rows, asked = RNG.random((2_000, 2)), RNG.random((20_000, 2))
+    one = EverlastingPredictor(Rectangles(), 1.0, columns=[(0, 1)] * 2).fit(rows, inside(rows))
+    assert isinstance(one.prior_, PrivateLearner)
+    # Votes of so few rows err on 15 % of the queries and more.
+    assert np.mean(one.predict(asked) != inside(asked)) < 0.06
+    assert EverlastingPredictor(Rectangles(), 1.0).fit(rows, inside(rows)).prior_ is None
 
 
 # More than two classes

@@ -11,7 +11,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass
+from cumae.concepts import ConceptClass, Rectangles
 from cumae.data import Columns, SomeRows, class_names, clean_table, read_table
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
@@ -30,7 +30,7 @@ from cumae.randomness import Source
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
-CUTS = 1023  # candidates of a prior for a concept class of one column, evenly within its bounds
+CUTS = {1: 1023, 2: 63, 3: 15}  # of each column, for a prior of a concept class, by columns
 REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
@@ -223,11 +223,13 @@ def default_prior(training: Training) -> Learner | None:
     """Return the learner that is the prior if none is given, by declared facts and types alone.
 
     None where there is none: for columns of text that nobody declared, and for concept classes but
-    those of one column with declared bounds.
+    boxes and those of one column, with declared bounds.
     """
     if isinstance(training.model, ConceptClass):
-        one = training.width == 1 and training.columns is not None and not training.columns.open
-        return PrivateLearner(training.model, n_points=CUTS) if one else None
+        simple = training.width == 1 or isinstance(training.model, Rectangles)
+        if not simple or training.columns is None or training.columns.open:
+            return None
+        return PrivateLearner(training.model, n_points=CUTS[training.width])
     return None if training.undeclared_text else PrivateKernelClassifier()
 
 
@@ -250,7 +252,7 @@ def find_prior(
                 raise InvalidParameter(
                     f"prior=True with columns={'None' if declared is None else '...'}: the default "
                     "prior is for scikit-learn estimators without undeclared text, or for concept "
-                    "classes of one column with bounds; give a learner, or prior=False."
+                    "classes of one column and boxes, with bounds; give a learner, or prior=False."
                 )
             return None
         prior = found
