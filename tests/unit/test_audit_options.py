@@ -19,6 +19,7 @@ from cumae.audit.attacks.everlasting import (
     prior_label,
     prior_row,
     query,
+    renewed_row,
     user,
 )
 from cumae.audit.attacks.predictors import MARKED, UNMARKED
@@ -121,6 +122,18 @@ def test_a_prior_with_a_budget_of_its_own_is_found(
 
     attack = made(**PROMISE)
     monkeypatch.setattr(Prior, "fit", generous)
+    assert is_found(attack, 300)
+
+
+def test_a_later_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = Prior.learn
+
+    def generous(self: Any, *given: Any) -> None:
+        self.learner.set_params(epsilon=30.0)
+        learn(self, *given)
+
+    attack = renewed_row(against=1, **PROMISE)
+    monkeypatch.setattr(Prior, "learn", generous)
     assert is_found(attack, 300)
 
 

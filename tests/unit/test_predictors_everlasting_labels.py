@@ -23,10 +23,10 @@ def trained_on(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], Any, 
     seen: list[tuple[list[float], Any, int]] = []
     init = phases.PhaseTraining.__init__
 
-    def spied(self: Any, school: Any, number: int, recipe: Any) -> None:
+    def spied(self: Any, school: Any, number: int, recipe: Any, *labelled: Any) -> None:
         rows = recipe.rows.take(np.arange(recipe.rows.n_rows))
         seen.append((rows.ravel().tolist(), recipe.weights, recipe.full_weight))
-        init(self, school, number, recipe)
+        init(self, school, number, recipe, *labelled)
 
     monkeypatch.setattr(phases.PhaseTraining, "__init__", spied)
     return seen
@@ -110,6 +110,56 @@ def test_a_label_that_was_not_declared_is_refused_before_anything_is_kept(labels
     assert one._state_.n_labelled == 2
 
 
+def with_prior(rows: int) -> tuple[Any, int]:
+    """Return a predictor that has a prior, and how many rows that was trained on."""
+    x = RNG.random((rows, 1))
+    one: Any = EverlastingPredictor(ABOVE, 3.0, columns=[(0, 1)], growth=1.0).fit(
+        x, x[:, 0] >= 0.37
+    )
+    return one, one._state_.prior.n_rows
+
+
+@pytest.mark.claim("LABELLED", "PRIOR")
+def test_labelled_rows_train_a_new_prior_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, before = with_prior(400)
+    seen, first = trained_on(monkeypatch), one.prior_
+    later = RNG.uniform(0.5, 0.6, (2 * before - 3, 1))
+    one.add_labelled(later, later[:, 0] >= 0.55)
+    phase, asked = one._state_.phase.left, RNG.uniform(0.0, 0.5, (one._state_.phase.left, 1))
+    asked[1] = np.nan
+    ids = list(range(phase))
+    one.predict(asked[:-1], requests=ids[:-1])
+    one.add_labels([0, 1, 2], [1, 1, 0])  # an unusable query counts like any other
+    one = restore(one.to_arrays())
+    one.predict(asked[-1:])
+    assert one._state_.following is not None
+    one = restore(one.to_arrays())  # and the training is repeated
+    one.predict([[0.2]])
+    rows, weights, _ = seen[-1]
+    assert len(rows) == phase
+    assert not set(rows) & {asked[0, 0], asked[2, 0], *later.ravel().tolist()}
+    assert weights[:3].tolist() == [[0, 0]] * 3
+    assert asked[3, 0] in rows
+    assert one._state_.prior.n_rows == 2 * before
+    assert one.prior_ is not first
+    # It learnt from the later rows, whose boundary is another one.
+    assert one.prior_.predict([[0.45], [0.6]]).tolist() == [0, 1]
+    assert len(one._state_.for_prior) == 0
+
+
+@pytest.mark.claim("LABELLED", "PRIOR")
+def test_labelled_rows_wait_until_they_are_enough() -> None:
+    one, before = with_prior(400)
+    first = one.prior_
+    for _ in range(2):
+        assert one.prior_ is first
+        later = RNG.random((before, 1))
+        one.add_labelled(later, later[:, 0] >= 0.37)
+        one.predict(RNG.random((one._state_.phase.left + 1, 1)))
+        one = restore(one.to_arrays()) if one.prior_ is not first else one
+    assert one._state_.prior.n_rows == 2 * before
+
+
 @pytest.mark.claim("LABELLED")
 def test_a_user_has_one_row_with_a_label_or_without() -> None:
     one = oracle(user_ids=True).fit(X, Y, users=range(N))
@@ -149,12 +199,14 @@ def test_labels_stop_the_boundary_from_wandering() -> None:
 @pytest.mark.claim("LABELLED")
 def test_a_query_without_a_margin_gets_its_label_and_an_unusable_one_does_not() -> None:
     state = oracle().fit(X, Y)._state_
+    assert not state.told
     ids = (None, None, [("tied", True), ("unusable", False)])
     state.keep(np.array([[0.4], [0.0]]), np.zeros((2, 2), dtype=np.int64), ids)
     state.label_requests(["tied", "unusable"], np.array([[0, 9], [0, 9]]))
     assert state.kept[-1][1].tolist() == [[0, 9], [0, 0]]
     state.label_requests(["tied"], np.array([[9, 0]]))
     assert state.kept[-1][1].tolist() == [[9, 0], [0, 0]]
+    assert state.told == {0, 1}
 
 
 @pytest.mark.claim("EVER")

@@ -254,6 +254,36 @@ def prior_row(predictor: Any = EverlastingPredictor, *, against: int = 2, **opti
     return attack_on_phases(what, predictor, (rows, labels), play, options, releases=0)
 
 
+def renewed_row(
+    predictor: Any = EverlastingPredictor, *, against: int = 2, **options: Any
+) -> Attack:
+    """Attack a row that comes later with its label, and trains the next prior.
+
+    As in :func:`prior_row`, two rules differ in that row and in those against the second one.
+    """
+    rows, labels = alike(40)
+    later, told = alike(2 * len(rows))
+    few = slice(1 + against)
+    later[few], told[few] = BETWEEN, 0
+    other = np.append(1, told[1:])
+    asked = alike(len(rows))[0]
+
+    def play(game: Game) -> float:
+        game.train((rows, labels))
+        game.label((later, told), (replaced(later), other))
+        game.ask(asked)
+        return float(game.published()["prior_"].predict([[MARKED]])[0])
+
+    options = {
+        **options,
+        "prior": PrivateLearner(FiniteClass([NOTHING, ANYTHING])),
+        "prior_share": 0.85,
+        "columns": [(UNMARKED, MARKED)],
+    }
+    what = "a row of a later prior"
+    return attack_on_phases(what, predictor, (rows, labels), play, options)
+
+
 class Loudest(Learner):
     """Draws one of any number of classes, by how many rows above 0.5 have it.
 
@@ -427,6 +457,7 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
         labelled_row,
         growing,
         prior_row,
+        renewed_row,
         prior_label,
     ),
 }

@@ -18,6 +18,8 @@ from cumae.data import Columns, EncodedRows, RowSource
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, NoisyMajority
+from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
@@ -129,6 +131,8 @@ class OpenPhase:
         again. None if they have one; the rows are gone then.
     memo : dict from bytes to array
         Noisy counts of the queries so far, where equal queries share an answer.
+    prior : Prior, or None
+        A prior that was trained with the phase, until the state takes it as its own.
     """
 
     number: int
@@ -137,6 +141,7 @@ class OpenPhase:
     majority: NoisyMajority
     recipe: Recipe | None = None
     memo: dict[bytes, Integers] = field(default_factory=dict)
+    prior: Prior | None = None
 
     @property
     def left(self) -> int:
@@ -199,11 +204,24 @@ class PhaseTraining:
         Of the phase.
     recipe : Recipe
         What its models are made from.
+    labelled : LabelledRows
+        Rows that are for priors alone.
+    prior : Prior, or None
+        The prior of the phases before, if these rows renew it with this phase.
     """
 
-    def __init__(self, school: School, number: int, recipe: Recipe) -> None:
+    def __init__(
+        self,
+        school: School,
+        number: int,
+        recipe: Recipe,
+        labelled: LabelledRows = NO_ROWS,
+        prior: Prior | None = None,
+    ) -> None:
         self.number, self.n_rows = number, recipe.rows.n_rows
+        self.waiting = labelled if prior is None else NO_ROWS  # for a later phase
         self._school, self._recipe = school, recipe
+        self._labelled, self._prior = labelled, prior
         self._ensemble: Ensemble | None = None
         self._thread: threading.Thread | None = None
 
@@ -228,13 +246,22 @@ class PhaseTraining:
             raise AssertionError("nothing was trained")
         majority = self._school.rules.majority(self.n_rows, source, more)
         recipe = self._recipe.kept_for(self._ensemble)
-        return OpenPhase(self.number, self.n_rows, self._ensemble, majority, recipe)
+        prior = None if self._prior is None else self._labelled.train(self._prior, source)
+        return OpenPhase(self.number, self.n_rows, self._ensemble, majority, recipe, prior=prior)
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""
-        return {"number": self.number, "recipe": self._recipe.to_facts()}
+        used = NO_ROWS if self._prior is None else self._labelled
+        return {
+            "number": self.number,
+            "recipe": self._recipe.to_facts(),
+            "renews": self._prior is not None,
+            "labelled": used.to_facts(),
+        }
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
-        """Rebuild what ``to_facts`` returned."""
-        return cls(school, facts["number"], Recipe.from_facts(facts["recipe"]))
+    def from_facts(cls, facts: dict[str, Any], school: School, prior: Prior | None) -> Self:
+        """Rebuild what ``to_facts`` returned, beside the prior of the state."""
+        recipe, labelled = Recipe.from_facts(facts["recipe"]), facts["labelled"]
+        labels = (LabelledRows.from_facts(labelled), prior) if facts["renews"] else ()
+        return cls(school, facts["number"], recipe, *labels)

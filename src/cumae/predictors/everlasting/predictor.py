@@ -43,11 +43,11 @@ from cumae.predictors.everlasting.phases import (
     row_keys,
 )
 from cumae.predictors.everlasting.prior import combined, trust_in
+from cumae.predictors.everlasting.renewal import enough, with_labels
 from cumae.predictors.everlasting.rules import check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.stateful import PhasedPredictor
-from cumae.predictors.waiting import joined
 from cumae.privacy import Budget
 from cumae.randomness import Source, permutation, source_for
 
@@ -92,8 +92,9 @@ class EverlastingPredictor(PhasedPredictor):
         gets the epsilon and delta above, and is fitted anew. None takes
         :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, with any number of
         classes, and :class:`~cumae.PrivateLearner` for boxes and concept classes of one column with
-        declared bounds. Other concept classes have none. Estimators have none, with a warning, if columns
-        of text were not declared, or if there are too few rows for it. False takes none, silently.
+        declared bounds. Other concept classes have none. Estimators have none, with a warning, if
+        columns of text were not declared, or if there are too few rows for it. False takes none,
+        silently.
     prior_share : float above 0 and below 1, or "auto"
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
         count against it. ``"auto"`` leaves a quarter of the rows to the votes, or fewer if these
@@ -409,12 +410,12 @@ class EverlastingPredictor(PhasedPredictor):
         if state.following is not None or not state.rows_from.complete(state):
             return
         rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
-        full_weight = state.full_weight
-        rows = joined([rows, *(more for more, _ in state.labelled)])
-        weights = np.concatenate([weights, *(more * full_weight for _, more in state.labelled)])
+        rows, weights, labelled = with_labels(state, rows, weights)
         n_shards, source = state.rules.schedule.shards(len(rows)), state.fitted.source
-        recipe = Recipe.draw(row_source(rows), weights, n_shards, source, full_weight)
-        following = PhaseTraining(state.school, state.phase.number + 1, recipe)
+        recipe = Recipe.draw(row_source(rows), weights, n_shards, source, state.full_weight)
+        renewed = state.prior if enough(labelled, state.prior) else None
+        number = state.phase.number + 1
+        following = PhaseTraining(state.school, number, recipe, labelled, renewed)
         self._journal_.prepared(following, supplied)
         if state.rules.background:
             following.start()

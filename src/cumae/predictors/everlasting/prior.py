@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Rectangles
-from cumae.data import Columns, SomeRows, class_names, clean_table, read_table
+from cumae.data import Columns, SomeRows, class_names, clean_table, read_table, row_source
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
 from cumae.estimators import own_clone
@@ -31,6 +32,7 @@ TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
 CUTS = {1: 1023, 2: 63, 3: 15}  # of each column, for a prior of a concept class, by columns
+MANY_ROWS = 100_000  # with so many, a learner does what it does with more
 REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
@@ -52,6 +54,16 @@ class Prior:
     def __init__(self, learner: Learner, columns: Columns, encoded: bool) -> None:
         self.learner, self._columns, self._encoded = learner, columns, encoded
         self.width = len(columns)  # of the tables that it is asked about
+        self.n_rows = 0  # that it was trained on
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether it can be trained on, and asked about, encoded rows."""
+        return _reads_numbers(self.learner)
+
+    def unfitted_copy(self) -> Prior:
+        """Return one with the same learner, not fitted."""
+        return Prior(own_clone(self.learner), self._columns, self._encoded)
 
     def promise(self, n_rows: int) -> Guarantee:
         """Return what the learner will promise, before any row is used.
@@ -79,8 +91,12 @@ class Prior:
         learner.set_params(columns=list(self._columns.columns))
         check_parameters(learner, learner.parameter_table)
         nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
-        plan = learner.plan(Sizes(n_rows, 0, 0, self._columns), nothing)
-        return promise(plan, *learner.limits(), void=False)
+        plan, later = (
+            learner.plan(Sizes(count, 0, 0, self._columns), nothing)
+            for count in (n_rows, max(n_rows, MANY_ROWS))  # labels that come later may renew it
+        )
+        planned = replace(plan, claims=tuple(dict.fromkeys((*plan.claims, *later.claims))))
+        return promise(planned, *learner.limits(), void=False)
 
     def _tried(self, learner: Learner, n_rows: int) -> Guarantee:
         # Whether ranges can be found depends on the number of rows; else a few rows will do.
@@ -111,13 +127,20 @@ class Prior:
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
         learner = json.dumps(self.learner.to_dict(), allow_nan=False)
-        return {"learner": learner, "columns": self._columns, "encoded": self._encoded}
+        return {
+            "learner": learner,
+            "columns": self._columns,
+            "encoded": self._encoded,
+            "n_rows": self.n_rows,
+        }
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Prior:
         """Rebuild what ``to_facts`` returned."""
         learner = Learner.from_dict(json.loads(facts["learner"]))
-        return cls(learner, facts["columns"], facts["encoded"])
+        found = cls(learner, facts["columns"], facts["encoded"])
+        found.n_rows = facts["n_rows"]
+        return found
 
     def unfitted(self) -> Learner:
         """Return a learner for the parameter ``prior`` that would be fitted to the same prior."""
@@ -133,10 +156,20 @@ class Prior:
     def fit(self, training: Training, places: Integers, source: Source) -> None:
         """Train it on some of the rows; unusable ones count as zeros, as nobody must see them."""
         rows = SomeRows(training.rows, places)
-        table, labels = clean_table(rows, training.labels[places], self._columns)
+        self._fit(*clean_table(rows, training.labels[places], self._columns), source)
+
+    def learn(self, rows: Any, labels: Integers, source: Source) -> None:
+        """Train it on rows in the form in which queries come; unusable ones count as zeros."""
+        table = rows
+        if not self._encoded:
+            table, labels = clean_table(row_source(rows), labels, self._columns)
+        self._fit(table, labels, source)
+
+    def _fit(self, table: Floats, labels: Integers, source: Source) -> None:
         self.learner.set_params(random_state=source)
         self._learn(self.learner, table, labels)
         self.learner.set_params(random_state=None)
+        self.n_rows = len(labels)
 
     def _learn(self, learner: Learner, table: Floats, labels: Integers) -> None:
         """Fit a learner to encoded rows, with all that is known of the columns if it can take it.

@@ -18,12 +18,11 @@ from cumae.predictors.everlasting.keeping import (
 )
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior
+from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.state import State, objects
 from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows, joined
-
-UNUSABLE = -1  # the place of a request whose query could not be read
 
 
 @claim("EVER", "LATE", "FRESH", "USER")
@@ -54,7 +53,11 @@ class EverlastingState(State):
     labelled : list of tuples of rows and weights
         Rows that came with a label and wait for the next phase; a weight of 1 for the label.
     requests : dict from id to int
-        Places of kept queries that may get a label.
+        Places of kept queries that may get a label; for one that could not be read, ``~place``.
+    told : set of int
+        Places of kept queries that have got one.
+    for_prior : LabelledRows
+        Rows with labels that wait until they are enough for a better prior.
     answered : int
         Answers given since fit.
     """
@@ -72,6 +75,8 @@ class EverlastingState(State):
     waiting: FreshRows = field(default_factory=FreshRows)
     labelled: list[tuple[Any, Integers]] = field(default_factory=list)
     requests: dict[Any, int] = field(default_factory=dict)
+    told: set[int] = field(default_factory=set)
+    for_prior: LabelledRows = NO_ROWS
     answered: int = 0
 
     @property
@@ -90,9 +95,14 @@ class EverlastingState(State):
         return sum(len(weights) for _, weights in self.kept)
 
     @property
+    def renews(self) -> bool:
+        """Whether rows with labels train new priors; else they join the shards."""
+        return self.prior is not None and self.prior.reads_numbers
+
+    @property
     def n_labelled(self) -> int:
-        """How many rows with a label wait for the next phase."""
-        return sum(len(weights) for _, weights in self.labelled)
+        """How many rows with a label join those of the next phase."""
+        return 0 if self.renews else sum(len(weights) for _, weights in self.labelled)
 
     @property
     def full_weight(self) -> int:
@@ -121,7 +131,7 @@ class EverlastingState(State):
         if len(ids) > 2 and ids[2] is not None:
             for place, number in enumerate(np.flatnonzero(admitted).tolist()):
                 name, usable = ids[2][number]
-                self.requests[name] = start + place if usable else UNUSABLE
+                self.requests[name] = start + place if usable else ~(start + place)
 
     @claim("LABELLED")
     def label(self, rows: Any, weights: Integers, users: Any) -> None:
@@ -133,24 +143,27 @@ class EverlastingState(State):
     def label_requests(self, requests: list[Any], weights: Integers) -> None:
         """Put labels in the place of the margins of kept queries, or of earlier labels.
 
-        A query that was unusable has no weight, and gets none.
+        A query that was unusable has no weight, and gets none; but it counts like any other.
         """
         starts = np.cumsum([0, *(len(own) for _, own in self.kept)])
         for name, weight in zip(requests, weights, strict=True):
             place = self.requests[name]
-            if place != UNUSABLE:
+            if place >= 0:
                 part = int(np.searchsorted(starts, place, side="right")) - 1
                 self.kept[part][1][place - starts[part]] = weight
+            self.told.add(place if place >= 0 else ~place)
 
     def prepare(self, following: PhaseTraining, taken: int) -> None:
         # Rows go first: if this is broken off, they are lost, but they are never used twice.
         self.waiting.take(taken)
-        self.kept, self.labelled, self.requests = [], [], {}
+        self.kept, self.labelled, self.requests, self.told = [], [], {}, set()
         self.admission.new_phase(self.cap)
-        self.following = following
+        self.for_prior, self.following = following.waiting, following
 
     def enter(self, phase: OpenPhase) -> None:
         self.following = None  # first: nothing may be trained on its rows again
+        if phase.prior is not None:
+            self.prior, phase.prior = phase.prior, None
         self.phase = phase
 
     def to_facts(self) -> dict[str, Any]:
@@ -170,6 +183,8 @@ class EverlastingState(State):
             "labels": joined([weights for _, weights in self.labelled]),
             "requests": objects(self.requests),
             "places": np.array(list(self.requests.values()), dtype=np.int64),
+            "told": np.array(sorted(self.told), dtype=np.int64),
+            "for_prior": self.for_prior.to_facts(),
             "answered": self.answered,
         }
 
@@ -189,7 +204,7 @@ class EverlastingState(State):
             answered=facts["answered"],
         )
         if facts["following"] is not None:
-            found.following = PhaseTraining.from_facts(facts["following"], school)
+            found.following = PhaseTraining.from_facts(facts["following"], school, found.prior)
             if rules.background:
                 found.following.start()
         if facts["kept"] is not None:
@@ -200,4 +215,6 @@ class EverlastingState(State):
             found.labelled.append((facts["labelled"], facts["labels"]))
         places = facts["places"].tolist()
         found.requests = dict(zip(facts["requests"].tolist(), places, strict=True))
+        found.told = set(facts["told"].tolist())
+        found.for_prior = LabelledRows.from_facts(facts["for_prior"])
         return found

@@ -1,0 +1,113 @@
+"""Labels that come later: they join the shards, or train a better prior where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from cumae.arrays import Integers
+from cumae.claims import claim
+from cumae.data import row_source
+from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.waiting import joined
+from cumae.randomness import Source
+
+if TYPE_CHECKING:
+    from cumae.predictors.everlasting.state import EverlastingState
+
+ENOUGH = 2  # rows with labels for each row of the prior, so that a new one is surely better
+
+
+@claim("LABELLED", "PRIOR")
+@dataclass(frozen=True, repr=False)  # a message must not show rows
+class LabelledRows:
+    """Rows with labels that train a prior, and nothing else.
+
+    Parameters
+    ----------
+    rows : array or DataFrame, or None
+        The rows, in the form in which queries come; None if there are none.
+    labels : array of int
+        Places of their labels in the classes.
+    """
+
+    rows: Any
+    labels: Integers
+
+    @classmethod
+    def of(cls, parts: list[tuple[Any, Integers]]) -> Self:
+        """Join tables of rows with their weights, the largest of which is the label's."""
+        labels = [np.argmax(weights, axis=1) for _, weights in parts if len(weights)]
+        rows = joined([rows for rows, weights in parts if len(weights)])
+        return cls(rows, np.concatenate([np.zeros(0, dtype=np.int64), *labels]))
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self.labels)
+
+    def and_also(self, parts: list[tuple[Any, Integers]]) -> LabelledRows:
+        """Return these rows and others."""
+        others = LabelledRows.of(parts)
+        tables = [rows for rows in (self.rows, others.rows) if rows is not None]
+        return LabelledRows(joined(tables), np.concatenate([self.labels, others.labels]))
+
+    def train(self, prior: Prior, source: Source) -> Prior:
+        """Return a prior of the same kind that learnt from these rows alone.
+
+        If it is broken off, it may be repeated: nobody has seen anything of it.
+        """
+        fitted = prior.unfitted_copy()
+        fitted.learn(self.rows, self.labels, source)
+        return fitted
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing."""
+        return {"rows": self.rows, "labels": self.labels}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        return cls(facts["rows"], facts["labels"])
+
+
+NO_ROWS = LabelledRows(None, np.zeros(0, dtype=np.int64))
+
+
+@claim("LABELLED", "PRIOR")
+def with_labels(
+    state: EverlastingState, rows: Any, weights: Integers
+) -> tuple[Any, Integers, LabelledRows]:
+    """Return rows and weights for the shards of the next phase, and the rows for a new prior.
+
+    Without a prior that can be renewed, labelled rows join the shards. With one, each labelled row
+    waits for the next prior. A labelled query leaves a stand-in without weight in its place then,
+    so that what it holds is in one part only, and no count changes.
+
+    Parameters
+    ----------
+    state : EverlastingState
+        It has the labelled rows.
+    rows : array or DataFrame
+        Queries or supplied rows that become the rows of the next phase.
+    weights : array of int
+        Their weights.
+    """
+    if not state.renews:
+        rows = joined([rows, *(more for more, _ in state.labelled)])
+        full = [more * state.full_weight for _, more in state.labelled]
+        return rows, np.concatenate([weights, *full]), NO_ROWS
+    told = np.array(sorted(state.told), dtype=np.int64)
+    asked = (row_source(rows).take(told), weights[told])
+    found = state.for_prior.and_also([asked, *state.labelled])
+    places, weights = np.arange(len(weights)), weights.copy()
+    places[told], weights[told] = len(weights), 0
+    rows = row_source(joined([rows, state.fitted.reader.stand_in])).take(places)
+    return rows, weights, found
+
+
+@claim("LABELLED", "PRIOR")
+def enough(labelled: LabelledRows, prior: Prior | None) -> bool:
+    """Tell whether labelled rows train a better prior than there is, by counts alone."""
+    return prior is not None and 0 < ENOUGH * prior.n_rows <= len(labelled)
