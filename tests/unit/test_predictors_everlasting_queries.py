@@ -52,6 +52,8 @@ def piped() -> Any:
     return make_pipeline(ColumnTransformer([numbers]), DecisionTreeClassifier(max_depth=2))
 
 
+@pytest.mark.usefixtures("trials_remembered")
+@pytest.mark.no_cover  # many models, all alike
 @pytest.mark.claim("EVER")
 @pytest.mark.parametrize(
     "odd", [{"size": "text"}, {"size": np.nan}, {"count": np.nan}, {"count": None}, {"job": None}]
