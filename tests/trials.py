@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from cumae.predictors import base
+from cumae.ensembles.trial import try_out
 
 if TYPE_CHECKING:
     import pytest
@@ -19,7 +19,6 @@ def remember_trials(patch: pytest.MonkeyPatch) -> None:
     looked at them would still tell them apart, as it must in an audit.
     """
     known: dict[bytes, bool] = {}
-    try_out = base.try_out
 
     def remembered(*given: Any) -> bool:
         key = pickle.dumps(given)
@@ -27,4 +26,4 @@ def remember_trials(patch: pytest.MonkeyPatch) -> None:
             known[key] = try_out(*given)
         return known[key]
 
-    patch.setattr(base, "try_out", remembered)
+    patch.setattr("cumae.predictors.base.try_out", remembered)

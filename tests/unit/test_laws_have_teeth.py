@@ -96,7 +96,7 @@ def test_a_prior_that_is_asked_about_a_batch_is_caught(monkeypatch: pytest.Monke
 def trial_rows_do_not_meet(predictor: EverlastingPredictor, odd: Any) -> None:
     """Of the rows that choose the trust, none changes what is computed for another one."""
     seen: list[tuple[Any, ...]] = []
-    choose, release = everlasting.choose_trust, Prior.choose_trust
+    choose, release = fitting.choose_trust, Prior.choose_trust
 
     def watched(training: Any, places: Any, *others: Any) -> float:
         seen.append((places,))

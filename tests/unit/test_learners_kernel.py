@@ -461,9 +461,9 @@ def test_where_rows_are_few_for_so_many_columns_trees_are_fitted(tmp_path: Any) 
         with pytest.raises(InvalidParameter, match="trees were fitted"):
             look()
     many, labels = few_rows(2_000)
-    model.set_params(columns=[(-1, 1)] * 3).fit(many[:, 5:8], labels)
-    assert model.trees_ is None  # nothing of the first fit is left
-    assert model.model_ is not None
+    again = model.set_params(columns=[(-1, 1)] * 3).fit(many[:, 5:8], labels)
+    assert again.trees_ is None  # nothing of the first fit is left
+    assert again.model_ is not None
 
 
 def test_whether_trees_are_fitted_depends_on_public_numbers_alone() -> None:
