@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tables import Table, adult, credit_default, hospital
+from _made_up_tables import hospital
+from _table import Table
+from tables import adult, credit_default
 
 from cumae import PrivateBooster, PrivateLogisticRegression
 

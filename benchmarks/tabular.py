@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from _table import Table
 from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
@@ -42,7 +43,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, TargetEncoder
-from tables import ELSEWHERE, KEPT_ASIDE, REAL, TUNING, Table, load
+from tables import ELSEWHERE, KEPT_ASIDE, REAL, TUNING, load
 
 from cumae import OneVsRest, PrivateBooster, PrivateKernelClassifier, PrivateLogisticRegression
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests.states import throw_coins
+from tests.trials import remember_trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,9 +39,11 @@ UNTRACED = {
     "test_leaks_between_queries",
     "test_learners_extremes",
     "test_learners_laws",
+    "test_learners_sklearn",
     "test_predictors_batch_law",
     "test_predictors_batches",
     "test_predictors_extremes",
+    "test_predictors_sklearn",
     "test_predictors_state_of_all",
     "test_privacy_interleaving",
     "test_privacy_numbers",
@@ -54,12 +57,19 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return partial(throw_coins, monkeypatch)
 
 
+@pytest.fixture
+def trials_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let predictors try out a model on made-up rows once, and not in every run of an audit."""
+    remember_trials(monkeypatch)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     path = config.rootpath / RECORD
     record = json.loads(path.read_text()) if path.exists() else None
     skipped = config.stash.setdefault(SKIPPED, [])
     for item in items:
-        if item.path.stem in UNTRACED or item.get_closest_marker("statistical"):
+        page = item.path.suffix == ".md"  # it shows what tests reach, too
+        if page or item.path.stem in UNTRACED or item.get_closest_marker("statistical"):
             item.add_marker("no_cover")
         for marker in item.iter_markers("debian"):
             (package,) = marker.args

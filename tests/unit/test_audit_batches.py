@@ -34,6 +34,8 @@ from cumae.predictors import (
 from tests.plants import halve_failing_batches, halve_for_all, infer_types, let_errors_out
 from tests.statistics import audited
 
+pytestmark = pytest.mark.usefixtures("trials_remembered")
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -28,6 +28,8 @@ from cumae.predictors import EverlastingPredictor
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.prior import Prior
 
+pytestmark = pytest.mark.usefixtures("trials_remembered")
+
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 0.05}
 
 

@@ -29,6 +29,8 @@ from cumae.predictors.everlasting.margins import weights_of_votes
 from cumae.randomness import permutation
 from tests.statistics import audited
 
+pytestmark = pytest.mark.usefixtures("trials_remembered")
+
 # delta is large, so that the promise is about events which some hundred runs can count.
 PROMISE = {"epsilon": 3.0, "delta": 0.05}
 

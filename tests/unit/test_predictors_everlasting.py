@@ -72,11 +72,11 @@ def test_at_infinite_epsilon_it_is_plain_self_training() -> None:
     ids=lambda model: type(model).__name__,
 )
 def test_estimators_learn_from_margins(model: Any) -> None:
-    table = RNG.random((2000, 2))
+    table = RNG.random((1000, 2))
     labels = (table[:, 0] > 0.4).astype(int)
     one = oracle(estimator=model, epsilon=math.inf, shard_size=25, prior=False).fit(table, labels)
     for _ in range(3):
-        asked = RNG.random((2000, 2))
+        asked = RNG.random((1000, 2))
         assert np.mean(one.predict(asked) == (asked[:, 0] > 0.4)) > 0.9
     assert one.phase_ == 3
 

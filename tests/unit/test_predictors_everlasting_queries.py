@@ -52,6 +52,8 @@ def piped() -> Any:
     return make_pipeline(ColumnTransformer([numbers]), DecisionTreeClassifier(max_depth=2))
 
 
+@pytest.mark.usefixtures("trials_remembered")
+@pytest.mark.no_cover  # many models, all alike
 @pytest.mark.claim("EVER")
 @pytest.mark.parametrize(
     "odd", [{"size": "text"}, {"size": np.nan}, {"count": np.nan}, {"count": None}, {"job": None}]
@@ -67,7 +69,7 @@ def test_a_query_cannot_change_the_type_of_a_column(
     later = mixed().sample(N, random_state=1).reset_index(drop=True)
     found = []
     for batch in (usual, spoilt):
-        one = oracle(estimator=piped(), prior=False).fit(mixed(), Y)
+        one = oracle(estimator=piped(), prior=False, shard_size=25).fit(mixed(), Y)
         first = one.predict(batch)
         one.predict(later[: N - 50])
         one.predict(later)

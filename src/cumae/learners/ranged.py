@@ -103,7 +103,7 @@ def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta
     epsilon, delta : float
         What both may cost together.
     """
-    whole = 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=1e-3)
+    whole = _rho(epsilon, delta, 1e-3)
     spent = math.inf if ranges.zcdp is None else ranges.zcdp[0]
     left = ZCDP(whole - spent).epsilon(delta) if whole > spent else epsilon / 2
     for _ in range(TRIES):
@@ -116,10 +116,18 @@ def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta
     )
 
 
-@functools.lru_cache(maxsize=16)
+# Both take longer than learning from a few rows, and every fit with the same sizes asks again.
+
+
+@functools.lru_cache(maxsize=64)
 def _delta(cost: Cost, epsilon: float) -> float:
-    # It takes longer than learning from a few rows, and every fit with the same sizes asks again.
     return cost.delta(epsilon)
+
+
+@functools.lru_cache(maxsize=64)
+def _rho(epsilon: float, delta: float, tolerance: float) -> float:
+    """Return about the largest rho of zCDP that is within epsilon and delta."""
+    return 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=tolerance)
 
 
 def range_epsilon(epsilon: float, delta: float, count: int) -> float:
@@ -130,7 +138,7 @@ def range_epsilon(epsilon: float, delta: float, count: int) -> float:
     if epsilon == math.inf:
         return math.inf
     most = min(epsilon, 100.0) * SHARE
-    rho = 1 / calibrate(lambda noise: ZCDP(1 / noise), most, delta * SHARE, tolerance=1e-6)
+    rho = _rho(most, delta * SHARE, 1e-6)
     draws = 2 * count
     return max(most, math.sqrt(8 * rho * draws) * (1 - 1e-9))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -162,13 +163,14 @@ def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
         return epsilon
     if epsilon == 0:
         raise InvalidParameter("epsilon=0 would need infinite noise; give a number above 0.")
-    noise = calibrate(
-        lambda noise: Pure(1 / noise) * releases,
-        epsilon,
-        check_delta(delta),
-        start=releases / epsilon * (1 + 1e-12),
-    )
-    return 1 / noise
+    return _laplace_epsilon(epsilon, check_delta(delta), releases)
+
+
+@claim("MULTI")
+@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+def _laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
+    start = releases / epsilon * (1 + 1e-12)
+    return 1 / calibrate(lambda noise: Pure(1 / noise) * releases, epsilon, delta, start=start)
 
 
 @claim("MULTI")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -161,13 +162,7 @@ class StabilityTest(SparseVector):
                 raise InvalidParameter(
                     f"epsilon={epsilon!r}, delta={delta!r}: the stability test needs both above 0."
                 )
-            noise = calibrate(
-                lambda noise: or_fail(Pure(1 / noise) * max_unstable, delta / 2),
-                epsilon,
-                delta,
-                start=max_unstable / epsilon,
-            )
-            single = 1 / noise
+            single = _single_epsilon(epsilon, delta, max_unstable)
         return cls(single, delta / 2, max_queries, max_unstable, random_state=random_state)
 
     @property
@@ -274,3 +269,14 @@ def least_threshold(epsilon: float, delta: float, max_queries: int, max_unstable
         fits = delta_at_threshold(epsilon, middle, max_queries, max_unstable) <= delta
         low, high = (low, middle) if fits else (middle, high)
     return high
+
+
+@claim("STAB")
+@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+def _single_epsilon(epsilon: float, delta: float, max_unstable: int) -> float:
+    """Return the largest epsilon of one unstable answer if all stay within (epsilon, delta)."""
+
+    def cost(noise: float) -> Cost:
+        return or_fail(Pure(1 / noise) * max_unstable, delta / 2)
+
+    return 1 / calibrate(cost, epsilon, delta, start=max_unstable / epsilon)

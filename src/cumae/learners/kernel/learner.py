@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -271,6 +272,7 @@ def waves_matter(strength: float) -> float:
     return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
+@functools.lru_cache(maxsize=256)  # fits with the same sizes ask again, and it takes long
 def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
     """Return the mu of Gaussian privacy that is within epsilon and delta, for whole numbers.
 

@@ -30,6 +30,11 @@ COUNTED = 2**12  # whole numbers that stand for one row in a bin
 SCORE = 64  # whole numbers that stand for a score of 1
 FARTHEST = 2.5  # score at most
 USUAL = 1.5  # squared score of a column to which whole rows are shortened
+RAREST = 1e-3  # share of a mark at least
+LEAST_VARIANCE = 0.05  # of a hidden number, as it is measured
+CLOSEST, APART = 0.98, 0.02  # correlation at most, and what is then added to variances
+LEAST_VALUE = 1e-3  # of correlations, along any direction
+TINY = 1e-9  # instead of 0, to divide by
 NEAR = (2.0**-12, 2.0**-10, 2.0**-8, 2.0**-6, 2.0**-5, 2.0**-4, 2.0**-3, 0.25)
 EVEN = (0.375, 0.5, 0.625, 0.75, 0.875)
 
@@ -285,6 +290,27 @@ class MadeUp:
         source: Source,
     ) -> Floats:
         """Return rows of a Gaussian copula: numbers by ranks, marks by ordered shares."""
+        loads, orders = self._loads(shares, products)
+        root = _root(loads, products, noise)
+        ranks = ndtr(_normals(MADE_UP * len(root), source).reshape(MADE_UP, -1) @ root.T)
+        table = np.zeros((MADE_UP, len(self.columns)))
+        for place, marginal, rank in zip(self.numbers, marginals, ranks.T, strict=False):
+            table[:, place] = marginal.value(rank)
+        ranks_of_marks = ranks.T[len(self.numbers) :]
+        each = zip(self.marks, shares, orders, ranks_of_marks, strict=True)
+        for places, share, order, rank in each:
+            # Shares may add up to less than 1: ranks beyond them are rows without a mark.
+            code = np.searchsorted(np.cumsum(share[order]), rank)
+            known = code < len(order)
+            table[np.flatnonzero(known), np.array(places)[order[code[known]]]] = 1.0
+        return table
+
+    def _loads(self, shares: list[Floats], products: Floats) -> tuple[Floats, list[Integers]]:
+        """Return what each score adds to the hidden number of its column, and orders of marks.
+
+        A column of marks has one hidden number. Its marks are put into the order in which they go
+        together with the other columns.
+        """
         count = len(self.numbers)
         loads = np.zeros((len(products), count + len(self.marks)))
         loads[np.arange(count), np.arange(count)] = 1.0
@@ -295,35 +321,27 @@ class MadeUp:
             lean = np.zeros(len(share))
             if len(others):
                 left, sizes, _ = np.linalg.svd(products[block, :][:, others], full_matrices=False)
-                lean = left[:, 0] * sizes[0] / np.maximum(share, 1e-3)
+                lean = left[:, 0] * sizes[0] / np.maximum(share, RAREST)
             order = np.argsort(lean, kind="stable")
             orders.append(order)
             middle = np.cumsum(share[order]) - share[order] / 2
-            loads[place + order, count + number] = ndtri(np.clip(middle, 1e-3, 1 - 1e-3))
+            loads[place + order, count + number] = ndtri(np.clip(middle, RAREST, 1 - RAREST))
             place += len(share)
-        spread = loads.T @ products @ loads
-        error = noise * np.sqrt((loads**2).sum(axis=0)[:, None] * (loads**2).sum(axis=0))
-        size = np.sqrt(np.maximum(np.diag(spread), 0.05))
-        bound = spread / np.outer(size, size)
-        shrunk = bound * np.maximum(0.0, 1 - (error / np.maximum(np.abs(spread), 1e-9)) ** 2)
-        np.fill_diagonal(shrunk, 1.0)
-        values, vectors = np.linalg.eigh(np.clip(shrunk, -0.98, 0.98) + 0.02 * np.eye(len(shrunk)))
-        root = vectors * np.sqrt(np.maximum(values, 1e-3))
-        root /= np.sqrt((root**2).sum(axis=1, keepdims=True))
-        latent = _normals(MADE_UP * len(shrunk), source).reshape(MADE_UP, -1) @ root.T
-        ranks = ndtr(latent)
-        table = np.zeros((MADE_UP, len(self.columns)))
-        for place, marginal, rank in zip(self.numbers, marginals, ranks.T, strict=False):
-            table[:, place] = marginal.value(rank)
-        for number, (places, share, order) in enumerate(
-            zip(self.marks, shares, orders, strict=True)
-        ):
-            # Shares may add up to less than 1: ranks beyond them are rows without a mark.
-            ends = np.cumsum(share[order])
-            code = np.searchsorted(ends, ranks[:, count + number])
-            known = code < len(order)
-            table[np.flatnonzero(known), np.array(places)[order[code[known]]]] = 1.0
-        return table
+        return loads, orders
+
+
+def _root(loads: Floats, products: Floats, noise: float) -> Floats:
+    """Return a root of the correlations of hidden numbers; those that may be noise are shrunk."""
+    spread = loads.T @ products @ loads
+    error = noise * np.sqrt((loads**2).sum(axis=0)[:, None] * (loads**2).sum(axis=0))
+    size = np.sqrt(np.maximum(np.diag(spread), LEAST_VARIANCE))
+    bound = spread / np.outer(size, size)
+    shrunk = bound * np.maximum(0.0, 1 - (error / np.maximum(np.abs(spread), TINY)) ** 2)
+    np.fill_diagonal(shrunk, 1.0)
+    safe = np.clip(shrunk, -CLOSEST, CLOSEST) + APART * np.eye(len(shrunk))
+    values, vectors = np.linalg.eigh(safe)
+    root = vectors * np.sqrt(np.maximum(values, LEAST_VALUE))
+    return np.asarray(root / np.sqrt((root**2).sum(axis=1, keepdims=True)))
 
 
 def evenly(columns: Columns, source: Source) -> Floats:
