@@ -160,6 +160,8 @@ class EverlastingPredictor(PhasedPredictor):
     (2,)
     >>> oracle.phase_, oracle.answered_, oracle.remaining_
     (1, 2, inf)
+    >>> print(str(oracle).splitlines()[1])
+    No prior.
     """
 
     _state_: EverlastingState
@@ -296,6 +298,20 @@ class EverlastingPredictor(PhasedPredictor):
         return stored
 
     # What is public
+
+    def __str__(self) -> str:
+        """Return in a few lines what may be known of a fitted one; else how it was made."""
+        if not hasattr(self, "guarantee_"):
+            return repr(self)
+        prior, left = self.prior_, self.remaining_
+        given = f"{self.answered_:,} answers were given"
+        given += ", any number is left" if left == math.inf else f", {left:,} are left"
+        votes = f"noise is {self.noise_per_vote_:.2f} of its {self.n_shards_:,} votes"
+        told = "No prior."
+        if prior is not None:
+            told = f"Prior: {type(prior).__name__}; trust in votes: {self.trust_:g}."
+        first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
+        return f"{first}\n{told}\nPromise: {self.guarantee_}"
 
     @property
     def remaining_(self) -> float:
