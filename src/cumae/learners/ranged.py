@@ -135,6 +135,26 @@ def range_epsilon(epsilon: float, delta: float, count: int) -> float:
     return max(most, math.sqrt(8 * rho * draws) * (1 - 1e-9))
 
 
+@claim("RANGES")
+def pure_shares(epsilon: float, sizes: Sizes) -> tuple[float, float]:
+    """Return the parts of a pure epsilon that ranges and the learner get: a quarter, and the rest.
+
+    Refuse if there are too few rows to find ranges.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of both together.
+    sizes : Sizes
+        Public numbers.
+    """
+    if epsilon == math.inf:
+        return math.inf, math.inf
+    share = SHARE * min(epsilon, 100.0)
+    _need_rows(Ranges(share, len(sizes.columns.open)), sizes, epsilon)
+    return share, (epsilon - share) * (1 - 1e-12)  # so that rounding does not add to the sum
+
+
 def _need_delta(columns: Columns, epsilon: float, delta: float) -> None:
     if delta > 0 or epsilon == math.inf:
         return

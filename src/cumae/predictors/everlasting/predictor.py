@@ -91,9 +91,9 @@ class EverlastingPredictor(PhasedPredictor):
         A private learner that is trained on rows of its own and published; the votes correct it. It
         gets the epsilon and delta above, and is fitted anew. None takes
         :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, with any number of
-        classes, and :class:`~cumae.PrivateLearner` for concept classes of one column with declared
-        bounds. Other concept classes have none. Estimators have none, with a warning, if columns
-        of text were not declared, or if there are too few rows for it. False takes none, silently.
+        classes, and :class:`~cumae.PrivateLearner` for concept classes of one column. Other concept
+        classes have none. Estimators have none, with a warning, if columns of text were not
+        declared, or if there are too few rows for it. False takes none, silently.
     prior_share : float above 0 and below 1, or "auto"
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
         count against it. ``"auto"`` leaves a quarter of the rows to the votes, or fewer if these
@@ -160,8 +160,8 @@ class EverlastingPredictor(PhasedPredictor):
     (2,)
     >>> oracle.phase_, oracle.answered_, oracle.remaining_
     (1, 2, inf)
-    >>> print(str(oracle).splitlines()[1])
-    No prior.
+    >>> type(oracle.prior_).__name__
+    'PrivateLearner'
     """
 
     _state_: EverlastingState

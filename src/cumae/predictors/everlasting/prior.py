@@ -30,7 +30,7 @@ from cumae.randomness import Source
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
-CUTS = 1023  # candidates of a prior for a concept class of one column, evenly within its bounds
+CUTS = 1023  # candidates of a prior for a concept class of one column, evenly within its range
 REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
@@ -223,12 +223,13 @@ def default_prior(training: Training) -> Learner | None:
     """Return the learner that is the prior if none is given, by declared facts and types alone.
 
     None where there is none: for columns of text that nobody declared, and for concept classes but
-    those of one column with declared bounds.
+    those of one column.
     """
+    if training.undeclared_text:
+        return None
     if isinstance(training.model, ConceptClass):
-        one = training.width == 1 and training.columns is not None and not training.columns.open
-        return PrivateLearner(training.model, n_points=CUTS) if one else None
-    return None if training.undeclared_text else PrivateKernelClassifier()
+        return PrivateLearner(training.model, n_points=CUTS) if training.width == 1 else None
+    return PrivateKernelClassifier()
 
 
 @claim("PRIOR")
@@ -249,8 +250,8 @@ def find_prior(
             if prior:
                 raise InvalidParameter(
                     f"prior=True with columns={'None' if declared is None else '...'}: the default "
-                    "prior is for scikit-learn estimators without undeclared text, or for concept "
-                    "classes of one column with bounds; give a learner, or prior=False."
+                    "prior is for scikit-learn estimators and for concept classes of one column, "
+                    "without undeclared text; give a learner, or prior=False."
                 )
             return None
         prior = found
