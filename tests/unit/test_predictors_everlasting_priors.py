@@ -167,7 +167,7 @@ def test_a_threshold_without_bounds_has_a_prior_in_a_range_that_is_found() -> No
         assert isinstance(one.prior_, PrivateLearner)
         assert {"PRIOR", "KLNRS", "RANGES"} <= set(one.guarantee_.claims)
         assert one.prior_.guarantee_.epsilon <= 3.0
-        assert one.prior_.draw_epsilon_ <= 2.25
+        assert one.prior_.draw_epsilon_ <= 1.5
         wrong = one.predict(low + size * asked) != (asked[:, 0] >= 0.37)
         assert np.mean(wrong) < 0.02
     few = EverlastingPredictor(Thresholds("above"), 1.0).fit(rows[:200], rows[:200, 0] > low)

@@ -34,11 +34,11 @@ from cumae.learners.cuts import (
     points_around,
     public_points,
 )
-from cumae.learners.ranged import pure_shares
+from cumae.learners.ranged import PLACEHOLDER, narrowed, pure_shares
 from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_share
 from cumae.privacy import Budget
 from cumae.randomness import Source
-from cumae.sanitizers import Ranges
+from cumae.sanitizers import Quantiles, Ranges
 
 ONE_CUTS = 63  # cuts of a column that is the only one
 SEVERAL_CUTS = 7  # cuts of each column where there are more
@@ -56,7 +56,7 @@ class RangeFirst:
     Parameters
     ----------
     share, left : float
-        Pure epsilon of the range, and of the draw.
+        Pure epsilon of each of two looks for a range, and of the draw.
     count : int
         How many candidates lie within the range.
     """
@@ -143,8 +143,8 @@ class PrivateLearner(ConceptLearner):
     """Draw one hypothesis by the exponential mechanism: pure privacy, all rows labelled.
 
     Candidates are those that public rows define, or an even grid within declared bounds. A single
-    column that is declared without bounds (``columns=[float]``) gets a range privately, for a
-    quarter of epsilon, and the grid has points beyond it, too. With
+    column that is declared without bounds (``columns=[float]``) gets a range privately, for half of
+    epsilon, and the grid has points beyond it, too. With
     probability 1 - beta it makes at most (2 / epsilon) (ln candidates + ln 1/beta) more errors on
     the rows than the best candidate (:meth:`excess_errors`).
 
@@ -212,7 +212,9 @@ class PrivateLearner(ConceptLearner):
         if self._finds_range(sizes, rows):
             share, left = pure_shares(self.epsilon, sizes)
             return LearningPlan(
-                Ranges(share, 1).cost + concept.choose_cost(left),
+                Ranges(share, 1).cost
+                + Quantiles(share, [PLACEHOLDER], 3).cost
+                + concept.choose_cost(left),
                 ("KLNRS", "CHOOSE", "RANGES", "QUANT", "COMP"),
                 protects="one labelled training row",
                 steps=RangeFirst(share, left, count),
@@ -243,7 +245,8 @@ class PrivateLearner(ConceptLearner):
         if isinstance(concept, FiniteClass):
             concept = concept.undivided()
         if isinstance(steps, RangeFirst):
-            (found,) = Ranges(steps.share, 1, random_state=source).find(rows.X)
+            (wide,) = Ranges(steps.share, 1, random_state=source).find(rows.X)
+            found = narrowed(wide, rows.X, steps.share, source)
             steps, epsilon = points_around(found, steps.count), steps.left
         self.draw_epsilon_ = float(epsilon)
         self._draw(steps, rows.X, rows.y, source, concept, epsilon)

@@ -91,9 +91,10 @@ class EverlastingPredictor(PhasedPredictor):
         A private learner that is trained on rows of its own and published; the votes correct it. It
         gets the epsilon and delta above, and is fitted anew. None takes
         :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, with any number of
-        classes, and :class:`~cumae.PrivateLearner` for concept classes of one column. Other concept
-        classes have none. Estimators have none, with a warning, if columns of text were not
-        declared, or if there are too few rows for it. False takes none, silently.
+        classes, and :class:`~cumae.PrivateLearner` for concept classes of one column (without
+        declared bounds for thresholds, intervals and boxes only). Other concept classes have none.
+        Estimators have none, with a warning, if columns of text were not declared, or if there are
+        too few rows for it. False takes none, silently.
     prior_share : float above 0 and below 1, or "auto"
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
         count against it. ``"auto"`` leaves a quarter of the rows to the votes, or fewer if these
@@ -412,7 +413,7 @@ class EverlastingPredictor(PhasedPredictor):
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
         shares = state.prior.shares(table, numbers(state.prior.width))
-        trust = trust_in(phase.number, state.trust or 0.0)
+        trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
         weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
         return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass
+from cumae.concepts import ConceptClass, Rectangles, Thresholds, UnionOfIntervals
 from cumae.data import Columns, SomeRows, class_names, clean_table, read_table
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
@@ -32,6 +32,8 @@ LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled a
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
 CUTS = 1023  # candidates of a prior for a concept class of one column, evenly within its range
 REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
+# Concept classes whose votes do not drift if no bounds were declared (representatives.py).
+STEADY = (Thresholds, UnionOfIntervals, Rectangles)
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
 
@@ -223,13 +225,16 @@ def default_prior(training: Training) -> Learner | None:
     """Return the learner that is the prior if none is given, by declared facts and types alone.
 
     None where there is none: for columns of text that nobody declared, and for concept classes but
-    those of one column.
+    those of one column. Without bounds the candidates may be too coarse for a column that lies far
+    from 0; so the votes must be able to make up for it.
     """
     if training.undeclared_text:
         return None
-    if isinstance(training.model, ConceptClass):
-        return PrivateLearner(training.model, n_points=CUTS) if training.width == 1 else None
-    return PrivateKernelClassifier()
+    if not isinstance(training.model, ConceptClass):
+        return PrivateKernelClassifier()
+    bounded = training.columns is not None and not training.columns.open
+    one = training.width == 1 and (bounded or isinstance(training.model, STEADY))
+    return PrivateLearner(training.model, n_points=CUTS) if one else None
 
 
 @claim("PRIOR")
@@ -303,19 +308,20 @@ def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learne
 
 
 @claim("PRIOR")
-def trust_in(phase: int, trust: float) -> float:
+def trust_in(phase: int, trust: float, *, steady: bool = False) -> float:
     """Return how much the votes of a phase count: all that was chosen in the first phase only.
 
     It was chosen for models that saw true labels. Later ones see answers, and what is wrong with
-    them grows if votes outweigh the prior. By the phase's number alone, which is public.
+    them grows if votes outweigh the prior. Votes that do not drift count as chosen in all phases.
+    By the phase's number and by what was declared, which are public.
 
     Examples
     --------
     >>> from cumae.predictors.everlasting.prior import trust_in
-    >>> trust_in(1, 3.0), trust_in(2, 3.0), trust_in(2, 0.1)
-    (3.0, 0.2, 0.1)
+    >>> trust_in(1, 3.0), trust_in(2, 3.0), trust_in(2, 0.1), trust_in(2, 3.0, steady=True)
+    (3.0, 0.2, 0.1, 3.0)
     """
-    return trust if phase == 1 else min(trust, LATER_TRUST)
+    return trust if phase == 1 or steady else min(trust, LATER_TRUST)
 
 
 @claim("PRIOR")
