@@ -241,15 +241,15 @@ class PrivateLearner(ConceptLearner):
         return needed and declared and bool(sizes.columns.open)
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
-        concept, steps, epsilon = self._concept, plan.steps, self.epsilon
+        concept, points, epsilon = self._concept, plan.steps, self.epsilon
         if isinstance(concept, FiniteClass):
             concept = concept.undivided()
-        if isinstance(steps, RangeFirst):
-            (wide,) = Ranges(steps.share, 1, random_state=source).find(rows.X)
-            found = narrowed(wide, rows.X, steps.share, source)
-            steps, epsilon = points_around(found, steps.count), steps.left
+        if isinstance(plan.steps, RangeFirst):
+            (wide,) = Ranges(plan.steps.share, 1, random_state=source).find(rows.X)
+            found = narrowed(wide, rows.X, plan.steps.share, source)
+            points, epsilon = points_around(found, plan.steps.count), plan.steps.left
         self.draw_epsilon_ = float(epsilon)
-        self._draw(steps, rows.X, rows.y, source, concept, epsilon)
+        self._draw(points, rows.X, rows.y, source, concept, epsilon)
 
     def excess_errors(self, beta: float = 0.05) -> float:
         """Bound the errors beyond those of the best candidate, with probability 1 - beta.
