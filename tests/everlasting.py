@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cumae import EverlastingPredictor
-from cumae.concepts import Thresholds
+from cumae.concepts import ConceptClass, Thresholds
 from cumae.mechanisms import NoisyMajority
 
 N = 400
@@ -20,6 +20,8 @@ ABOVE = Thresholds("above")
 
 def oracle(estimator: Any = ABOVE, **changes: Any) -> EverlastingPredictor:
     given: dict[str, Any] = {"epsilon": 5.0, "shard_size": 10, "growth": 1.0, "random_state": 3}
+    if isinstance(estimator, ConceptClass) and "columns" not in changes:
+        given["prior"] = False
     return EverlastingPredictor(estimator, **(given | changes))
 
 

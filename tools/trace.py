@@ -173,7 +173,7 @@ def table(kind: str) -> tuple[Any, np.ndarray[Any, Any]]:
 def predictor(kind: str) -> EverlastingPredictor:
     """Return what is traced: thresholds of one column, or the default with columns and a prior."""
     if kind == "one column":
-        return EverlastingPredictor(Thresholds(), 3.0, random_state=SeededSource(1))
+        return EverlastingPredictor(Thresholds(), 3.0, prior=False, random_state=SeededSource(1))
     declared = {"size": (0, 1), "age": (0, 1), "job": ["farmer", "baker", "nurse"]}
     return EverlastingPredictor(None, 3.0, columns=declared, random_state=SeededSource(1))
 

@@ -192,7 +192,7 @@ def test_several_classes_pay_for_two_counts() -> None:
 
 @pytest.mark.claim("EVER")
 def test_rho_and_epsilon_hold_for_every_phase() -> None:
-    one = EverlastingPredictor(ABOVE, 3.0, late=0.3, shard_size=10).fit(X, Y)
+    one = EverlastingPredictor(ABOVE, 3.0, late=0.3, shard_size=10, prior=False).fit(X, Y)
     stated = one.guarantee_
     for _ in range(4):
         cost = one._state_.phase.majority.cost

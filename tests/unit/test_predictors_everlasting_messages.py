@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.dummy import DummyClassifier
@@ -27,7 +28,7 @@ from cumae import (
     TooFewRows,
 )
 from cumae.concepts import Thresholds
-from cumae.learners import Adapter, PrivateLogisticRegression
+from cumae.learners import Adapter, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, rows_with_prior
@@ -373,3 +374,40 @@ def test_an_unknown_category_is_answered() -> None:
     one = oracle(TREE, columns=columns).fit(table, Y)
     asked = [[0.5, None], [0.5, "poet"], [0.5, math.nan], [math.nan, "a"]]
     assert (one.predict(asked) == -1).tolist() == [False, False, False, True]
+
+
+def test_what_is_printed_tells_what_is_public() -> None:
+    one = oracle(TREE, columns=BOUNDS)
+    assert str(one) == repr(one)
+    assert repr(one.fit(X, Y)).startswith("EverlastingPredictor(")
+    one.predict(X[:7])
+    first, prior, promise = str(one).splitlines()
+    assert "phase 1: 7 answers were given, any number is left" in first
+    assert prior == f"Prior: PrivateKernelClassifier; trust in votes: {one.trust_:g}."
+    assert promise == f"Promise: {one.guarantee_}"
+    assert "No prior." in str(oracle().fit(X, Y))
+    other = oracle(TREE, columns=BOUNDS).fit(np.zeros((N, 1)), 1 - Y)
+    other.predict([[np.nan]] * 7)
+    assert str(other).splitlines()[0] == first  # whatever rows and queries hold
+
+
+def test_what_must_be_declared_comes_in_one_message() -> None:
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(N), unit="D")
+    table = pd.DataFrame({"a": X[:, 0], "job": np.where(Y, "x", "y"), "day": days, "city": "z"})
+    table["job"] = table["job"].astype("string")
+    with pytest.raises(InvalidParameter, match="3 columns of X must be declared") as refusal:
+        EverlastingPredictor(TREE).fit(table, Y)
+    for name in ("'job'", "'day'", "'city'"):
+        assert name in str(refusal.value)
+    with pytest.raises(InvalidParameter, match=r"the categories of job, city\."):
+        EverlastingPredictor(TREE).fit(table.drop(columns="day"), Y)
+    holes = pd.DataFrame({"a": X[:, 0], "b": X[:, 0], "c": X[:, 0]})
+    holes.iloc[3, 0] = holes.iloc[5, 2] = np.nan
+    told = r"in row 3, column a, row 5, column c; .* columns=\{'a': .*, 'c': .*\}\.$"
+    with pytest.raises(InvalidData, match=told):
+        PrivateLogisticRegression(columns=[(0, 1)] * 3).fit(holes, Y)
+
+
+def test_without_a_delta_one_message_says_all() -> None:
+    with pytest.raises(InvalidParameter, match=r"PrivateBooster, and declare the range of 0\."):
+        PrivateKernelClassifier(1.0, 0.0).fit(X, Y)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cumae import Budget, BudgetExhausted, EverlastingPredictor, InvalidData, InvalidParameter
+from cumae.concepts import Points
 from cumae.errors import TooFewRows
 from cumae.learners import PrivateBooster
 from cumae.predictors.everlasting import predictor as everlasting
@@ -266,7 +267,7 @@ def test_the_memo_tells_types_apart() -> None:
         ({"shard_size": 1000}, "shard_size|n_shards"),
         ({"shard_size": 0}, "shard_size"),
         ({"prior": "booster"}, "prior"),
-        ({"prior": True}, "prior"),
+        ({"prior": True, "estimator": Points()}, "prior"),
         ({"delta": 0.0}, "delta"),
         ({"prior": PrivateBooster(), "prior_share": 1.0}, "prior_share"),
     ],
@@ -291,7 +292,7 @@ def test_auto_sizes_follow_from_public_numbers() -> None:
     big = RNG.random((20_000, 1))
     sizes = set()
     for cut in (0.2, 0.7):
-        one = EverlastingPredictor(ABOVE, 3.0).fit(big, (big[:, 0] > cut).astype(int))
+        one = EverlastingPredictor(ABOVE, 3.0, prior=False).fit(big, (big[:, 0] > cut).astype(int))
         schedule = one._state_.rules.schedule
         sizes.add((schedule.shard_size(20_000), schedule.shard_size(32_000)))
         assert one.noise_per_vote_ < 0.13

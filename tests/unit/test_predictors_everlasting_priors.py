@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
-from cumae import EverlastingPredictor, InvalidParameter
+from cumae import EverlastingPredictor, InvalidData, InvalidParameter
 from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.data import Columns
 from cumae.learners import (
@@ -155,7 +155,35 @@ def test_a_threshold_has_a_hypothesis_as_its_prior_and_needs_few_rows() -> None:
     assert isinstance(one.prior_, PrivateLearner)
     # Ten rows between the cut and where it is drawn: exp(-5) of the best candidate's weight.
     assert np.mean(one.predict(asked) != (asked[:, 0] >= 0.37)) < 0.03
-    assert EverlastingPredictor(Thresholds("above"), 1.0).fit(rows, rows[:, 0] > 0).prior_ is None
+
+
+@pytest.mark.claim("PRIOR", "KLNRS", "RANGES")
+def test_a_threshold_without_bounds_has_a_prior_in_a_range_that_is_found() -> None:
+    asked = RNG.random((20_000, 1))
+    for low, size in ((-5.0, 3.0), (1e9, 100.0)):
+        rows = low + size * RNG.random((3_000, 1))
+        one = EverlastingPredictor(Thresholds("above"), 3.0)
+        one.fit(rows, rows[:, 0] >= low + 0.37 * size)
+        assert isinstance(one.prior_, PrivateLearner)
+        assert {"PRIOR", "KLNRS", "RANGES"} <= set(one.guarantee_.claims)
+        assert one.prior_.guarantee_.epsilon <= 3.0
+        assert one.prior_.draw_epsilon_ <= 1.5
+        wrong = one.predict(low + size * asked) != (asked[:, 0] >= 0.37)
+        assert np.mean(wrong) < 0.02
+    few = EverlastingPredictor(Thresholds("above"), 1.0).fit(rows[:200], rows[:200, 0] > low)
+    assert few.prior_ is None  # too few to find a range, and nothing is said
+
+
+@pytest.mark.claim("KLNRS")
+def test_a_cut_may_lie_in_a_tail_beyond_the_range() -> None:
+    rows = np.random.default_rng(3).lognormal(0.0, 2.0, (20_000, 1))
+    learner = PrivateLearner(Thresholds("above"), 3.0, n_points=255, columns=[float])
+    learner.fit(rows, rows[:, 0] >= 60.0)  # 2% of them
+    assert learner.score(rows, rows[:, 0] >= 60.0) > 0.995
+    again = type(learner).from_dict(learner.to_dict())
+    assert again.excess_errors() == learner.excess_errors()
+    with pytest.raises(InvalidData, match="200 rows are too few to find the ranges"):
+        PrivateLearner(Thresholds(), 0.1, columns=[float]).fit(rows[:200], rows[:200, 0] > 1)
 
 
 @pytest.mark.claim("PRIOR")

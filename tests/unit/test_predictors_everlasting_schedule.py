@@ -61,7 +61,7 @@ def test_shards_grow_with_their_phase(epsilon: float) -> None:
 def test_what_rows_hold_changes_no_size_of_any_phase() -> None:
     seen = []
     for rows, labels in ((X, Y), (np.zeros((N, 1)), np.zeros(N, dtype=int))):
-        one = EverlastingPredictor(ABOVE, 16.0, max_rows=900).fit(rows, labels)
+        one = EverlastingPredictor(ABOVE, 16.0, max_rows=900, prior=False).fit(rows, labels)
         asked = 0
         found: list[Any] = []
         while one.phase_ < 6:
@@ -77,7 +77,7 @@ def test_what_rows_hold_changes_no_size_of_any_phase() -> None:
 
 
 def test_releases_of_every_size_stay_within_the_promise() -> None:
-    one = EverlastingPredictor(ABOVE, 1.0, max_rows=700).fit(X, Y)
+    one = EverlastingPredictor(ABOVE, 1.0, max_rows=700, prior=False).fit(X, Y)
     for _ in range(4):
         cost = one._state_.phase.majority.cost
         assert cost.epsilon(1e-6) <= 1.0
@@ -88,7 +88,7 @@ def test_releases_of_every_size_stay_within_the_promise() -> None:
 
 @pytest.mark.claim("EVER")
 def test_a_stored_phase_goes_on_with_the_same_schedule() -> None:
-    one = EverlastingPredictor(ABOVE, 8.0, max_rows=900).fit(X, Y)
+    one = EverlastingPredictor(ABOVE, 8.0, max_rows=900, prior=False).fit(X, Y)
     one.predict(RNG.random((N, 1)))
     again = states.restore(one.to_arrays())
     assert again._state_.rules == one._state_.rules

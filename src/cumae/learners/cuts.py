@@ -122,6 +122,24 @@ def grid_points(bounds: Sequence[Bounds], count: int) -> Floats:
     return np.array(columns).T.reshape(count + 1, len(bounds))
 
 
+def points_around(bounds: Bounds, count: int) -> Floats:
+    """Return points of one column: evenly within a range, and thinner and thinner beyond it.
+
+    A range that was found privately leaves out the tails of a column, and a cut may lie there.
+
+    Examples
+    --------
+    >>> from cumae.learners.cuts import points_around
+    >>> points = points_around((0.0, 1.0), 4)[:, 0]
+    >>> points[320:325].tolist(), float(points[-8]), len(points)
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 599479086147.2151, 645)
+    """
+    low, high = bounds[:2]
+    reach = (high - low) * (2.0 ** np.arange(1 / 8, 40 + 1 / 16, 1 / 8) - 1)
+    within = np.linspace(low, high, count + 1)
+    return np.concatenate([(low - reach)[::-1], within, high + reach])[:, None]
+
+
 def with_ends(points: Floats, bounds: Sequence[Bounds | None]) -> Floats:
     """Add the declared ends of each column, so that a cut can also part off a rare value."""
     ends = np.array([points[0], points[-1]]) if len(points) else np.zeros((2, len(bounds)))

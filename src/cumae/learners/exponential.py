@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,11 +31,14 @@ from cumae.learners.cuts import (
     check_labelled,
     grid_points,
     joined,
+    points_around,
     public_points,
 )
+from cumae.learners.ranged import PLACEHOLDER, narrowed, pure_shares
 from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_share
 from cumae.privacy import Budget
 from cumae.randomness import Source
+from cumae.sanitizers import Quantiles, Ranges
 
 ONE_CUTS = 63  # cuts of a column that is the only one
 SEVERAL_CUTS = 7  # cuts of each column where there are more
@@ -43,6 +47,23 @@ FEW_CUTS, FEW_LABELS = 3, 2_000  # so many if labels times epsilon are fewer tha
 CONCEPT = Object("ConceptClass", (ConceptClass,), "one of cumae.concepts, such as Trees(2)")
 CONCEPT_OR_TREES = Or(None, CONCEPT)
 N_POINTS = Or("auto", Count(1))
+
+
+@dataclass(frozen=True)
+class RangeFirst:
+    """What a learner of one column does that has to find a range first.
+
+    Parameters
+    ----------
+    share, left : float
+        Pure epsilon of each of two looks for a range, and of the draw.
+    count : int
+        How many candidates lie within the range.
+    """
+
+    share: float
+    left: float
+    count: int
 
 
 class ConceptLearner(Learner):
@@ -92,12 +113,22 @@ class ConceptLearner(Learner):
 
     @claim("KLNRS", "GENERIC", "SSPP")
     def _draw(
-        self, points: Any, X: NDArray[Any], y: Integers, source: Source, concept: Any = None
+        self,
+        points: Any,
+        X: NDArray[Any],
+        y: Integers,
+        source: Source,
+        concept: Any = None,
+        epsilon: float | None = None,
     ) -> None:
-        """Keep a hypothesis that the exponential mechanism draws, and among how many it did."""
+        """Keep a hypothesis that the exponential mechanism draws, and among how many it did.
+
+        It costs the learner's epsilon, or the part of it that is given.
+        """
         concept = self._concept if concept is None else concept
+        epsilon = self.epsilon if epsilon is None else epsilon
         self.n_candidates_: int = concept.n_candidates(points)
-        self.hypothesis_ = concept.choose(points, X, y, self.epsilon, random_state=source)
+        self.hypothesis_ = concept.choose(points, X, y, epsilon, random_state=source)
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)
@@ -111,7 +142,9 @@ class ConceptLearner(Learner):
 class PrivateLearner(ConceptLearner):
     """Draw one hypothesis by the exponential mechanism: pure privacy, all rows labelled.
 
-    Candidates are those that public rows define, or an even grid within declared bounds. With
+    Candidates are those that public rows define, or an even grid within declared bounds. A single
+    column that is declared without bounds (``columns=[float]``) gets a range privately, for half of
+    epsilon, and the grid has points beyond it, too. With
     probability 1 - beta it makes at most (2 / epsilon) (ln candidates + ln 1/beta) more errors on
     the rows than the best candidate (:meth:`excess_errors`).
 
@@ -176,6 +209,16 @@ class PrivateLearner(ConceptLearner):
     def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide which points define candidates: they are the steps."""
         concept, count = self._concept, self._count(sizes.features, sizes.labelled)
+        if self._finds_range(sizes, rows):
+            share, left = pure_shares(self.epsilon, sizes)
+            return LearningPlan(
+                Ranges(share, 1).cost
+                + Quantiles(share, [PLACEHOLDER], 3).cost
+                + concept.choose_cost(left),
+                ("KLNRS", "CHOOSE", "RANGES", "QUANT", "COMP"),
+                protects="one labelled training row",
+                steps=RangeFirst(share, left, count),
+            )
         if isinstance(concept, FiniteClass):
             points: Any = rows.X[:0]
         elif rows.public is not None:
@@ -190,11 +233,23 @@ class PrivateLearner(ConceptLearner):
             steps=points,
         )
 
+    def _finds_range(self, sizes: Sizes, rows: Rows) -> bool:
+        """Tell whether the only column has no range, and a grid of candidates needs one."""
+        needed = not isinstance(self._concept, FiniteClass) and rows.public is None
+        # Without any declaration, a single column may hold whatever has an order.
+        declared = self.columns is not None and sizes.features == 1
+        return needed and declared and bool(sizes.columns.open)
+
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
-        concept = self._concept
+        concept, points, epsilon = self._concept, plan.steps, self.epsilon
         if isinstance(concept, FiniteClass):
             concept = concept.undivided()
-        self._draw(plan.steps, rows.X, rows.y, source, concept)
+        if isinstance(plan.steps, RangeFirst):
+            (wide,) = Ranges(plan.steps.share, 1, random_state=source).find(rows.X)
+            found = narrowed(wide, rows.X, plan.steps.share, source)
+            points, epsilon = points_around(found, plan.steps.count), plan.steps.left
+        self.draw_epsilon_ = float(epsilon)
+        self._draw(points, rows.X, rows.y, source, concept, epsilon)
 
     def excess_errors(self, beta: float = 0.05) -> float:
         """Bound the errors beyond those of the best candidate, with probability 1 - beta.
@@ -210,7 +265,7 @@ class PrivateLearner(ConceptLearner):
             A number of rows.
         """
         check_is_fitted(self, "n_candidates_")
-        return excess_errors(self.n_candidates_, self.epsilon, beta)
+        return excess_errors(self.n_candidates_, self.draw_epsilon_, beta)
 
 
 def excess_errors(candidates: int, epsilon: float, beta: float) -> float:

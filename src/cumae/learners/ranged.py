@@ -18,10 +18,12 @@ from cumae.estimators import own_clone
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.privacy import ZCDP, Cost, calibrate
 from cumae.randomness import Source
-from cumae.sanitizers import Ranges
+from cumae.sanitizers import Quantiles, Ranges
+from cumae.sanitizers.ranges import FENCE
 
 SHARE = 0.25  # of epsilon and of delta, which the ranges alone keep to
 MOST_OFF = 0.2  # by which share of the rows a quartile may usually be off
+PLACES = 2**24  # of the grid in which a found range is narrowed
 TRIES = 12  # guesses of what is left for the learner, each an eighth below the one before
 PLACEHOLDER: Bounds = (-1.0, 1.0)  # for plans, which are made before the ranges are found
 
@@ -141,6 +143,49 @@ def range_epsilon(epsilon: float, delta: float, count: int) -> float:
     rho = _rho(most, delta * SHARE, 1e-6)
     draws = 2 * count
     return max(most, math.sqrt(8 * rho * draws) * (1 - 1e-9))
+
+
+@claim("RANGES")
+def pure_shares(epsilon: float, sizes: Sizes) -> tuple[float, float]:
+    """Return what each of two looks for a range gets of a pure epsilon, and what they leave.
+
+    Refuse if there are too few rows for the first look.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of both looks and the learner.
+    sizes : Sizes
+        Public numbers.
+    """
+    if epsilon == math.inf:
+        return math.inf, math.inf
+    share = SHARE * min(epsilon, 100.0)
+    _need_rows(Ranges(share, len(sizes.columns.open)), sizes, epsilon)
+    return share, (epsilon - 2 * share) * (1 - 1e-12)  # so that rounding does not add to the sum
+
+
+@claim("RANGES")
+def narrowed(bounds: Bounds, column: NDArray[Any], epsilon: float, source: Source) -> Bounds:
+    """Return a range within a range, by quartiles on a fine grid: numbers may lie close together.
+
+    Parameters
+    ----------
+    bounds : tuple of float
+        What a first look found.
+    column : array of float
+        Private rows of one column.
+    epsilon : float
+        Pure privacy parameter of this look.
+    source : Source
+        Where coins come from.
+    """
+    low, high = bounds[:2]
+    step = (high - low) / PLACES
+    quartiles = Quantiles(epsilon, [(low, high, step)], 3, random_state=source)
+    first, _, last = quartiles.sanitize(column)[:, 0].tolist()
+    reach = FENCE * (last - first + step)
+    return first - step - reach, last + reach
 
 
 def _need_delta(columns: Columns, epsilon: float, delta: float) -> None:

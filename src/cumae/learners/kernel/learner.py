@@ -6,6 +6,7 @@ import functools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -118,12 +119,18 @@ class KernelLearner(Readable, ScoredLearner):
         """Number of scores of a row: one for two classes, else one for each class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
+    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """Decide what to do, and what it costs; the noise needs a delta, and so do open ranges."""
         if not self.delta > 0:
+            names = [column.name for column in sizes.columns.columns if column.is_open]
+            ranges = f", and declare the range of {', '.join(names)}" if names else ""
             raise InvalidParameter(
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
-                "pure privacy use PrivateBooster."
+                f"pure privacy use PrivateBooster{ranges}."
             )
+        return super().plan(sizes, rows)
+
+    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
         self._need_room(sizes)
         plans = self._measurements(sizes)
         return LearningPlan(

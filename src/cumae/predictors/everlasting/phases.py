@@ -18,7 +18,7 @@ from cumae.data import Columns, EncodedRows, RowSource
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, NoisyMajority
-from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.everlasting.prior import STEADY, Prior
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.queries import QueryReader
@@ -103,6 +103,11 @@ class School:
         """What is known about the columns of encoded rows; None if nothing was declared."""
         columns = self.reader.columns
         return Columns(columns.bounds, None, len(columns)) if self.declared else None
+
+    @property
+    def steady(self) -> bool:
+        """Whether votes do not drift from phase to phase, by the model and what was declared."""
+        return isinstance(self.model, STEADY) and bool(self.reader.columns.open)
 
     def train(self, recipe: Recipe) -> Ensemble:
         """Train the models of a phase."""

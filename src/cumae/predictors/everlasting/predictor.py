@@ -91,10 +91,10 @@ class EverlastingPredictor(PhasedPredictor):
         A private learner that is trained on rows of its own and published; the votes correct it. It
         gets the epsilon and delta above, and is fitted anew. None takes
         :class:`~cumae.PrivateKernelClassifier` for scikit-learn estimators, with any number of
-        classes, and :class:`~cumae.PrivateLearner` for boxes and concept classes of one column with
-        declared bounds. Other concept classes have none. Estimators have none, with a warning, if
-        columns of text were not declared, or if there are too few rows for it. False takes none,
-        silently.
+        classes, and :class:`~cumae.PrivateLearner` for concept classes of one column and for boxes
+        (without declared bounds for thresholds and intervals only). Other concept classes have
+        none. Estimators have none, with a warning, if columns of text were not declared, or if
+        there are too few rows for it. False takes none, silently.
     prior_share : float above 0 and below 1, or "auto"
         Share of the training rows that the prior gets; up to 5 % more choose how much the votes
         count against it. ``"auto"`` leaves a quarter of the rows to the votes, or fewer if these
@@ -161,6 +161,8 @@ class EverlastingPredictor(PhasedPredictor):
     (2,)
     >>> oracle.phase_, oracle.answered_, oracle.remaining_
     (1, 2, inf)
+    >>> type(oracle.prior_).__name__
+    'PrivateLearner'
     """
 
     _state_: EverlastingState
@@ -298,6 +300,20 @@ class EverlastingPredictor(PhasedPredictor):
 
     # What is public
 
+    def __str__(self) -> str:
+        """Return in a few lines what may be known of a fitted one; else how it was made."""
+        if not hasattr(self, "guarantee_"):
+            return repr(self)
+        prior, left = self.prior_, self.remaining_
+        given = f"{self.answered_:,} answers were given"
+        given += ", any number is left" if left == math.inf else f", {left:,} are left"
+        votes = f"noise is {self.noise_per_vote_:.2f} of its {self.n_shards_:,} votes"
+        told = "No prior."
+        if prior is not None:
+            told = f"Prior: {type(prior).__name__}; trust in votes: {self.trust_:g}."
+        first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
+        return f"{first}\n{told}\nPromise: {self.guarantee_}"
+
     @property
     def remaining_(self) -> float:
         """Answers left: infinite, unless rows run short."""
@@ -397,7 +413,7 @@ class EverlastingPredictor(PhasedPredictor):
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
         shares = state.prior.shares(table, numbers(state.prior.width))
-        trust = trust_in(phase.number, state.trust or 0.0)
+        trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
         weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
         return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
 

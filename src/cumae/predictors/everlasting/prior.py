@@ -12,7 +12,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, Rectangles
+from cumae.concepts import ConceptClass, Rectangles, Thresholds, UnionOfIntervals
 from cumae.data import Columns, SomeRows, class_names, clean_table, read_table, row_source
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
@@ -34,6 +34,8 @@ TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
 CUTS = {1: 1023, 2: 63, 3: 15}  # of each column, for a prior of a concept class, by columns
 MANY_ROWS = 100_000  # with so many, a learner does what it does with more
 REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
+# Concept classes whose votes do not drift if no bounds were declared (representatives.py).
+STEADY = (Thresholds, UnionOfIntervals, Rectangles)
 FULL_WEIGHT = 1000  # of a row whose label is certain; weights are whole numbers up to it
 
 
@@ -256,14 +258,19 @@ def default_prior(training: Training) -> Learner | None:
     """Return the learner that is the prior if none is given, by declared facts and types alone.
 
     None where there is none: for columns of text that nobody declared, and for concept classes but
-    boxes and those of one column, with declared bounds.
+    boxes with declared bounds, and those of one column. Without bounds the candidates may be too
+    coarse for a column that lies far from 0; so the votes must be able to make up for it.
     """
-    if isinstance(training.model, ConceptClass):
-        simple = training.width == 1 or isinstance(training.model, Rectangles)
-        if not simple or training.columns is None or training.columns.open:
-            return None
-        return PrivateLearner(training.model, n_points=CUTS[training.width])
-    return None if training.undeclared_text else PrivateKernelClassifier()
+    if training.undeclared_text:
+        return None
+    model, width = training.model, training.width
+    if not isinstance(model, ConceptClass):
+        return PrivateKernelClassifier()
+    bounded = training.columns is not None and not training.columns.open
+    one_column = width == 1 and (bounded or isinstance(model, STEADY))
+    if one_column or (bounded and isinstance(model, Rectangles)):
+        return PrivateLearner(model, n_points=CUTS[width])
+    return None
 
 
 @claim("PRIOR")
@@ -284,8 +291,8 @@ def find_prior(
             if prior:
                 raise InvalidParameter(
                     f"prior=True with columns={'None' if declared is None else '...'}: the default "
-                    "prior is for scikit-learn estimators without undeclared text, or for concept "
-                    "classes of one column and boxes, with bounds; give a learner, or prior=False."
+                    "prior is for scikit-learn estimators, concept classes of one column and boxes "
+                    "with bounds, without undeclared text; give a learner, or prior=False."
                 )
             return None
         prior = found
@@ -337,19 +344,20 @@ def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learne
 
 
 @claim("PRIOR")
-def trust_in(phase: int, trust: float) -> float:
+def trust_in(phase: int, trust: float, *, steady: bool = False) -> float:
     """Return how much the votes of a phase count: all that was chosen in the first phase only.
 
     It was chosen for models that saw true labels. Later ones see answers, and what is wrong with
-    them grows if votes outweigh the prior. By the phase's number alone, which is public.
+    them grows if votes outweigh the prior. Votes that do not drift count as chosen in all phases.
+    By the phase's number and by what was declared, which are public.
 
     Examples
     --------
     >>> from cumae.predictors.everlasting.prior import trust_in
-    >>> trust_in(1, 3.0), trust_in(2, 3.0), trust_in(2, 0.1)
-    (3.0, 0.2, 0.1)
+    >>> trust_in(1, 3.0), trust_in(2, 3.0), trust_in(2, 0.1), trust_in(2, 3.0, steady=True)
+    (3.0, 0.2, 0.1, 3.0)
     """
-    return trust if phase == 1 else min(trust, LATER_TRUST)
+    return trust if phase == 1 or steady else min(trust, LATER_TRUST)
 
 
 @claim("PRIOR")
