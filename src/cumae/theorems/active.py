@@ -78,6 +78,7 @@ def boosted_active_rows(
     >>> sizes.labels, sizes.rows
     (64794010, 3216327308)
     """
+    check_count(n_base, "n_base", least=1)
     check_accuracy(alpha, beta, vc)
     labels = paper_labels(alpha, beta, vc)
     rows = unlabelled_rows(n_base, 1.0) + labels
