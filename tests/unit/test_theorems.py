@@ -357,24 +357,23 @@ def test_values_without_sense_are_refused(theorem: Theorem) -> None:
 def test_predictors_ask_for_the_rows_of_the_theorems() -> None:
     rows = np.arange(60.0)[:, None] / 60
     labels = (rows[:, 0] > 0.5).astype(int)
-    accuracy = {"alpha": 0.05, "beta": 0.05}
     base = PrivateLearner(Thresholds(), 1.0, columns=[(0.0, 1.0)])
-    paper: dict[str, Any] = {"constants": "paper"}
-    asked = [
+    paper: dict[str, Any] = {"constants": "paper", "alpha": 0.05, "beta": 0.05}
+    asked: list[tuple[Any, Any]] = [
         (
-            QueryRelease(Thresholds(), 1.0, 1e-6, 1000, **accuracy, **paper),
+            QueryRelease(Thresholds(), 1.0, 1e-6, 1000, **paper),
             subsamp_sizes(1000, 0.05, 0.05, 1.0, 1e-6, 2).n_rows,
         ),
         (
-            AgnosticQueryRelease(Thresholds(), 0.5, 1e-6, 1000, **accuracy, **paper),
+            AgnosticQueryRelease(Thresholds(), 0.5, 1e-6, 1000, **paper),
             agnostic_sizes(1000, 0.05, 0.05, 0.5, 1e-6, 2).n_rows,
         ),
         (
-            GenericBBL(Thresholds(), 1.0, 1e-6, **accuracy, **paper),
+            GenericBBL(Thresholds(), 1.0, 1e-6, **paper),
             paper_rows(0.05, 0.05, 1.0, 1e-6, 2),
         ),
         (
-            IterLabelBoost(base, Thresholds(), 0.5, **accuracy, **paper),
+            IterLabelBoost(base, Thresholds(), 0.5, **paper),
             boosted_rows(1, 0.05, 0.05, 0.5, 2).labelled,
         ),
     ]
