@@ -14,6 +14,9 @@ from scipy.stats import binom
 
 from cumae.mechanisms import BetweenThresholds
 from cumae.mechanisms.between_thresholds import least_gap
+from cumae.theorems.active import transcript_labels
+from cumae.theorems.query_release import first_queries, shards_for
+from cumae.theorems.vc import least_labels, uniform_rows
 
 Row = tuple[int, int]
 Log = Callable[[float], float]
@@ -209,6 +212,104 @@ def test_lemma_c_10_step_needs_a_small_base_error() -> None:
     assert passes > 1 - beta / 2  # the step says that this happens with chance at most beta/2
     passes = float(binom.cdf(math.floor(alpha / 20 * size), size, error))
     assert passes < beta / 2  # a base learner with alpha' <= alpha/20 is safe
+
+
+def test_label_counts_vanish_for_large_epsilon() -> None:
+    """Theorems 3.3, 4.2 and 4.4 with any constant ask for less than every learner needs."""
+    alpha, beta, vc, epsilon, constant = 0.1, 0.05, 101, 1e12, 1e6
+    needed = least_labels(alpha, beta, vc)
+    logarithm = math.log(1 / (alpha * beta))
+    third = (vc * math.log(1 / alpha) / alpha**3 + math.log(1 / beta) / alpha) / epsilon
+    for printed in (third, vc * logarithm / (alpha * epsilon), vc * logarithm / alpha**2 / epsilon):
+        assert constant * printed < needed
+
+
+def missed(light: int, mass: float, rows: int) -> np.ndarray:
+    """Return the law of how many of ``light`` points, of equal mass, no row hits."""
+    law = np.zeros(light + 1)
+    law[light] = 1.0
+    hit = mass * np.arange(light + 1) / light  # chance that a row hits one that was missed so far
+    for _ in range(rows):
+        law = law * (1 - hit) + np.append((law * hit)[1:], 0.0)
+    return law
+
+
+def test_theorem_b_3_needs_a_small_beta() -> None:
+    """Two labels are enough on two points, where the theorem prints 6.25."""
+    alpha, rows = 0.01, 2
+    masses = np.append(np.linspace(alpha, 0.5, 1000), np.nextafter(alpha, 1))
+    # The light point was missed and guessed wrongly, or the heavy one was.
+    failure = ((1 - masses) ** rows + masses**rows) / 2
+    assert failure.max() < 0.4902 < 1 / 2
+    assert rows < (2 - 1) / (16 * alpha)
+
+
+def test_theorem_b_3_needs_a_small_alpha() -> None:
+    """Coins on all points that were not seen have an error of 0.9 at most, nearly always."""
+    alpha, rows = 0.9, 50
+    heavy = alpha**rows  # the chance to miss a point of mass 1 - alpha or more
+    spread = (1 - alpha) / 4  # the most that the error varies if there is no such point
+    light = spread / (spread + (alpha - 1 / 2) ** 2)  # Cantelli's inequality
+    assert max(heavy, light) < 0.14
+    assert rows < (1001 - 1) / (16 * alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.2])
+@pytest.mark.parametrize("light", [1, 2, 3, 8, 40])
+def test_theorem_b_3_with_limits(alpha: float, light: int) -> None:
+    """One label less than printed: the best learner errs by more than alpha with chance 1/6."""
+    rows = least_labels(alpha, 1 / 6, light + 1) - 1
+    law = missed(light, 5 * alpha, rows)
+    assert law.sum() == pytest.approx(1)
+    counts = np.arange(light + 1)
+    failure = law @ binom.sf(light / 5 * (1 + 1e-12), counts, 1 / 2)
+    assert failure > 1 / 6
+
+
+def test_theorem_b_6_fails_close_to_one() -> None:
+    alpha = beta = 0.995
+    vc, domain = 100, 10**6
+    rows = math.ceil(50 * vc / alpha**2 * math.log(1 / (alpha * beta)))
+    assert rows == 51 <= vc  # so the complement of the sample is a concept
+    assert 1 - rows / domain > alpha  # its error in general; on the sample it is 0
+    # The class has that dimension: complements of at most 2 of 5 points shatter 2 points, not 3.
+    concepts = [
+        frozenset(range(5)) - set(out)
+        for size in range(3)
+        for out in itertools.combinations(range(5), size)
+    ]
+    for size, all_labellings in ((2, True), (3, False)):
+        seen = {concept & set(range(size)) for concept in concepts}
+        assert (len(seen) == 2**size) == all_labellings
+    # With alpha and beta up to 1/2 the bound of Devroye holds for the largest classes.
+    huge = 10**40
+    size = uniform_rows(0.5, 0.5, huge)
+    growth = huge * (1 + 2 * math.log(size) - math.log(huge))
+    assert math.log(4) + 8 + growth - 2 * 0.5**2 * size <= math.log(0.5)
+
+
+def test_theorem_c_12_interval() -> None:
+    """Of 10,000 rows on 2^20 points, 7 to 9 alpha n should fall into B."""
+    n, alpha, bits = 10_000, 0.01, 20
+    printed, right = 8 * alpha * n, 8 * alpha * 2**bits
+    inside = [n * size / 2**bits for size in (printed, right)]
+    assert inside[0] < 8 < 7 * alpha * n <= inside[1] <= 9 * alpha * n
+
+
+def test_theorem_c_12_needs_a_small_delta() -> None:
+    """A binary search that runs with chance delta asks for few labels."""
+    delta, beta, rows = 0.9, 0.1, 10**6
+    alpha = 10 / rows  # more than enough for thresholds that are right on all rows
+    labels, low, high, target = 0, 0, rows, 123_456
+    while low < high:
+        middle = (low + high) // 2
+        labels += 1
+        low, high = (middle + 1, high) if middle < target else (low, middle)
+    assert low == target
+    assert labels <= 20 < 1 / alpha
+    assert 1 - delta == pytest.approx(beta)
+    assert transcript_labels(alpha, beta, 0.1, delta) == 0  # the last display says nothing here
+    assert transcript_labels(alpha, beta, 0.1, 0.0) > 1 / (20 * alpha)
 
 
 # Paper 2
@@ -577,6 +678,24 @@ def test_sspp_alone_can_spend_all_of_epsilon() -> None:
     spent = math.log(choose_first(-40) / choose_first(-42))
     assert spent <= eps
     assert spent > eps - 1e-6
+
+
+def test_lemma_4_misses_the_best_error() -> None:
+    """Algorithm 5 has as many shards as the root of T tells, so T's gamma is in the size, too."""
+    queries, alpha, gamma = 10**6, 1e-3, 0.249
+    shards = [
+        shards_for(queries, round(queries * error), 0.5, 1e-6, 0.1) for error in (alpha, 0.25)
+    ]
+    assert gamma + alpha == 0.25
+    assert shards[1] / shards[0] > math.sqrt((alpha + gamma) / alpha)
+
+
+def test_theorem_11_misses_beta() -> None:
+    alpha, vc = 0.1, 1
+    printed = max(1.0, math.sqrt(vc * math.log(1 / alpha)) * alpha)
+    assert printed == 1
+    used = [math.sqrt(first_queries(alpha, beta, vc)) * alpha**1.5 for beta in (0.1, 1e-300)]
+    assert used[1] / used[0] > 10  # the printed factor stays 1
 
 
 # Paper 4

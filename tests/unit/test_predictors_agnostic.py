@@ -29,11 +29,11 @@ from cumae.theorems.query_release import (
     SubSampSizes,
     agnostic_sizes,
     first_queries,
-    pac_rows,
     shards_for,
     subsamp_sizes,
     unstable_queries,
 )
+from cumae.theorems.vc import consistent_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -338,8 +338,8 @@ def test_frames_and_declared_columns() -> None:
 
 
 def test_sizes_by_hand() -> None:
-    assert pac_rows(0.5, 0.5, 1) == 78  # 16 (ln 32 + ln 4) = 77.63
-    assert pac_rows(0.5, 0.5, 3) == 189  # 16 (3 ln 32 + ln 4) = 188.54
+    assert consistent_rows(0.5, 0.5, 1) == 78  # 16 (ln 32 + ln 4) = 77.63
+    assert consistent_rows(0.5, 0.5, 3) == 189  # 16 (3 ln 32 + ln 4) = 188.54
     assert unstable_queries(1000, 0.01, 0.1) == 51  # 3 (10 + sqrt(5 ln 10000)) = 50.36
     assert unstable_queries(1, 1e-9, 0.5) == 1
     # ln(2/delta) = 8, lambda = sqrt(512), sqrt(2) lambda = 32, 34 * 32 * 13.991465 = 15222.7

@@ -7,3 +7,8 @@ The library, its proofs and its docs number the four papers that it builds on:
 3. Nandi, Bassily: Privately Answering Classification Queries in the Agnostic PAC Model.
 4. Alon, Bassily, Moran: Limits of Private Learning with Access to Public Data.
 """
+
+from cumae.theorems.table import THEOREMS, Theorem, listing
+from cumae.theorems.values import OrderOf
+
+__all__ = ["THEOREMS", "OrderOf", "Theorem", "listing"]

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from cumae.errors import InvalidParameter, shown
-from cumae.parameters import check_real
+from cumae.parameters import check_count, check_real
+from cumae.theorems.vc import unrounded_learner_rows
 
 TAU = 1.1e10  # the paper's constant
 
@@ -41,14 +42,14 @@ def paper_phase(
     number : int of 1 or more
         Number of the phase.
     alpha, beta : float between 0 and 1/16
-        Error over all phases, and the chance that it is larger.
+        The paper's parameters of accuracy.
     epsilon, delta : float
         Privacy parameters.
     vc : int of 1 or more
         VC dimension of the class.
     """
     alpha, beta = alpha / 2.0**number, beta / 2.0**number
-    rows = (8 * vc * math.log(13 / alpha) + 4 * math.log(2 / beta)) / alpha
+    rows = unrounded_learner_rows(alpha, beta, vc)
     inside = math.log(rows / (epsilon * alpha * beta * delta))
     shards = TAU * rows * math.log(1 / delta) * inside**2 / (alpha * epsilon)
     answers = 25600 * rows * shards / epsilon
@@ -58,12 +59,13 @@ def paper_phase(
 def paper_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int) -> int:
     """Return how many labelled rows the paper asks for: more than any machine holds.
 
-    The first phase gets a share epsilon/(3 + exp(epsilon + 4)) of them.
+    Theorem 5.1 of paper 2. The first phase gets a share epsilon/(3 + exp(epsilon + 4)) of them. The
+    theorem promises that the error is 6 alpha at most, with chance 1 - 4 beta.
 
     Parameters
     ----------
     alpha, beta, delta : float between 0 and 1/16
-        Error over all phases, the chance that it is larger, and the privacy parameter.
+        A sixth of the error, a quarter of the chance that it is larger, and the privacy parameter.
     epsilon : float above 0 and up to 1
         Privacy parameter.
     vc : int of 1 or more
@@ -91,5 +93,6 @@ def paper_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int)
             " the paper has alpha, beta and delta between 0 and 1/16, and epsilon in (0, 1]. To "
             f"see its number of rows, give {', '.join(f'{name}={good[name]!r}' for name in wrong)}."
         )
+    check_count(vc, "vc", least=1)
     first = paper_phase(1, alpha, beta, epsilon, delta, vc)
     return math.ceil(first.rows * (3 + math.exp(epsilon + 4)) / epsilon)

@@ -9,7 +9,12 @@ import math
 from dataclasses import dataclass
 
 from cumae.errors import InvalidData, InvalidParameter, shown
-from cumae.parameters import check_count, check_real, check_share
+from cumae.parameters import check_count, check_real
+from cumae.theorems.values import OrderOf, SplitRows, check_accuracy, check_epsilon, log_star
+from cumae.theorems.vc import log_dichotomies
+
+UNLABELLED = 90_000  # Claim C.6: so many rows without a label for each row of the base
+DELTA_FACTOR = 41  # Lemma C.4: delta of the result, next to that of the base
 
 
 @dataclass(frozen=True)
@@ -72,11 +77,134 @@ def paper_labels(alpha: float, beta: float, vc: int, epsilon: float = 1.0) -> in
     >>> paper_labels(0.1, 0.1, 1)
     64794010
     """
-    check_share(alpha, "alpha")
-    check_share(beta, "beta")
-    check_count(vc, "vc")
+    check_accuracy(alpha, beta, vc, least=0)
     rate = paper_rate(epsilon)
     return math.ceil(576_000 / alpha * max(vc, 1) * math.log(768 / (alpha * beta)) / rate)
+
+
+def unlabelled_rows(n_base: int, epsilon: float) -> int:
+    """Return how many rows without a label a base of ``n_base`` rows asks for (Claim C.6)."""
+    return math.ceil(UNLABELLED * n_base / paper_rate(epsilon))
+
+
+def boosted_rows(n_base: int, alpha: float, beta: float, epsilon: float, vc: int) -> SplitRows:
+    """Return what IterLabelBoost needs, if some concept is always right.
+
+    Theorem 4.2 of paper 1. It says order of; the constants are those of its proof: see
+    ``paper_labels``, and 90,000 n_base rows without a label (Claim C.6), (3 + e)/epsilon times as
+    many below epsilon 1 (Claim C.1). The errata say what becomes of delta, and what the base must
+    be.
+
+    Parameters
+    ----------
+    n_base : int of 1 or more
+        Rows that the base learner needs, at epsilon 1.
+    alpha, beta : float above 0 and below 1
+        Error, and the chance of a larger one, beyond those of the base.
+    epsilon : float above 0
+        Privacy parameter of the result.
+    vc : int of 0 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import boosted_rows
+    >>> boosted_rows(1_000, 0.1, 0.1, 1.0, vc=1)
+    SplitRows(labelled=64794010, unlabelled=90000000)
+    """
+    check_count(n_base, "n_base", least=1)
+    labelled = paper_labels(alpha, beta, vc, epsilon)
+    return SplitRows(labelled, unlabelled_rows(n_base, epsilon))
+
+
+def agnostic_boosted_rows(
+    n_base: int, alpha: float, beta: float, epsilon: float, vc: int
+) -> SplitRows:
+    """Return what IterLabelBoost needs to come close to the best concept, if none is right.
+
+    Order of vc ln(1/(alpha beta))/(alpha^2 epsilon) labelled rows, and of n_base/epsilon without a
+    label: Theorem 4.4 of paper 1. Above epsilon 1 the sizes of epsilon 1 count (see the errata).
+
+    Parameters
+    ----------
+    n_base : int of 1 or more
+        Rows that the base learner needs, at epsilon 1.
+    alpha, beta : float above 0 and below 1
+        Error beyond the best concept's, and the chance of a larger one, beyond those of the base.
+    epsilon : float above 0
+        Privacy parameter of the result.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import agnostic_boosted_rows
+    >>> print(agnostic_boosted_rows(1_000, 0.1, 0.1, 1.0, vc=1).labelled)
+    order of 460 rows (the paper does not print the constant)
+    """
+    check_count(n_base, "n_base", least=1)
+    check_accuracy(alpha, beta, vc)
+    epsilon = min(check_epsilon(epsilon), 1.0)
+    labelled = vc * math.log(1 / (alpha * beta)) / (alpha**2 * epsilon)
+    return SplitRows(OrderOf(labelled), OrderOf(n_base / epsilon))
+
+
+def rectangle_rows(columns: int, bits: int) -> SplitRows:
+    """Return what a learner of boxes needs that may use delta.
+
+    Order of ``columns`` labelled rows and of columns^3 8^(log* bits) rows without a label:
+    Corollary 4.5 of paper 1. It is fast for very few columns only.
+
+    Parameters
+    ----------
+    columns : int of 1 or more
+        Columns that bound the boxes.
+    bits : int of 1 or more
+        Binary logarithm of the number of values in each column.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import rectangle_rows
+    >>> rectangle_rows(2, 20).unlabelled.value
+    32768
+    """
+    check_count(columns, "columns", least=1)
+    check_count(bits, "bits", least=1)
+    return SplitRows(
+        OrderOf(columns, "alpha, beta and epsilon"),
+        OrderOf(
+            columns**3 * 8 ** log_star(bits),
+            "alpha, beta, epsilon and delta, with logarithms of the size",
+        ),
+    )
+
+
+def improper_rows(vc: int, representation: int) -> SplitRows:
+    """Return what a learner without delta needs that may publish rules outside the class.
+
+    Order of ``vc`` labelled rows and of ``representation`` rows without a label: Corollary 4.6 of
+    paper 1.
+
+    Parameters
+    ----------
+    vc : int of 1 or more
+        VC dimension of the class.
+    representation : int of 1 or more
+        Representation dimension of the class: the number of rows, up to a constant, that learners
+        without delta need.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import improper_rows
+    >>> improper_rows(1, 20).unlabelled.short
+    'order of 20 rows'
+    """
+    check_count(vc, "vc", least=1)
+    check_count(representation, "representation", least=1)
+    hidden = "alpha, beta and epsilon"
+    return SplitRows(
+        OrderOf(vc, hidden), OrderOf(representation, f"{hidden}, with logarithms of the size")
+    )
 
 
 def draw_labels(alpha: float, beta: float, vc: int, rows: int) -> int:
@@ -94,13 +222,13 @@ def draw_labels(alpha: float, beta: float, vc: int, rows: int) -> int:
         Number of rows that define the candidates.
     """
     dimension = max(vc, 1)
-    candidates = dimension * math.log(math.e * max(rows, dimension) / dimension)  # Sauer's lemma
+    candidates = log_dichotomies(max(rows, dimension), dimension)
     return math.ceil(2 / alpha * (candidates + math.log(1 / beta)))
 
 
 def base_rows(unlabelled: int, epsilon: float) -> int:
     """Return the largest number of rows for the base that the unlabelled rows allow."""
-    return max(1, math.floor(unlabelled * paper_rate(epsilon)) // 90_000)
+    return max(1, math.floor(unlabelled * paper_rate(epsilon)) // UNLABELLED)
 
 
 def paper_schedule(
@@ -140,7 +268,7 @@ def paper_schedule(
     """
     needed = paper_labels(alpha, beta, vc, epsilon)
     rate = paper_rate(epsilon)
-    enough = math.ceil(90_000 * n / rate)
+    enough = unlabelled_rows(n, epsilon)
     if labelled < needed or unlabelled < enough:
         raise InvalidData(
             f"{labelled:,} labelled and {unlabelled:,} unlabelled rows are too few for "

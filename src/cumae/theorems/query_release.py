@@ -6,8 +6,11 @@ import math
 from dataclasses import dataclass
 
 from cumae.errors import InvalidParameter, shown
-from cumae.parameters import check_count, check_real
+from cumae.parameters import Number, check_count, check_real
+from cumae.theorems.values import OrderOf, check_accuracy, check_epsilon
+from cumae.theorems.vc import consistent_rows
 
+ERROR = Number(0.0, 1.0, below=True)
 SAMPLED = 56  # Algorithm 3 keeps epsilon / 56 of the rows
 
 
@@ -54,30 +57,6 @@ class AgnosticSizes:
     n_rows: int
     n_sampled: int
     answers: SubSampSizes
-
-
-def pac_rows(alpha: float, beta: float, vc: int) -> int:
-    """Return how many rows make every consistent hypothesis good.
-
-    These are (8/alpha) (vc ln(16/alpha) + ln(2/beta)): Theorem B.4 of "Learning Privately with
-    Labeled and Unlabeled Examples" (paper 1).
-
-    Parameters
-    ----------
-    alpha : float above 0 and below 1
-        Error that is allowed.
-    beta : float above 0 and below 1
-        Chance that a consistent hypothesis has a larger one.
-    vc : int of 1 or more
-        VC dimension of the class.
-
-    Examples
-    --------
-    >>> from cumae.theorems.query_release import pac_rows
-    >>> pac_rows(0.1, 0.1, 1)
-    646
-    """
-    return math.ceil(8 / alpha * (vc * math.log(16 / alpha) + math.log(2 / beta)))
 
 
 def unstable_queries(max_queries: int, error: float, beta: float) -> int:
@@ -127,7 +106,9 @@ def subsamp_sizes(
     """Return what SubSamp needs for an average error of alpha when some concept is right.
 
     Models of error alpha/6 leave at most half of alpha to unclear queries on average, and the
-    other half to chance, if there are 3 ln(m/beta)/alpha queries or more (Lemma 3).
+    other half to chance, if there are 3 ln(m/beta)/alpha queries or more. Lemma 3 says order of
+    vc max(1, sqrt(m alpha))/(epsilon alpha) rows, up to logarithms; the constants are those of
+    Algorithm 5, and of Theorem B.4 of paper 1.
 
     Parameters
     ----------
@@ -148,23 +129,23 @@ def subsamp_sizes(
     (240497, 11015, 77)
     """
     _check(max_queries, vc, alpha=alpha, beta=beta, delta=delta)
-    if not 0 < check_real(epsilon, "epsilon") < math.inf:
-        raise InvalidParameter(f"epsilon={shown(epsilon)} is not a positive number.")
+    check_epsilon(epsilon)
     error = alpha / 6
     unstable = unstable_queries(max_queries, error, beta)
     shards = shards_for(max_queries, unstable, epsilon, delta, beta)
-    rows = pac_rows(error, beta / (2 * shards), vc)
+    rows = consistent_rows(error, beta / (2 * shards), vc)
     return SubSampSizes(shards, rows, unstable, epsilon, delta)
 
 
 def agnostic_sizes(
     max_queries: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
 ) -> AgnosticSizes:
-    """Return what Algorithm 3 needs for an error of alpha above the best concept's (Lemma 9).
+    """Return what Algorithm 3 needs for an error of alpha above the best concept's (Theorem 7).
 
-    The sample must be as large as the proof prints (8000 and 7200 are its constants), and give
-    each shard enough rows for an error of alpha/24 with chance 1 - beta/(16 k). The
-    unclear queries are counted for models of error alpha/12, as the proof needs: see the errata.
+    The theorem says order of; these are the constants of Algorithm 3 and of Lemma 9. The sample
+    must be as large as the proof prints (8000 and 7200 are its constants), and give each shard
+    enough rows for an error of alpha/24 with chance 1 - beta/(16 k). The unclear queries are
+    counted for models of error alpha/12, as the proof needs: see the errata.
 
     Parameters
     ----------
@@ -195,19 +176,117 @@ def agnostic_sizes(
     inner_epsilon, inner_delta = once / repeats, delta / (2 * math.exp(once) * repeats)
     unstable = unstable_queries(max_queries, alpha / 12, beta)
     shards = shards_for(max_queries, unstable, inner_epsilon, inner_delta, beta)
-    printed = (
-        8000
-        * (vc * math.log(1 / alpha) + math.log(max_queries / beta))
-        * repeats**1.5
-        * math.log(max_queries * alpha / min(delta, beta / 2))
-        / alpha**2
-        * max(1.0, math.sqrt(max_queries) * alpha**1.5)
-    )
+    printed = 8000 * _unscaled(max_queries, alpha, beta, delta, vc)
     close = 7200 * (vc * math.log(1 / alpha) + math.log(8 * shards / beta)) / alpha**2
-    learnt = shards * pac_rows(alpha / 24, beta / (16 * shards), vc)
+    learnt = shards * consistent_rows(alpha / 24, beta / (16 * shards), vc)
     sampled = math.ceil(max(printed, close, learnt))
     answers = SubSampSizes(shards, sampled // shards, unstable, inner_epsilon, inner_delta)
     return AgnosticSizes(math.ceil(SAMPLED * sampled / epsilon), sampled, answers)
+
+
+def _unscaled(max_queries: int, alpha: float, beta: float, delta: float, vc: int) -> float:
+    """Return the size of Theorem 7 without its constant and without 1/epsilon.
+
+    Parameters
+    ----------
+    max_queries : int
+        Queries to answer.
+    alpha, beta, delta : float
+        As in ``agnostic_sizes``.
+    vc : int
+        VC dimension of the class.
+    """
+    return (
+        (vc * math.log(1 / alpha) + math.log(max_queries / beta))
+        * math.pow(math.log(2 / delta), 1.5)
+        * math.log(max_queries * alpha / min(delta, beta / 2))
+        / alpha**2
+        * max(1.0, math.sqrt(max_queries * alpha) * alpha)
+    )
+
+
+def unrelabelled_rows(
+    max_queries: int, alpha: float, epsilon: float, vc: int, best: float = 0.0
+) -> OrderOf:
+    """Return what SubSamp needs if no concept is always right, and rows are not relabelled.
+
+    Order of vc max(1, sqrt(m (alpha + best)))/(epsilon alpha^2) rows, up to logarithms: Lemma 4,
+    which prints it without ``best`` (see the errata). The average error is at most alpha + 3 best.
+
+    Parameters
+    ----------
+    max_queries : int of 1 or more
+        Queries to answer, m.
+    alpha : float above 0 and below 1
+        Average error beyond three times the best concept's.
+    epsilon : float above 0 and below 1
+        Privacy parameter of all answers together.
+    vc : int of 1 or more
+        VC dimension of the class.
+    best : float from 0 and below 1
+        Error of the best concept.
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import unrelabelled_rows
+    >>> unrelabelled_rows(1_000, 0.1, 0.5, vc=1).short
+    'order of 2,000 rows'
+    """
+    _check(max_queries, vc, alpha=alpha, epsilon=epsilon)
+    ERROR.check(best, "best")
+    shards = max(1.0, math.sqrt(max_queries * (alpha + best)))
+    return OrderOf(vc * shards / (epsilon * alpha**2), "logarithms of 1/beta, 1/delta and others")
+
+
+def relabelling_rows(alpha: float, beta: float, vc: int) -> int:
+    """Return how many rows make one draw by the exponential mechanism as good as the best fit.
+
+    256 (vc + ln(3/beta))/alpha^2: Lemma 6. The draw has epsilon 1, its candidates are the
+    labellings of the rows, and its error is at most alpha above that of the concept that fits the
+    rows best.
+
+    Parameters
+    ----------
+    alpha, beta : float above 0 and below 1
+        Error beyond the best fit's, and the chance of a larger one.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import relabelling_rows
+    >>> relabelling_rows(0.1, 0.05, vc=1)
+    130416
+    """
+    check_accuracy(alpha, beta, vc)
+    return math.ceil(256 * (vc + math.log(3 / beta)) / alpha**2)
+
+
+def universal_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int) -> OrderOf:
+    """Return what Algorithm 4 needs to answer any number of queries (Theorem 11).
+
+    Order of the size of Theorem 7 for as many queries as ``first_queries`` tells. The paper prints
+    the square root in it without ln(1/beta) (see the errata). The first stage alone has printed
+    constants: see ``agnostic_sizes``.
+
+    Parameters
+    ----------
+    alpha, beta : float above 0 and below 1
+        Average error beyond the best concept's, and the chance that it is larger.
+    epsilon, delta : float above 0 and below 1
+        Privacy parameters of the whole.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import universal_rows
+    >>> print(universal_rows(0.1, 0.05, 0.5, 1e-6, vc=1))
+    order of 3,500,000 rows (the paper does not print the constant)
+    """
+    _check(1, vc, alpha=alpha, beta=beta, epsilon=epsilon, delta=delta)
+    queries = first_queries(alpha, beta, vc)
+    return OrderOf(_unscaled(queries, alpha, beta, delta, vc) / epsilon)
 
 
 def first_queries(alpha: float, beta: float, vc: int, constant: float = 32.0) -> int:

@@ -1,0 +1,110 @@
+"""The sizes of learners with public rows in paper 4."""
+
+from __future__ import annotations
+
+import math
+
+from cumae.theorems.values import (
+    OrderOf,
+    RowsWithPublic,
+    check_accuracy,
+    check_epsilon,
+    check_limit,
+)
+
+
+def semi_private_rows(alpha: float, beta: float, epsilon: float, vc: int) -> RowsWithPublic:
+    """Return what SSPP needs: private rows with labels, and public rows without.
+
+    Order of (vc ln(1/alpha) + ln(1/beta)) max(1/alpha^2, 1/(epsilon alpha)) private rows, and of
+    (vc ln(1/alpha) + ln(1/beta))/alpha public ones: Theorem 3.1 of paper 4. The error is at most
+    alpha above that of the best concept.
+
+    Parameters
+    ----------
+    alpha, beta : float above 0 and below 1
+        Error beyond the best concept's, and the chance of a larger one.
+    epsilon : float above 0
+        Privacy parameter; delta is 0.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.public_data import semi_private_rows
+    >>> sizes = semi_private_rows(0.1, 0.05, 1.0, vc=1)
+    >>> sizes.private.short, sizes.public.short
+    ('order of 530 rows', 'order of 53 rows')
+    """
+    check_accuracy(alpha, beta, vc)
+    check_epsilon(epsilon)
+    size = vc * math.log(1 / alpha) + math.log(1 / beta)
+    private = size * max(1 / alpha**2, 1 / (epsilon * alpha))
+    return RowsWithPublic(OrderOf(private), OrderOf(size / alpha))
+
+
+def cover_rows(alpha: float, beta: float, vc: int) -> int:
+    """Return how many public rows make the labellings of them stand for all concepts.
+
+    The smallest n with 2 (2 e n/vc)^(2 vc) exp(-alpha n/4) <= beta: inequality (1) in the proof of
+    Lemma 3.3 of paper 4, whose statement says order of (vc ln(1/alpha) + ln(1/beta))/alpha.
+
+    Parameters
+    ----------
+    alpha : float above 0 and below 1
+        Disagreement with the nearest candidate that is allowed.
+    beta : float above 0 and below 1
+        Chance of a larger one.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.public_data import cover_rows
+    >>> cover_rows(0.1, 0.05, vc=1)
+    820
+    """
+    check_accuracy(alpha, beta, vc)
+
+    def enough(n: int) -> bool:
+        growth = 2 * vc * math.log(2 * math.e * n / vc)
+        return math.log(2 / beta) + growth <= alpha * n / 4
+
+    # Up to 8 vc/alpha rows the left side of the inequality grows, and it is above 1 there.
+    low = math.ceil(8 * vc / alpha)
+    high = 2 * low
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def least_public_rows(alpha: float, beta: float, epsilon: float) -> int:
+    """Return how many public rows a learner needs where learning without them is impossible.
+
+    More than 1/(1600 alpha): the proofs of Theorems 4.1 and 4.2 of paper 4, whose statements say
+    order of 1/alpha. The paper has beta 1/18, for which chances do not add up (see the errata).
+
+    Parameters
+    ----------
+    alpha : float above 0 and up to 1/100
+        Error beyond the best concept's.
+    beta : float above 0 and up to 1/25
+        Chance of a larger one.
+    epsilon : float above 0 and up to 1/10
+        Privacy parameter. Delta is 0 in Theorem 4.2; in Theorem 4.1 it is 1/(100 n^2 ln n) at most
+        for n private rows.
+
+    Examples
+    --------
+    >>> from cumae.theorems.public_data import least_public_rows
+    >>> least_public_rows(0.0001, 0.04, 0.1)
+    7
+    """
+    check_accuracy(alpha, beta, 1)
+    check_limit(alpha, "alpha", 1 / 100, "Lemma 4.4 of paper 4")
+    check_limit(beta, "beta", 1 / 25, "Lemma 4.4 of paper 4, as we could prove it,")
+    check_limit(check_epsilon(epsilon), "epsilon", 1 / 10, "Theorem 4.3 of paper 4")
+    return math.floor(1 / (1600 * alpha)) + 1
