@@ -98,7 +98,7 @@ def main() -> None:
         for name, estimator in ESTIMATORS.items():
             trainer = trained(estimator, 2)
             start = time.process_time()
-            told = {"usual": usual, "n_rows": ROWS, "noise": noise}
+            told: dict[str, Any] = {"usual": usual, "n_rows": ROWS, "noise": noise}
             trial = try_sizes(trainer, rows, stand_in, **told, progress=False)
             seconds = time.process_time() - start
             sizes = [usual * 2**step for step in range(SIZES)]

@@ -24,6 +24,7 @@ from cumae.data import ArrayRows, Columns, row_source
 from cumae.ensembles import sizing
 from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.ensembles.trainer import Trainer
+from cumae.ensembles.trial import rows_at
 from cumae.predictors import state as states
 from cumae.predictors.everlasting.margins import MarginTrainer
 from tests.plants import sizes_by_rows
@@ -42,7 +43,7 @@ def tried(
 ) -> SizeTrial:
     """Try sizes for 13,000 rows at the noise of 1,000 queries and epsilon 1."""
     rows, stand_in = row_source(np.zeros((4, width))), np.full((1, width), 0.5)
-    told = {"usual": usual, "n_rows": 13_000, "noise": noise}
+    told: dict[str, Any] = {"usual": usual, "n_rows": 13_000, "noise": noise}
     return try_sizes(Trainer(estimator, n_classes), rows, stand_in, **told, progress=False)
 
 
@@ -121,9 +122,9 @@ def test_columns_of_any_kind_will_do() -> None:
     labels = [0, 1] * 300
     one = QueryRelease(SVC(), 20.0, 1e-6, 20, columns=declared).fit(frame, labels)
     assert one.size_trial_[0]["score"] > 0.5
-    trainer = Trainer(TREE, 2, Columns(declared, list(frame), 3))
+    trainer = Trainer(TREE, 2, Columns(declared, ["a", "b", "c"], 3))
     spread, _ = sizing._spread(500, 3)
-    table = sizing.rows_at(row_source(frame), trainer.columns, spread)
+    table = rows_at(row_source(frame), trainer.columns, spread)
     assert table["b"].isna().any()
     assert set(table["c"]) == {True, False}
 
@@ -166,7 +167,7 @@ class Untouchable(ArrayRows):
 def test_no_row_is_read() -> None:
     rows, stand_in = Untouchable(X), np.full((1, 10), 0.5)
     for trainer in (Trainer(LEAVES, 2), MarginTrainer(LEAVES, 2)):
-        told = {"usual": 10, "n_rows": len(X), "noise": 50.0}
+        told: dict[str, Any] = {"usual": 10, "n_rows": len(X), "noise": 50.0}
         found = try_sizes(trainer, rows, stand_in, **told)
         sizing._KNOWN.clear()
         assert try_sizes(trainer, row_source(1e9 * X), stand_in, **told) == found

@@ -237,4 +237,5 @@ def _cut(score: Any, coins: Floats, shares: Floats) -> Integers:
     """Return classes by a noisy score: the first one has the share shares[0], and so on."""
     noise = np.log((coins + 2.0**-60) / (1 - coins))
     noisy = SHARPNESS * score / max(float(np.std(score)), 1e-9) + noise
-    return np.searchsorted(np.quantile(noisy, shares), noisy, side="right").astype(np.int64)
+    found = np.searchsorted(np.quantile(noisy, shares), noisy, side="right")
+    return np.asarray(found, dtype=np.int64)
