@@ -4,8 +4,10 @@
 
 writes benchmarks/results/shards.json. 13,000 rows of the survey, delta 1e-6: the votes of
 QueryRelease for 1,000 queries at epsilon 1 and 5, and those of the first phase of
-EverlastingPredictor without a prior at epsilon 1. For each estimator and size there is the accuracy
-on rows that nobody trained on, beside the size that the trial chose, which knows none of it.
+EverlastingPredictor without a prior at epsilon 1 and 5. For each estimator and size there is the
+accuracy on rows that nobody trained on, beside the size that the trial chose, which knows none of
+it. "Balanced" is the mean of both classes' accuracies: 57 % of the labels are 0, so shards that
+learnt nothing and all say 0 have an accuracy of .57 and a balanced one of .5.
 
 Shards are trained as the classes do it. At most 400 of them are asked about each query; the share
 of their votes stands for that of all shards, and normal noise on it gives the chance of the right
@@ -18,6 +20,7 @@ import argparse
 import json
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +69,8 @@ def drawn(seed: int) -> tuple[NDArray[Any], ...]:
     return X[here], y[here], X[there], y[there]
 
 
-def accuracy(trainer: Trainer, size: int, noise: float, seed: int) -> float:
-    """Return the share of right answers that shards of this size give."""
+def accuracies(trainer: Trainer, size: int, noise: float, seed: int) -> tuple[float, float]:
+    """Return the share of right answers that shards of this size give, plain and balanced."""
     X, y, asked, right = drawn(seed)
     count = min(MODELS, ROWS // size)
     starts = np.arange(count + 1) * size
@@ -78,20 +81,24 @@ def accuracy(trainer: Trainer, size: int, noise: float, seed: int) -> float:
     # What 400 shards spread around all of them is taken off, where not all were asked.
     more = (0.25 - lead**2) * (1 / count - 1 / (ROWS // size))
     spread = np.sqrt(np.maximum((noise * size / ROWS) ** 2 - more, 1e-6))
-    return float(ndtr(lead / spread).mean())
+    chances = ndtr(lead / spread)
+    balanced = np.mean([chances[right == label].mean() for label in (0, 1)])
+    return float(chances.mean()), float(balanced)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=2)
     seeds = range(parser.parse_args().seeds)
-    first = PHASES.noise(ROWS) * PHASES.shards(ROWS)
     kinds: list[tuple[str, type[Trainer], int, float]] = []
     for epsilon in (1.0, 5.0):
         noise = plan_answers("gaussian", Demand(epsilon, 1e-6, QUERIES, 1)).noise
         usual = max(SMALL_SHARD, math.ceil(math.sqrt(ROWS / noise)))
         kinds.append((f"QueryRelease, epsilon {epsilon:g}", Trainer, usual, noise))
-    kinds.append(("EverlastingPredictor, epsilon 1", MarginTrainer, SMALLEST, first))
+    for epsilon in (1.0, 5.0):
+        plan = replace(PHASES, epsilon=epsilon)
+        noise, usual = plan.noise(ROWS) * plan.shards(ROWS), plan.shard_size(ROWS)
+        kinds.append((f"EverlastingPredictor, epsilon {epsilon:g}", MarginTrainer, usual, noise))
     rows, stand_in = row_source(np.zeros((4, 21))), np.full((1, 21), 0.5)
     result: dict[str, Any] = {"rows": ROWS, "queries": QUERIES, "seeds": len(seeds)}
     for kind, trained, usual, noise in kinds:
@@ -102,15 +109,20 @@ def main() -> None:
             trial = try_sizes(trainer, rows, stand_in, **told, progress=False)
             seconds = time.process_time() - start
             sizes = [usual * 2**step for step in range(SIZES)]
-            right = {
-                size: round(float(np.mean([accuracy(trainer, size, noise, s) for s in seeds])), 4)
+            found = {
+                size: np.mean([accuracies(trainer, size, noise, s) for s in seeds], axis=0)
                 for size in sizes
             }
+            right = {size: round(float(pair[0]), 4) for size, pair in found.items()}
+            fair = {size: round(float(pair[1]), 4) for size, pair in found.items()}
             cell = {
                 "chosen": trial.size,
                 "accuracy": right,
+                "balanced": fair,
                 "lost against the best": round(max(right.values()) - right[trial.size], 4),
                 "lost by the usual size": round(max(right.values()) - right[usual], 4),
+                "lost, balanced": round(max(fair.values()) - fair[trial.size], 4),
+                "lost by the usual size, balanced": round(max(fair.values()) - fair[usual], 4),
                 "trial": {size: round(score, 4) for size, score in trial.scores},
                 "seconds of the trial": round(seconds, 2),
             }
