@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cumae.ensembles.sizing import SizeTrial
 from cumae.ensembles.voters.loop import LoopVoters
 from cumae.learners.kernel import sums
 from cumae.learners.kernel.learner import KernelLearner
 from cumae.learners.kernel.posterior import Posterior
 from cumae.learners.kernel.sums import Question
+from cumae.predictors.everlasting import fitting
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.queries import QueryReader
+from cumae.predictors.release import base as release
 from cumae.randomness import discrete_gaussian
 
 if TYPE_CHECKING:
@@ -42,6 +45,17 @@ def infer_types(monkeypatch: pytest.MonkeyPatch) -> None:
 def halve_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask all models about a whole batch; where one of them fails, ask all about halves of it."""
     monkeypatch.setattr(LoopVoters, "count", _count_all_in_halves)
+
+
+def sizes_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the trial of shard sizes look at the rows: far cells ask for larger shards."""
+    for module in (release, fitting):
+        monkeypatch.setattr(module, "try_sizes", _size_of_rows)
+
+
+def _size_of_rows(_trainer: Any, rows: Any, *_: Any, usual: int, **_others: Any) -> SizeTrial:
+    far = np.abs(rows.take(np.arange(rows.n_rows))).max() > 1e3
+    return SizeTrial(2 * usual if far else usual, ())
 
 
 def ask_the_prior_about_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from cumae.audit.attacks.everlasting import (
     prior_row,
     query,
     renewed_row,
+    shard_sizes,
     user,
 )
 from cumae.audit.attacks.predictors import MARKED, UNMARKED
@@ -177,6 +178,19 @@ class GrowsByValue(EverlastingPredictor):
 
 def test_a_schedule_that_looks_at_values_is_found() -> None:
     assert is_found(growing(GrowsByValue, **PROMISE), 60)
+
+
+class SizesByRows(EverlastingPredictor):
+    """Makes shards larger where rows hold large values."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        self.shard_size = 8 if (X > 0.5).any() else "auto"
+        return super().fit(X, y, **more)
+
+
+def test_a_shard_size_that_was_chosen_by_the_rows_is_found() -> None:
+    assert is_found(shard_sizes(SizesByRows, **PROMISE), 60)
+    assert not is_found(shard_sizes(**PROMISE), 60)
 
 
 # Moves that fail

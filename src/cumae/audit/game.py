@@ -22,7 +22,7 @@ from cumae.data import check_ids
 from cumae.errors import InvalidParameter
 
 NOBODY = object()
-PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_")
+PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_", "n_shards_", "noise_per_vote_")
 
 
 class Driver(Protocol):

@@ -102,7 +102,7 @@ def try_out(
         first = trainer.train_or_raise(tables[0], trainer.targets(labels), 1)
         trainer.train_or_raise(tables[1], trainer.targets(labels[::-1].copy()), 2)
         again = trainer.train_or_raise(tables[0], trainer.targets(labels), 1)
-        queries = _asked(tables[1][: min(size, QUERIES)], trainer, stand_in)
+        queries = as_asked(tables[1][: min(size, QUERIES)], trainer, stand_in)
         answers = [np.asarray(model.predict(queries)).ravel() for model in (first, again)]
         with warnings_raise():  # which would be a failure of every shard
             first.predict(blank_block(stand_in))
@@ -132,11 +132,11 @@ def try_out(
         tables[0], trainer.targets(labels), np.array([0, size]), np.array([1])
     )
     Ensemble([model], trainer.n_classes, stand_in).votes(queries)
-    learnt = np.asarray(first.predict(_asked(tables[0], trainer, stand_in))).ravel()
+    learnt = np.asarray(first.predict(as_asked(tables[0], trainer, stand_in))).ravel()
     return bool(np.any(learnt != learnt[0]))
 
 
-def _asked(rows: Any, trainer: Trainer, stand_in: Any) -> Any:
+def as_asked(rows: Any, trainer: Trainer, stand_in: Any) -> Any:
     """Return rows in the form of the stand-in, in which models are asked about queries."""
     if hasattr(stand_in, "columns"):
         return as_numbers(rows, trainer.columns)
@@ -208,8 +208,14 @@ def odd_row(rows: RowSource, columns: Columns) -> Any:
 
 def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:
     """Return rows within what is declared, the same ones each time."""
+    spread = [_fractions(size, place, shift) for place in range(rows.n_features)]
+    return rows_at(rows, columns, np.column_stack(spread))
+
+
+def rows_at(rows: RowSource, columns: Columns | None, spread: NDArray[np.float64]) -> Any:
+    """Return rows within what is declared; a number from 0 to 1 tells where each cell lies."""
     parts = [
-        _made_up_column(_fractions(size, place, shift), _declared(columns, place), rows, place)
+        _made_up_column(spread[:, place], _declared(columns, place), rows, place)
         for place in range(rows.n_features)
     ]
     return _table(parts, rows)

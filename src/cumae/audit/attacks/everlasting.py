@@ -229,6 +229,22 @@ def growing(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
     return attack_on_phases(what, predictor, (rows, labels), play, options, distinguish=look)
 
 
+def shard_sizes(predictor: Any = EverlastingPredictor, **options: Any) -> Attack:
+    """Attack a training row by the size of the shards, which public numbers show."""
+    rows, labels = alike(32 * FEW)
+
+    def play(game: Game) -> list[float]:
+        game.train((rows, labels), (replaced(rows), labels))
+        now = game.published()
+        return [float(now["n_shards_"]), float(now["noise_per_vote_"])]
+
+    options = {**options, "growth": "auto", "shard_size": "auto"}
+    what, look = "the sizes of shards", by_likelihood
+    return attack_on_phases(
+        what, predictor, (rows, labels), play, options, distinguish=look, releases=0
+    )
+
+
 def prior_row(predictor: Any = EverlastingPredictor, *, against: int = 2, **options: Any) -> Attack:
     """Attack a training row that the prior most likely gets: it draws one of two rules.
 
@@ -456,6 +472,7 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
         fresh_query,
         labelled_row,
         growing,
+        shard_sizes,
         prior_row,
         renewed_row,
         prior_label,

@@ -13,6 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
+from cumae.ensembles.sizing import try_sizes
 from cumae.errors import AnswersDrift, InvalidParameter
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
@@ -79,8 +80,8 @@ def _listed(names: list[str]) -> str:
 @claim("EVER")
 def tried_out(
     rules: EverlastingRules, training: Training, shards_that_learn: Callable[..., int]
-) -> EverlastingRules:
-    """Return rules under which the model can learn, by what made-up rows show.
+) -> tuple[EverlastingRules, list[dict[str, Any]]]:
+    """Return rules under which the model can learn, by what made-up rows show, and the sizes tried.
 
     Parameters
     ----------
@@ -91,13 +92,27 @@ def tried_out(
     shards_that_learn : callable
         Returns the number of shards with which the model learns: ``Predictor._try_out``.
     """
-    trainer, schedule = rules.trainer(training.model, training.columns), rules.schedule
-    trainer = choose_weighted(trainer, training.rows, schedule.shard_size(rules.first))
+    plain, schedule = rules.trainer(training.model, training.columns), rules.schedule
+    trainer = choose_weighted(plain, training.rows, schedule.shard_size(rules.first))
+    sizes: list[dict[str, Any]] = []
+    if not (schedule.fixed or isinstance(training.model, ConceptClass)):
+        trial = try_sizes(
+            trainer,
+            training.rows,
+            training.stand_in,
+            usual=schedule.shard_size(rules.first),
+            n_rows=rules.first,
+            noise=schedule.noise(rules.first) * schedule.shards(rules.first),
+            progress=rules.progress,
+        )
+        sizes = trial.shown()
+        schedule = replace(schedule, smallest=max(schedule.smallest, trial.size))
+        trainer = choose_weighted(plain, training.rows, schedule.shard_size(rules.first))
     n_shards = schedule.shards(rules.first)
     fewer = shards_that_learn(trainer, training, rules.first, n_shards, fixed=schedule.fixed)
     if fewer < n_shards:  # in later phases, too
         schedule = replace(schedule, smallest=rules.first // fewer)
-    return replace(rules, weighted=trainer.weighted, schedule=schedule)
+    return replace(rules, weighted=trainer.weighted, schedule=schedule), sizes
 
 
 def warn_of_drift(asked: Any, training: Training, missing: str) -> None:

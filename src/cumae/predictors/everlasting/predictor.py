@@ -77,8 +77,10 @@ class EverlastingPredictor(PhasedPredictor):
         The same as ``estimator``, for a class of ``cumae.concepts``.
     shard_size : int of 1 or more, or "auto"
         Rows of a shard. With ``"auto"`` each phase has its own: as many as make the noise 0.12 of
-        the votes, but at least six. For a concept class of one column it is 0.08, and three. The
-        size follows from the number of rows, epsilon and delta alone.
+        the votes, but at least six. For a concept class of one column it is 0.08, and three. An
+        estimator that needs more rows gets them in all phases, by a trial on made-up tables. The
+        size follows from the number of rows, epsilon, delta, the estimator and the declared
+        columns alone.
     growth : float of 1 or more, or "auto"
         Answers of a phase for each of its rows, and with them rows of the next phase; finite. More
         of them need more noise in this phase, and leave less of it to the next one. ``"auto"`` is
@@ -145,6 +147,9 @@ class EverlastingPredictor(PhasedPredictor):
         Models of this phase.
     noise_per_vote_ : float
         Standard deviation of the noise of this phase as a share of the votes.
+    size_trial_ : list of dict
+        Sizes of shards that were tried on made-up tables for the first phase, and the share of
+        right answers there; empty for a concept class, or if ``shard_size`` was given.
     prior_ : Learner, or None
         The published prior, where there is one.
     trust_ : float, or None
@@ -264,7 +269,7 @@ class EverlastingPredictor(PhasedPredictor):
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
         rules, prior, promised, missing = with_prior(self, training, len(kept))
-        rules = tried_out(rules, training, self._try_out)
+        rules, sizes = tried_out(rules, training, self._try_out)
         warn_of_drift(self.prior, training, missing)
         if prior is None or self.prior_share != "auto":  # which gives the prior what helps most
             rules.warn_of_noise()
@@ -285,7 +290,7 @@ class EverlastingPredictor(PhasedPredictor):
         admission.new_phase(rules.cap(phase.n_rows))
         # Later phases may be of other sizes; each is within what was asked for.
         guarantee = replace(guarantee, epsilon=float(self.epsilon))
-        fitted = self._fitted(training, guarantee, source)
+        fitted = self._fitted(training, guarantee, source, size_trial_=sizes)
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission))
         return self
 

@@ -221,7 +221,7 @@ class AgnosticQueryRelease(Release):
         # Shards are planned for the sample: a table of its size, which takes no memory.
         sized = ArrayRows(np.broadcast_to(0.0, (steps.n_sampled, training.width)))
         sampled = replace(training, rows=sized, columns=None)
-        n_shards = self._count_shards(sampled, answers, printed)
+        n_shards, _ = self._count_shards(sampled, answers, printed)
         started = answers.start(n_shards, source)
         cost = read_pair(started.cost, demand.epsilon, demand.delta)
         costs = agnostic_costs(cost, steps, training.model)

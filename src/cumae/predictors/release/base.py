@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.concepts import ConceptClass
+from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.live import one_at_a_time
 from cumae.mechanisms.sparse import unstable_answers
@@ -71,6 +73,8 @@ class PlannedRelease:
         What happens to the rows before they are split into shards.
     costs : list of pairs of str and Approximate
         With steps: what a row pays after each of them, from the innermost one to the whole.
+    trial : SizeTrial, or None
+        How shards of several sizes did on made-up tables, if that decided their number.
     """
 
     demand: Demand
@@ -80,6 +84,12 @@ class PlannedRelease:
     plan: Plan
     steps: Relabelling | None = None
     costs: list[tuple[str, Approximate]] = field(default_factory=list)
+    trial: SizeTrial | None = None
+
+    @property
+    def sizes_tried(self) -> list[dict[str, Any]]:
+        """Sizes of shards, and their share of right answers on made-up tables."""
+        return [] if self.trial is None else self.trial.shown()
 
     @property
     def noise_per_vote(self) -> float:
@@ -113,6 +123,7 @@ class Release(StatefulPredictor):
     why_: str
     n_shards_: int
     noise_per_vote_: float
+    size_trial_: list[dict[str, Any]]
 
     state_class: ClassVar[type[ReleaseState]] = ReleaseState
     _state_: ReleaseState
@@ -145,6 +156,7 @@ class Release(StatefulPredictor):
             "why_": planned.answers.why,
             "n_shards_": planned.n_shards,
             "noise_per_vote_": planned.noise_per_vote,
+            "size_trial_": planned.sizes_tried,
         }
 
     def _demand(self, n_classes: int) -> Demand:
@@ -157,16 +169,17 @@ class Release(StatefulPredictor):
 
     def _count_shards(
         self, training: Training, answers: AnswerPlan, printed: int | None = None
-    ) -> int:
-        """Return the number of shards, from public numbers alone.
+    ) -> tuple[int, SizeTrial | None]:
+        """Return the number of shards, from public numbers alone, and what the trial showed.
 
         Models get better with the rows of a shard, and the noise counts less with the number of
         shards. The square root of rows per unit of noise lies between the two, and did best on the
-        survey over a wide range of rows, queries and epsilons (benchmarks/query_release.py).
+        survey over a wide range of rows, queries and epsilons (benchmarks/query_release.py). An
+        estimator that needs more rows is found by a trial on made-up tables.
         """
         n_rows, n_classes = training.rows.n_rows, training.n_classes
         asked: Any = self.n_shards if printed is None else printed
-        count = asked
+        count, trial = asked, None
         if asked == "auto":
             size = math.sqrt(n_rows / max(1.0, answers.noise))
             count = max(1, int(n_rows / max(SMALL_SHARD, 5 * (n_classes - 2), size)))
@@ -177,7 +190,20 @@ class Release(StatefulPredictor):
                 f"rows; {n_classes} classes need {least} rows at least. Ask for "
                 f"{n_rows // least} shards or fewer, or give more rows."
             )
-        return self._try_out(training.trainer, training, n_rows, count, fixed=asked != "auto")
+        if asked == "auto" and not isinstance(training.model, ConceptClass):
+            trial = try_sizes(
+                training.trainer,
+                training.rows,
+                training.stand_in,
+                usual=n_rows // count,
+                n_rows=n_rows,
+                noise=answers.noise,
+                progress=self.progress,
+            )
+            if trial.size > n_rows // count:
+                count = n_rows // trial.size
+        fixed = asked != "auto"
+        return self._try_out(training.trainer, training, n_rows, count, fixed=fixed), trial
 
     def _warn_of_noise(self, n_rows: int, n_shards: int, answers: AnswerPlan) -> None:
         noise = answers.noise / n_shards

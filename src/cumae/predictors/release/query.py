@@ -65,7 +65,8 @@ class QueryRelease(Release):
         the reason.
     n_shards : int of 1 or more, or "auto"
         Number of models; ``"auto"`` balances their quality against the noise, from the number of
-        rows and the mechanism's noise alone.
+        rows and the mechanism's noise alone. An estimator that needs larger shards gets them, by
+        a trial on made-up tables.
     concept_class : ConceptClass, or None
         The same as ``estimator``, for a class of ``cumae.concepts``.
     alpha : float above 0 and below 1
@@ -110,6 +111,9 @@ class QueryRelease(Release):
         Number of models.
     noise_per_vote_ : float
         Standard deviation of the noise as a share of the votes: below 0.15 it works well.
+    size_trial_ : list of dict
+        Sizes of shards that were tried on made-up tables, and the share of right answers there;
+        empty for a concept class, or if ``n_shards`` was given.
 
     Examples
     --------
@@ -220,12 +224,12 @@ class QueryRelease(Release):
             demand = replace(demand, max_unstable=sizes.max_unstable)
             mechanism, printed = "stability", sizes.n_shards
         answers = plan_answers(mechanism, demand)
-        n_shards = self._count_shards(training, answers, printed)
+        n_shards, trial = self._count_shards(training, answers, printed)
         started = answers.start(n_shards, source)
         claims = ("QUERY", "SHARDS", *answers.claims, "COMP")
         plan = Plan(started.cost, claims, assumptions=ASSUMPTIONS)
         self._warn_of_noise(training.rows.n_rows, n_shards, answers)
-        return PlannedRelease(demand, answers, started, n_shards, plan)
+        return PlannedRelease(demand, answers, started, n_shards, plan, trial=trial)
 
     def _printed(self, training: Training) -> SubSampSizes:
         """Return the sizes of Algorithm 5."""

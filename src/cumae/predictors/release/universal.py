@@ -316,6 +316,7 @@ class UniversalQueryRelease(StatefulPredictor):
             "why_": planned.answers.why,
             "n_shards_": planned.n_shards,
             "noise_per_vote_": planned.noise_per_vote,
+            "size_trial_": planned.sizes_tried,
             "stages_": [{"name": "first queries", **spent}, second],
         }
 
