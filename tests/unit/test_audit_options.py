@@ -16,14 +16,12 @@ from cumae.audit.attacks.everlasting import (
     fresh_row,
     growing,
     labelled_row,
-    prior_label,
-    prior_row,
     query,
-    renewed_row,
     shard_sizes,
     user,
 )
 from cumae.audit.attacks.predictors import MARKED, UNMARKED
+from cumae.audit.attacks.priors import prior_label, prior_row, renewed_row
 from cumae.errors import InvalidParameter
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.everlasting.keeping import Admission

@@ -14,13 +14,12 @@ from cumae.audit.attacks.everlasting import (
     end_of_phase,
     next_answer,
     outlier,
-    prior_label,
-    prior_row,
     repeated,
     training_row,
     words,
 )
 from cumae.audit.attacks.predictors import ATTACKS, bbl_halt, release_row
+from cumae.audit.attacks.priors import prior_label, prior_row
 from cumae.ensembles.split import Split
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import GaussianNoise, NoisyMajority

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from cumae.audit.attacks import batches, everlasting, sums
+from cumae.audit.attacks import batches, everlasting, priors, sums
 from cumae.audit.attacks import learners as models
 from cumae.audit.attacks import mechanisms as parts
 from cumae.audit.attacks import predictors as attacks
@@ -18,7 +18,10 @@ from cumae.privacy.validation import check_delta, check_epsilon
 
 _PREDICTORS = {**everlasting.ATTACKS, **attacks.ATTACKS}
 SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
-    **{name: (*builds, *batches.ATTACKS[name]) for name, builds in _PREDICTORS.items()},
+    **{
+        name: (*builds, *priors.ATTACKS.get(name, ()), *batches.ATTACKS[name])
+        for name, builds in _PREDICTORS.items()
+    },
     **{name: (*builds, *sums.ATTACKS.get(name, ())) for name, builds in models.ATTACKS.items()},
     **tables.ATTACKS,
     **parts.ATTACKS,
