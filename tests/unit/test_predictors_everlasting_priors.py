@@ -27,6 +27,7 @@ from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
 from cumae.predictors.noise import MUCH_NOISE
 from cumae.predictors.state import restore
+from cumae.randomness import SeededSource
 from tests.everlasting import Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -304,3 +305,20 @@ def test_bounds_that_a_prior_declares_are_not_paid_for_again() -> None:
     assert "RANGES" not in one.guarantee_.claims
     with pytest.raises(InvalidParameter, match="do it once"):
         EverlastingPredictor(epsilon=3.0, prior=prior, columns=[(0, 1)] * 2).fit(rows, rows[:, 0])
+
+
+@pytest.mark.claim("PRIOR")
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_votes_are_not_trusted_by_luck(epsilon: float) -> None:
+    labels = np.arange(60) % 2
+    shares = np.where(labels[:, None] == np.arange(2), 0.8, 0.2)
+    shares[:20] = shares[:20, ::-1]  # a third is wrong
+    alike = (100 * shares).astype(int)  # the votes say the same
+    right = 100 * (labels[:, None] == np.arange(2))
+    prior: Any = object.__new__(Prior)
+    source = SeededSource(5)
+    drawn = [prior.choose_trust(alike, 100, shares, labels, epsilon, source) for _ in range(200)]
+    assert np.count_nonzero(drawn) < 25  # ten, on average
+    if epsilon > 1:  # votes that know better are trusted
+        drawn = [prior.choose_trust(right, 100, shares, labels, epsilon, source) for _ in range(50)]
+        assert set(drawn) <= {1.0, 3.0}

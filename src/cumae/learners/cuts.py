@@ -131,8 +131,8 @@ def points_around(bounds: Bounds, count: int) -> Floats:
     --------
     >>> from cumae.learners.cuts import points_around
     >>> points = points_around((0.0, 1.0), 4)[:, 0]
-    >>> points[320:325].tolist(), float(points[-8]), len(points)
-    ([0.0, 0.25, 0.5, 0.75, 1.0], 599479086147.2151, 645)
+    >>> points[320:325].tolist(), float(points[-1]), len(points)
+    ([0.0, 0.25, 0.5, 0.75, 1.0], 1099511627776.0, 645)
     """
     low, high = bounds[:2]
     reach = (high - low) * (2.0 ** np.arange(1 / 8, 40 + 1 / 16, 1 / 8) - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -29,6 +30,7 @@ from cumae.privacy.plans import promise
 from cumae.randomness import Source
 
 TRUSTS = (0.0, 0.1, 0.2, 0.4, 1.0, 3.0)  # how much a vote may count against the prior
+LUCK = 0.05  # chance that votes are trusted at all if they gain nothing
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
 CUTS = {1: 1023, 2: 63, 3: 15}  # of each column, for a prior of a concept class, by columns
@@ -198,14 +200,18 @@ class Prior:
         """Draw how much the votes count, by how many rows of a third part come out right.
 
         One of these rows moves each score by one at most. A label of -1 counts for nothing.
-        ``shares`` are the prior's for these rows.
+        ``shares`` are the prior's for these rows. Votes that gain nothing must not be trusted by
+        luck, which costs up to two points in later phases: then all trusts above 0 together have a
+        chance of about ``LUCK``. What votes must gain for more follows from epsilon.
         """
         scores = [
             int(np.count_nonzero(np.argmax(combined(noisy, n_shards, t, shares), axis=1) == labels))
             for t in TRUSTS
         ]
+        gain = min(len(labels) + 1.0, 2 * math.log((len(TRUSTS) - 1) / LUCK) / max(epsilon, 1e-9))
+        worth = np.array(scores) - np.where(np.array(TRUSTS) > 0, math.ceil(gain), 0)
         mechanism = ExponentialMechanism(epsilon, random_state=source)
-        return TRUSTS[int(mechanism.choose(np.array(scores)))]
+        return TRUSTS[int(mechanism.choose(worth))]
 
     @property
     def shares(self) -> AskedInBlocks:
