@@ -39,7 +39,7 @@ from cumae.predictors.everlasting.prior import Prior, combined, find_prior, trus
 from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
-from cumae.predictors.stateful import PhasedPredictor
+from cumae.predictors.stateful import PhasedPredictor, answering
 from cumae.predictors.waiting import joined
 from cumae.privacy import Budget, Guarantee
 from cumae.randomness import Source, permutation, source_for
@@ -381,7 +381,7 @@ class EverlastingPredictor(PhasedPredictor):
     # Answering
 
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-    @one_at_a_time
+    @answering
     def predict(
         self, X: ArrayLike, *, users: Any = None, clients: Any = None, requests: Any = None
     ) -> NDArray[Any]:

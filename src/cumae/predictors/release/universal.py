@@ -35,7 +35,7 @@ from cumae.predictors.release.stages import (
 )
 from cumae.predictors.release.state import UniversalState
 from cumae.predictors.release.students import Student, check_student, try_student
-from cumae.predictors.stateful import StatefulPredictor
+from cumae.predictors.stateful import StatefulPredictor, answering
 from cumae.privacy import Approximate, Budget, Guarantee
 from cumae.privacy.plans import promise
 from cumae.randomness import Source, integers, source_for
@@ -368,7 +368,7 @@ class UniversalQueryRelease(StatefulPredictor):
     # Answering
 
     @claim("UNV")
-    @one_at_a_time
+    @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order: never refused for their number; a batch may cross the stages.
 
