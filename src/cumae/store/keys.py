@@ -47,7 +47,7 @@ class Mark:
     head: str
 
 
-class Keys(ABC):
+class KeyStore(ABC):
     """Named secrets. Once ``put`` returns, a secret survives a loss of power."""
 
     lock_file: Path  # who has the oracle open holds a lock on it
@@ -120,7 +120,7 @@ def epoch_name(number: int) -> str:
     return f"epoch-{number}"
 
 
-class KeyFolder(Keys):
+class KeyFolder(KeyStore):
     """Secrets in files of mode 0600, in a folder of mode 0700.
 
     Parameters
@@ -202,7 +202,7 @@ class KeyFolder(Keys):
         sync_folder(self.folder.parent)
 
 
-class KeyCommand(Keys):
+class KeyCommand(KeyStore):
     """Secrets behind a command, such as the client of a key store.
 
     Parameters

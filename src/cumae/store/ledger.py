@@ -24,7 +24,7 @@ CHECKPOINT = 10_000  # entries after which the older ones are replaced by their 
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One entry.
 
     Parameters
@@ -54,10 +54,10 @@ def first_hash(oracle: str) -> bytes:
 
 
 @claim("STORE")
-def following(number: int, before: bytes, facts: dict[str, Any]) -> Entry:
+def following(number: int, before: bytes, facts: dict[str, Any]) -> LedgerEntry:
     """Return the next entry of a chain, after the one with this number and hash."""
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return Entry(number + 1, text, hashlib.sha256(before + text.encode()).digest())
+    return LedgerEntry(number + 1, text, hashlib.sha256(before + text.encode()).digest())
 
 
 @claim("STORE")
@@ -172,7 +172,7 @@ class Totals:
 
 
 @claim("STORE")
-def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals, Entry]:
+def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals, LedgerEntry]:
     """Walk a chain from its beginning, or from its last checkpoint.
 
     Parameters
@@ -184,7 +184,7 @@ def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals
 
     Returns
     -------
-    tuple of Totals and Entry
+    tuple of Totals and LedgerEntry
         What they add up to, and the last one.
 
     Raises
@@ -200,7 +200,7 @@ def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals
                 start = first_hash(oracle)
                 if number > 1:  # a checkpoint holds the hash before it
                     start = bytes.fromhex(facts["before"])
-                last = Entry(number - 1, "", start)
+                last = LedgerEntry(number - 1, "", start)
             entry = following(last.number, last.hash, facts)
             if (number, text, known) != (entry.number, entry.text, entry.hash):
                 raise _wrong("an entry was changed, dropped or moved")

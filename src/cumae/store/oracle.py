@@ -16,21 +16,21 @@ from cumae.predictors.state import State
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Guarantee
 from cumae.store.counting import Counting, answered_again, counting_of
-from cumae.store.journal import ANSWERED, MERGE, SNAPSHOT, DurableJournal, Moved, Writer
-from cumae.store.journal import phase_event as event_of_phase
+from cumae.store.journal import DurableJournal, Moved, phase_event
 from cumae.store.keys import (
     KEY_BYTES,
     ORACLE,
     KeyFolder,
-    Keys,
+    KeyStore,
     Mark,
     keys_for,
     sync_folder,
     take_lock,
 )
-from cumae.store.ledger import Entry, Totals, first_hash, following, walk
+from cumae.store.ledger import LedgerEntry, Totals, first_hash, following, walk
 from cumae.store.sealed import HiddenIds, Seal, arrays_from_bytes, arrays_to_bytes, from_bytes
 from cumae.store.sqlite import Blob, SqliteFile, Transaction, remove_files
+from cumae.store.writer import ANSWERED, MERGE, SNAPSHOT, Writer
 
 PUBLISHED = "published"  # the kind of blob that holds a learner
 
@@ -87,7 +87,7 @@ class _New:
             raise InvalidParameter(
                 f"path={str(path)!r} exists already; go on with it by cumae.open, or give another."
             )
-        self.keys: Keys = keys_for(self.path, command)
+        self.keys: KeyStore = keys_for(self.path, command)
         if isinstance(self.keys, KeyFolder):
             KeyFolder.make(self.keys.folder)
         elif self.keys.names():
@@ -110,7 +110,7 @@ class _New:
         seal = Seal(self.keys.make_epoch(1), self.oracle, 1)
         made = {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
         empty = {"event": "phase", "phase": 1, "releases": 0, "used": 0, "cost": None, "count": 0}
-        begun = empty if counting is None else event_of_phase(counting)
+        begun = empty if counting is None else phase_event(counting)
         one = following(0, first_hash(self.oracle), made)
         answered = 0 if counting is None else counting.state.answered
         facts = {**begun, "epoch": 1, "blob": 1, "count": answered}
@@ -186,7 +186,7 @@ def open(  # noqa: A001 - cumae.open is its name
         raise
 
 
-def _keys_of(path: Path, command: str | None) -> Keys:
+def _keys_of(path: Path, command: str | None) -> KeyStore:
     keys = keys_for(path, command)
     if isinstance(keys, KeyFolder):
         keys.check()
@@ -197,7 +197,7 @@ def _keys_of(path: Path, command: str | None) -> Keys:
 class _Opened:
     """A file that is being opened, with its keys."""
 
-    def __init__(self, file: SqliteFile, keys: Keys, oracle: str, lock: Any) -> None:
+    def __init__(self, file: SqliteFile, keys: KeyStore, oracle: str, lock: Any) -> None:
         self.file, self.keys, self.oracle, self.lock = file, keys, oracle, lock
         self.entries = file.entries()
         self.totals, self.last = walk(oracle, self.entries)
@@ -324,7 +324,7 @@ class Status:
         The file.
     totals : Totals
         What its ledger adds up to.
-    last : Entry
+    last : LedgerEntry
         The last ledger entry.
     n_entries : int
         Entries from the last checkpoint on.
@@ -336,7 +336,7 @@ class Status:
 
     path: Path
     totals: Totals
-    last: Entry
+    last: LedgerEntry
     n_entries: int
     n_bytes: int
     in_use: bool
@@ -443,7 +443,7 @@ def destroy(path: str | Path, *, keys: str | None = None) -> None:
     with SqliteFile(wanted, reading=True):
         pass  # refuses what is no oracle
     try:
-        found: Keys | None = _keys_of(wanted, keys)
+        found: KeyStore | None = _keys_of(wanted, keys)
     except CumaeError:
         found = None  # they are gone already
     if found is not None:

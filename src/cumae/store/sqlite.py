@@ -18,7 +18,7 @@ import apsw
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, StoreFailed
 from cumae.store.keys import refuse_if_others_read, sync_folder
-from cumae.store.ledger import Entry
+from cumae.store.ledger import LedgerEntry
 
 FORMAT = 1  # of the file
 # How a file of an older format becomes one of the next: one function for each format.
@@ -64,7 +64,7 @@ class Transaction:
 
     Parameters
     ----------
-    entries : list of Entry
+    entries : list of LedgerEntry
         Ledger entries.
     blobs : list of Blob
         New pieces of the state.
@@ -80,7 +80,7 @@ class Transaction:
         What the first transaction says about the oracle.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LedgerEntry] = field(default_factory=list)
     blobs: list[Blob] = field(default_factory=list)
     drop_from: int = 0
     drop_below: int = 0
