@@ -142,7 +142,6 @@ class KeyFolder(KeyStore):
             raise InvalidParameter(
                 f"{folder} exists already: keys of another oracle may be in it. Give another path."
             ) from None
-        sync_folder(folder.parent)
         return cls(folder)
 
     def check(self) -> None:

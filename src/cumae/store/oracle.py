@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -106,6 +108,7 @@ class _New:
         counting: Counting | None,
     ) -> None:
         """Write keys, then the file, then the mark."""
+        sync_folder(self.path.parent)  # the folder of the keys is in it
         self.keys.put(ORACLE, self.oracle_key)
         seal = Seal(self.keys.make_epoch(1), self.oracle, 1)
         made = {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
@@ -123,9 +126,13 @@ class _New:
         self.keys.write_mark(Mark(self.oracle, 1, used, two.number, two.hash.hex()))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
+        if kind is None:
+            return
+        remove_files(self.path)
+        with suppress(OSError, CumaeError):  # what failed once may fail again
             self.keys.destroy()
-            remove_files(self.path)
+        if isinstance(self.keys, KeyFolder):
+            shutil.rmtree(self.keys.folder, ignore_errors=True)
 
 
 # Opening one
