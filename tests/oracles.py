@@ -34,8 +34,8 @@ def break_off(one: Any) -> None:
     """Leave an oracle as a crash does: what is on the disk stays, and the mark is not settled."""
     _, _, (_, writer, reader, lock), _ = one._journal_._end.detach()
     writer._failed = RuntimeError("the process is gone")
-    writer.file.close()
     reader.close()
+    writer.file.close()
     lock.close()
 
 

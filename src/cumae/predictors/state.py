@@ -237,6 +237,9 @@ class Journal:
         """Return when what ``recorded`` named by a number can not be lost any more."""
         del ticket
 
+    def training(self) -> None:
+        """Let nothing of what was recorded be lost from here on: a long training begins."""
+
     def rotated(self) -> None:
         """Take a new key, where there are keys."""
         raise InvalidParameter("a predictor in memory has no key; see save_to.")

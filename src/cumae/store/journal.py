@@ -13,7 +13,7 @@ from cumae.predictors.state import NOBODY, Journal, objects
 from cumae.store.counting import Counting, Record, counting_of
 from cumae.store.sealed import HiddenIds, from_bytes
 from cumae.store.sqlite import SqliteFile
-from cumae.store.writer import ANSWERED, Change, Writer
+from cumae.store.writer import ANSWERED, SNAPSHOT, Change, Writer
 
 
 class Moved(Journal):
@@ -118,12 +118,16 @@ class DurableJournal(Journal):
                 return found[1:]
         change = self._change = Change()
         try:
+            before = self.writer.last.number
             answers = make()
             change = self._change
-            if request_id is not None and change.events:  # what costs nothing is not stored
+            spent = change.events or self.writer.last.number > before
+            if request_id is not None and spent:  # what costs nothing is not stored
                 # Named again: a new phase may have begun, with another key.
                 name, digest = self._named(request_id), self.writer.seal.digest_of(body)
                 change.answers[name] = (digest, answers)
+                if not change.events:  # all else is on the disk already
+                    change.events.append({"event": "rows", "kind": "answers", "count": 0})
         finally:
             # Also if it was broken off: what was recorded so far was spent.
             change, self._change = self._change, None
@@ -163,7 +167,7 @@ class DurableJournal(Journal):
         change.used, change.spare = self._counting.used, self._counting.spare
         return self.writer.add(change)
 
-    def _record(self, event: dict[str, Any], kind: str, record: Record) -> None:
+    def _record(self, event: dict[str, Any], kind: str, record: Any) -> None:
         """Add to what is gathered; commit it at once if nothing is."""
         change = Change() if self._change is None else self._change
         change.events.append(event)
@@ -172,18 +176,31 @@ class DurableJournal(Journal):
             self.check()
             self.commit(self._add(change))
 
-    def _whole(self, event: dict[str, Any], *, new_epoch: bool) -> None:
-        """Commit the whole state now, with what was gathered before."""
-        change = Change() if self._change is None else self._change
-        if self._change is not None:
-            self._change = Change()
-        change.events.append(event)
-        change.snapshot, change.new_epoch = self.state.to_arrays(), new_epoch
+    def _record_whole(self, event: dict[str, Any]) -> None:
+        """Record the whole state."""
+        arrays = self.state.to_arrays()
         self._counting = counting_of(self.state)
         self._used = self._counting.used
-        if new_epoch:
-            self._unwritten.clear()
-        self.commit(self._add(change))
+        self._record(event, SNAPSHOT, arrays)
+
+    @claim("STORE")
+    def _begin_epoch(self, event: dict[str, Any]) -> None:
+        """Commit the whole state under a new key now, with what was gathered before."""
+        gathered, self._change = self._change, self._change or Change()
+        self._record_whole(event)
+        self._change.new_epoch = True
+        self._unwritten.clear()
+        self._commit_gathered()
+        self._change = None if gathered is None else self._change
+
+    def _commit_gathered(self) -> None:
+        change, self._change = self._change, Change()
+        if change is not None:
+            self.commit(self._add(change))
+
+    def training(self) -> None:
+        if self._change is not None:
+            self._commit_gathered()
 
     # The changes
 
@@ -194,7 +211,7 @@ class DurableJournal(Journal):
         super().answered(count, rows, weights, ids)
         counting = self._counting
         if counting.phase > self.writer.totals.phase:  # all queries at once: the rows are gone
-            self._whole(phase_event(counting, count), new_epoch=True)
+            self._begin_epoch(phase_event(counting, count))
             return
         if counting.mechanism is None or not count:
             return  # what was published costs nothing
@@ -230,11 +247,11 @@ class DurableJournal(Journal):
 
     def prepared(self, following: Any, taken: int = 0) -> None:
         super().prepared(following, taken)
-        self._whole({"event": "prepared", "used": self._counting.used}, new_epoch=False)
+        self._record_whole({"event": "prepared", "used": self._counting.used})
 
     def entered(self, phase: Any) -> None:
         super().entered(phase)
-        self._whole(phase_event(counting_of(self.state)), new_epoch=True)
+        self._begin_epoch(phase_event(counting_of(self.state)))
 
     @claim("STORE")
     def charged(self, count: int, event: str) -> None:
@@ -248,13 +265,13 @@ class DurableJournal(Journal):
 
     def compacted(self) -> None:
         """Write the whole state in the place of many small pieces."""
-        self._whole({"event": "compacted", "used": self._counting.used}, new_epoch=False)
+        self._record_whole({"event": "compacted", "used": self._counting.used})
 
     def rotated(self) -> None:
         """Write everything anew under a new key; the old one is destroyed."""
         self.check()
         event = {**phase_event(self._counting), "event": "rotated"}
-        self._whole(event, new_epoch=True)
+        self._begin_epoch(event)
 
     def close(self) -> None:
         if os.getpid() == self._process:
@@ -285,8 +302,8 @@ def _let_go(process: int, writer: Writer, reader: SqliteFile, lock: Any) -> None
     """Close everything; a forked process leaves alone what is not its own."""
     if os.getpid() != process:
         return
+    reader.close()  # first: the last one to close puts SQLite's log back into the file
     try:
         writer.close()
     finally:
-        reader.close()
         lock.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -280,8 +280,9 @@ class SqliteFile:
         self.close()
 
     def close(self) -> None:
-        """Close the connection, also one that failed."""
-        self._connection.close(force=True)
+        """Close the connection, also one that failed; nothing is lost that was committed."""
+        with suppress(apsw.Error):
+            self._connection.close(force=True)
 
 
 def _range(change: Transaction) -> tuple[int, int] | None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.errors import LiveState, StoreFailed
-from cumae.predictors.state import Arrays
 from cumae.store.counting import Record, merged
 from cumae.store.keys import KeyStore, Mark
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
@@ -30,11 +29,10 @@ class Change:
     events : list of dict
         What the ledger will say.
     records : list of tuples of str and dict
-        What is added to the state: kinds and facts.
-    snapshot : dict of arrays, or None
-        The whole state, in the place of all records.
+        What is added to the state: kinds and facts. A snapshot is the whole state, as arrays, and
+        takes the place of everything before it.
     new_epoch : bool
-        Whether it is written under a new key, and everything before it is deleted.
+        Whether it is written under a new key; then it is a snapshot and the last change of all.
     answers : dict from bytes to tuple of str and array
         Answers for retries: names, digests of the bodies, and what was answered.
     used, spare : int
@@ -42,8 +40,7 @@ class Change:
     """
 
     events: list[dict[str, Any]] = field(default_factory=list)
-    records: list[tuple[str, Record]] = field(default_factory=list)
-    snapshot: Arrays | None = None
+    records: list[tuple[str, Any]] = field(default_factory=list)
     new_epoch: bool = False
     answers: dict[bytes, tuple[str, Any]] = field(default_factory=dict)
     used: int = 0
@@ -135,7 +132,7 @@ class Writer:
 
     @claim("STORE")
     def _write(self, changes: list[Change]) -> None:
-        """Write changes as one. The whole state comes last, if it is among them."""
+        """Write changes as one. What begins a new epoch comes last, if it is among them."""
         last = changes[-1]
         pieces = self._pieces(changes)
         entries, totals = self._chain(changes, self.totals.blob + len(pieces))
@@ -147,7 +144,7 @@ class Writer:
             transaction.drop_answers = True
         elif last.used > self.mark.high:
             self._write_mark(last.used + last.spare)
-        self._seal_pieces(transaction, pieces, seal, whole=last.snapshot is not None)
+        self._seal_pieces(transaction, pieces, seal)
         for change in changes[-1:] if last.new_epoch else changes:
             for name, (digest, answer) in change.answers.items():
                 content = to_bytes({"body": digest, "answer": answer})
@@ -161,10 +158,10 @@ class Writer:
             self.keys.keep_epoch(totals.epoch)
 
     def _pieces(self, changes: list[Change]) -> list[tuple[str, Any]]:
-        """Return what is added to the state: the whole of it, or records, merged."""
-        if changes[-1].snapshot is not None:
-            return [(SNAPSHOT, changes[-1].snapshot)]
+        """Return what is added to the state, with answers that follow each other merged."""
         records = [record for change in changes for record in change.records]
+        whole = [place for place, (kind, _) in enumerate(records) if kind == SNAPSHOT]
+        records = records[whole[-1] if whole else 0 :]
         pieces = []
         for kind, group in groupby(records, key=itemgetter(0)):
             facts = [record for _, record in group]
@@ -186,29 +183,28 @@ class Writer:
         return entries, totals
 
     def _seal_pieces(
-        self, transaction: Transaction, pieces: list[tuple[str, Any]], seal: Seal, *, whole: bool
+        self, transaction: Transaction, pieces: list[tuple[str, Any]], seal: Seal
     ) -> None:
         """Encrypt pieces of the state; each names the one before it, so that none can be lost."""
         before = self.totals.blob
         for kind, facts in pieces:
-            number = before + 1
-            after, found = before, facts
+            number, after, found = before + 1, before, facts
+            if kind == SNAPSHOT:
+                transaction.drop_from, transaction.drop_below = 0, number
             if kind == ANSWERED:
                 self._small.append((before, number, facts))
-                if len(self._small) >= MERGE:
+                if len(self._small) >= MERGE and len(pieces) == 1:
                     after, first, _ = self._small[0]
                     found = merged([record for _, _, record in self._small])
                     transaction.drop_from, transaction.drop_below = first, number
                     self._small.clear()
             else:
                 self._small.clear()
+            whole = kind == SNAPSHOT
             content = arrays_to_bytes(facts) if whole else to_bytes({**found, "after": after})
             parts = seal.close(content, kind, number)
-            transaction.blobs = [blob for blob in transaction.blobs if blob.number <= after]
             transaction.blobs.append(Blob(number, seal.epoch, kind, parts))
             before = number
-        if whole:
-            transaction.drop_from, transaction.drop_below = 0, before
 
     def _checkpoint(self, transaction: Transaction, totals: Totals) -> None:
         """Replace entries by their totals when there are many."""

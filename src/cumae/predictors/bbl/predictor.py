@@ -362,6 +362,7 @@ class GenericBBL(PhasedPredictor):
             self._journal_.prepared(following, taken)
         if state.following is None:
             raise AssertionError("no phase was drawn")
+        self._journal_.training()
         # The rows before it are gone afterwards.
         self._journal_.entered(state.following.train(state.rules, state.train, source))
 

@@ -494,6 +494,7 @@ class EverlastingPredictor(PhasedPredictor):
                 f"{self.answered_} queries since fit were answered and count; a broken batch is "
                 "not returned."
             )
+        self._journal_.training()
         self._journal_.entered(state.following.finish(state.fitted.source))
 
     # Labels that come later, and fresh rows

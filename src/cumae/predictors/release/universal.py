@@ -410,9 +410,11 @@ class UniversalQueryRelease(StatefulPredictor):
             return
         if state.waiting is not None:
             self._journal_.prepared(None)
+            self._journal_.training()
             self._journal_.entered(state.waiting.draw(state.first.lesson.queries))
         else:
             self._journal_.prepared(self.student)  # one that failed may have been replaced
+            self._journal_.training()
             seed = integers(2**31 - 1, source=state.fitted.source)
             self._journal_.entered(state.taught(seed))
 
