@@ -245,6 +245,36 @@ def test_a_crash_leaves_a_key_too_many_and_never_one_too_few(
     stored.close()
 
 
+def test_a_crash_between_a_new_epoch_and_its_mark_is_made_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(rows_of(ROWS, 0, 399))
+
+    def dead(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeyFolder, "write_mark", dead)
+        with pytest.raises(StoreFailed):
+            stored.predict(ROWS[:2])
+    break_off(stored)
+    mark = KeyFolder(tmp_path / "oracle.db.keys").read_mark()
+    assert mark is not None
+    assert (mark.epoch, store.status(path).totals.epoch) == (1, 2)
+    stored = cumae.open(path)
+    stored.predict(ROWS[:5])
+    stored.close()
+    shutil.copy(path, tmp_path / "backup.db")
+    stored = cumae.open(path)
+    stored.predict(ROWS[:50])
+    break_off(stored)
+    shutil.copy(tmp_path / "backup.db", path)
+    stored = cumae.open(path, accept_rollback=True)
+    assert used(path) >= 55  # the old mark, of 399, would have hidden it
+    stored.close()
+
+
 def test_a_crash_in_the_middle_of_training_repeats_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

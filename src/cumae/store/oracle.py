@@ -257,7 +257,9 @@ class _Opened:
         counting.know_ids(hide)
         reader = SqliteFile(self.file.path, reading=True)
         journal = DurableJournal(state, writer, hide, reader, self.lock)
-        charge = self.mark.high - counting.used if self.mark.epoch == self.totals.epoch else 0
+        if self.mark.epoch < self.totals.epoch:  # no answer of this epoch has left
+            writer.settle()
+        charge = writer.mark.high - counting.used
         if older or charge > 0:
             journal.charged(max(0, charge), "rollback" if older else "restarted")
         elif len(blobs) > 2 * MERGE:
