@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -90,25 +91,51 @@ class Writer:
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
         self._asked = 0
-        self._queue, self._writing = threading.Lock(), threading.Lock()
+        self._queue, self._turn = threading.Condition(), threading.Condition()
+        self._busy = False  # whether somebody writes
+        self._together, self._seconds = 1, 0.0  # of the last commit
 
     def add(self, change: Change) -> int:
         """Take a change; return its ticket. Whoever adds holds the lock of the predictor."""
         with self._queue:
             self._pending.append(change)
             self._asked += 1
+            self._queue.notify_all()
             return self._asked
 
     @claim("STORE")
     def commit(self, ticket: int) -> None:
         """Return when the change with this ticket is on the disk; raise if that is not certain."""
-        if ticket <= self.done:
+        if ticket <= self.done or not self._take_turn(ticket):
             return
-        with self._writing:  # who comes first writes for all that wait
-            if ticket <= self.done:
-                return
-            self.check()
+        try:  # who comes first writes for all that wait
+            self._wait_for_others()
             self._write_pending()
+        finally:
+            self._end_turn()
+
+    def _take_turn(self, ticket: int) -> bool:
+        """Wait until nobody writes, or until this ticket was written; tell whether to write."""
+        with self._turn:
+            while self._busy and ticket > self.done:
+                self._turn.wait()
+            if ticket <= self.done:
+                return False
+            self.check()
+            self._busy = True
+            return True
+
+    def _end_turn(self) -> None:
+        with self._turn:
+            self._busy = False
+            self._turn.notify_all()
+
+    def _wait_for_others(self) -> None:
+        """Let those ask again that were answered together a moment ago, for half of a commit."""
+        until = time.monotonic() + self._seconds / 2
+        with self._queue:
+            while len(self._pending) < self._together and (left := until - time.monotonic()) > 0:
+                self._queue.wait(left)
 
     def check(self) -> None:
         """Refuse to go on after a failure."""
@@ -123,11 +150,13 @@ class Writer:
             changes, self._pending, asked = self._pending, [], self._asked
         if not changes:
             return
+        started = time.monotonic()
         try:
             self._write(changes)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised by check
             self._failed = error
             self.check()
+        self._together, self._seconds = len(changes), time.monotonic() - started
         self.done = asked
 
     @claim("STORE")
@@ -239,7 +268,9 @@ class Writer:
 
     def close(self) -> None:
         """Write what is left and the exact mark."""
-        with self._writing:
+        with self._turn:
+            while self._busy:
+                self._turn.wait()
             try:
                 if self._failed is None:
                     self._write_pending()
