@@ -131,8 +131,8 @@ class Writer:
             self._turn.notify_all()
 
     def _wait_for_others(self) -> None:
-        """Let those ask again that were answered together a moment ago, for half of a commit."""
-        until = time.monotonic() + self._seconds / 2
+        """Let those ask again that were answered together a moment ago; wait as long as it took."""
+        until = time.monotonic() + self._seconds
         with self._queue:
             while len(self._pending) < self._together and (left := until - time.monotonic()) > 0:
                 self._queue.wait(left)
