@@ -11,6 +11,7 @@ from cumae.errors import (
     InvalidData,
     InvalidParameter,
     LiveState,
+    StoreFailed,
     TooFewRows,
     UnknownCost,
 )
@@ -38,6 +39,7 @@ _HOMES = {
         "PublicDataReduction",
         "SemiPrivateLearner",
     ),
+    "cumae.store": ("open",),
     "cumae.predictors": (
         "AgnosticQueryRelease",
         "EverlastingPredictor",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
         UniversalQueryRelease,
     )
     from cumae.privacy import Budget, Guarantee
+    from cumae.store import open  # noqa: A004 - cumae.open is its name
 else:
 
     def __getattr__(name):
@@ -117,9 +120,11 @@ __all__ = [
     "PublicDataReduction",
     "QueryRelease",
     "SemiPrivateLearner",
+    "StoreFailed",
     "TooFewRows",
     "UniversalQueryRelease",
     "UnknownCost",
     "__version__",
     "bad_rows",
+    "open",
 ]

@@ -7,7 +7,8 @@
     ├── InvalidData        (also ValueError)    a cell, a row or a shape of the data is unusable
     ├── UnknownCost        (also TypeError)     a privacy cost that nobody has proven
     ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
-    └── LiveState          (also TypeError)     a live privacy state must not be duplicated
+    ├── LiveState          (also TypeError)     a live privacy state must not be duplicated
+    └── StoreFailed        (also RuntimeError)  a durable oracle cannot be read, written or trusted
 
 and three warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
 work, but its answers change from phase to phase; ``EveryFitPays``, it will work, but clones of the
@@ -48,6 +49,13 @@ class BudgetExhausted(CumaeError, RuntimeError):
 
 class LiveState(CumaeError, TypeError):
     """A live privacy state was about to be copied, pickled or used in a forked process."""
+
+
+class StoreFailed(CumaeError, RuntimeError):
+    """The files of a durable oracle cannot be read, written or trusted; the message says why.
+
+    Nothing leaves after it: answers that could not be recorded are thrown away, and charged.
+    """
 
 
 class TooFewRows(UserWarning):

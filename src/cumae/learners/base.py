@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import warnings
@@ -415,6 +416,22 @@ class Learner(PrivateEstimator, ABC):
     def save(self, path: str | Path) -> None:
         """Write the fitted learner as JSON."""
         Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+
+    def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
+        """Write the fitted learner as an oracle, which ``cumae.open`` returns again.
+
+        It is published, and never charged. It needs the packages of ``cumae[store]``.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; there must be no file yet.
+        keys : str, or None
+            A command that keeps the keys, in the place of a folder beside the file.
+        """
+        check_is_fitted(self, "guarantee_")
+        # By its name: the store knows learners, and these do not know the store.
+        importlib.import_module("cumae.store").save_learner(self, path, keys)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

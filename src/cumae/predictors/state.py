@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 from zlib import crc32
 
@@ -198,6 +198,54 @@ class Journal:
 
     def __init__(self, state: Any) -> None:
         self.state = state
+
+    def check(self) -> None:
+        """Refuse if this predictor must not go on: here it always may."""
+
+    def check_copy(self) -> None:
+        """Refuse if nobody may get a copy of the state."""
+        self.check()
+
+    def recorded(
+        self, make: Callable[[], Any], request_id: Any = None, body: Any = None
+    ) -> tuple[Any, int]:
+        """Make answers and record them as one change; the predictor is locked meanwhile.
+
+        Parameters
+        ----------
+        make : callable
+            Returns the answers; it calls the methods below.
+        request_id : str, int or tuple, or None
+            What names the request; the same one gets the same answers for free in a phase.
+        body : object
+            The request itself, to be compared with an earlier one of the same id.
+
+        Returns
+        -------
+        tuple of answers and int
+            The answers may leave after ``commit`` of the number.
+        """
+        del body
+        self.check()
+        if request_id is not None:
+            raise InvalidParameter(
+                "request_id needs a durable oracle, which keeps answers for retries; see save_to."
+            )
+        return make(), 0
+
+    def commit(self, ticket: int) -> None:
+        """Return when what ``recorded`` named by a number can not be lost any more."""
+        del ticket
+
+    def training(self) -> None:
+        """Let nothing of what was recorded be lost from here on: a long training begins."""
+
+    def rotated(self) -> None:
+        """Take a new key, where there are keys."""
+        raise InvalidParameter("a predictor in memory has no key; see save_to.")
+
+    def close(self) -> None:
+        """Let go of what is held outside memory."""
 
     def answered(
         self, count: int, rows: Any = None, weights: Any = None, ids: tuple[Any, ...] = NOBODY

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.live import belongs_here, one_at_a_time
 from cumae.predictors.base import Predictor, Training
@@ -20,6 +25,8 @@ from cumae.predictors.state import Arrays, Journal
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
 from cumae.storage import from_plain, to_plain
+
+Answers = TypeVar("Answers")
 
 
 @dataclass(frozen=True, repr=False)  # a message must not show what it holds
@@ -98,11 +105,78 @@ class Fitted:
         )
 
 
+@claim("STORE")
+def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
+    """Let a method that answers record all that it changes as one, before the answers leave.
+
+    The method gets a parameter more, ``request_id``: a durable oracle gives the same answers to the
+    same request, for free, as long as its phase lasts. While one thread waits for the disk, another
+    one can be answered.
+    """
+
+    @one_at_a_time
+    def recorded(self: Any, request_id: Any, X: Any, ids: dict[str, Any]) -> tuple[Answers, int]:
+        found: tuple[Answers, int] = self._journal_.recorded(
+            lambda: method(self, X, **ids), request_id, [X, ids]
+        )
+        return found
+
+    @functools.wraps(method)
+    def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Answers:
+        if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
+            check_is_fitted(self, "guarantee_")
+        answers, ticket = recorded(self, request_id, X, ids)
+        self._journal_.commit(ticket)
+        return answers
+
+    return answer
+
+
 class StatefulPredictor(Predictor):
     """A predictor that remembers one state, and can be stored and restored."""
 
     _state_: Any
     _journal_: Journal
+
+    @one_at_a_time
+    def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
+        """Move the predictor into a file that survives restarts; this object refuses afterwards.
+
+        Go on with ``cumae.open(path)``. The file, and the keys in a folder beside it, are readable
+        by their owner only. It needs the packages of ``cumae[store]``.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; there must be no file yet.
+        keys : str, or None
+            A command that keeps the keys, in the place of the folder beside the file.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is a file already.
+        LiveState
+            If the predictor lives in a file already.
+        StoreFailed
+            If the file cannot be written; the predictor goes on in memory then.
+        """
+        check_is_fitted(self, "guarantee_")
+        self._journal_.check_copy()
+        # By its name: the store knows predictors, and these do not know the store.
+        store = importlib.import_module("cumae.store")
+        self._journal_ = store.save_state(self._state_, path, keys)
+
+    @one_at_a_time
+    def rotate_key(self) -> None:
+        """Encrypt a durable oracle anew under a new key; answers for retries end."""
+        check_is_fitted(self, "guarantee_")
+        self._journal_.rotated()
+
+    def close(self) -> None:
+        """Let go of the file of a durable oracle; one in memory has nothing to let go of."""
+        check_is_fitted(self, "guarantee_")
+        self._journal_.close()
 
     def _model_from(self) -> str | None:
         if self.estimator is not None:
@@ -124,18 +198,14 @@ class StatefulPredictor(Predictor):
             self._stored_parameters(), guarantee, self.classes_, *model, source, dict(shown)
         )
 
-    def _go_on(self, state: Any) -> None:
+    def _go_on(self, state: Any, journal: Journal | None = None) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
         belongs_here(self)  # also if it is restored, and forked before the first question
         self._state_, self._reader_ = state, state.fitted.reader
-        self._journal_ = self._new_journal(state)
+        self._journal_ = Journal(state) if journal is None else journal
         for name, value in state.fitted.shown.items():
             setattr(self, name, value)
         self.guarantee_ = state.fitted.guarantee
-
-    def _new_journal(self, state: Any) -> Journal:
-        """Return what records changes of the state; a durable oracle has one on disk."""
-        return Journal(state)
 
     @one_at_a_time
     def to_arrays(self) -> Arrays:
@@ -151,18 +221,27 @@ class StatefulPredictor(Predictor):
             Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
         """
         check_is_fitted(self, "guarantee_")
+        self._journal_.check_copy()
         found: Arrays = self._state_.to_arrays()
         return found
 
     @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """Return a fitted predictor that goes on from a state, which nobody else uses."""
+    def from_state(cls, state: Any, journal: Journal | None = None) -> Self:
+        """Return a fitted predictor that goes on from a state, which nobody else uses.
+
+        Parameters
+        ----------
+        state : State
+            What it goes on from.
+        journal : Journal, or None
+            What records changes of the state; None keeps them in memory.
+        """
         found = cls(**state.given())
         reader = state.fitted.reader
         found.n_features_in_, found.classes_ = reader.n_features, state.fitted.classes
         if reader.columns.original_names is not None:
             found.feature_names_in_ = np.array(reader.columns.original_names, dtype=object)
-        found._go_on(state)
+        found._go_on(state, journal)
         return found
 
 

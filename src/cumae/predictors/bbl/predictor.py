@@ -27,7 +27,7 @@ from cumae.predictors.bbl.phases import Labelled, boost_labels
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.stateful import PhasedPredictor, check_classes
+from cumae.predictors.stateful import PhasedPredictor, answering, check_classes
 from cumae.privacy import Budget
 from cumae.randomness import Source, sample, source_for
 
@@ -284,7 +284,7 @@ class GenericBBL(PhasedPredictor):
     # Answering
 
     @claim("BBL")
-    @one_at_a_time
+    @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order; some of them become rows of the next phase.
 
@@ -362,6 +362,7 @@ class GenericBBL(PhasedPredictor):
             self._journal_.prepared(following, taken)
         if state.following is None:
             raise AssertionError("no phase was drawn")
+        self._journal_.training()
         # The rows before it are gone afterwards.
         self._journal_.entered(state.following.train(state.rules, state.train, source))
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from cumae.predictors.everlasting.state import EverlastingState
 
 
+def _itself(one: Any) -> Any:
+    return one
+
+
 @claim("USER")
 @dataclass
 class Admission:
@@ -39,23 +43,29 @@ class Admission:
         Ids of the users who have their row.
     of_client : Counter
         How many rows each client has offered during this phase.
+    known_as : callable
+        What is remembered of an id: the id itself, or in a durable oracle its HMAC. Equal ids are
+        remembered as the same.
     """
 
     one_per_user: bool = False
     cap: int | None = None
     seen: set[Any] = field(default_factory=set)
     of_client: Counter[Any] = field(default_factory=Counter)
+    known_as: Callable[[Any], Any] = _itself
 
     def admit(self, count: int, users: Sequence[Any] | None, clients: Any) -> NDArray[np.bool_]:
         """Tell for each of the next rows whether it is kept, and remember it."""
         kept = np.ones(count, dtype=bool)
         for place in range(count if self.one_per_user or self.cap is not None else 0):
             if users is not None:
-                kept[place] = users[place] not in self.seen
-                self.seen.add(users[place])
+                user = self.known_as(users[place])
+                kept[place] = user not in self.seen
+                self.seen.add(user)
             if self.cap is not None and clients is not None and kept[place]:
-                self.of_client[clients[place]] += 1
-                kept[place] = self.of_client[clients[place]] <= self.cap
+                client = self.known_as(clients[place])
+                self.of_client[client] += 1
+                kept[place] = self.of_client[client] <= self.cap
         return kept
 
     def new_phase(self, cap: int | None) -> None:
@@ -64,7 +74,7 @@ class Admission:
 
     def copy(self) -> Admission:
         """Return one that can be asked what would happen."""
-        return Admission(self.one_per_user, self.cap, set(self.seen), Counter(self.of_client))
+        return replace(self, seen=set(self.seen), of_client=Counter(self.of_client))
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""

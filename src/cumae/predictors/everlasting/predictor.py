@@ -47,7 +47,7 @@ from cumae.predictors.everlasting.renewal import enough, with_labels
 from cumae.predictors.everlasting.rules import check_together, rho_of
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
-from cumae.predictors.stateful import PhasedPredictor
+from cumae.predictors.stateful import PhasedPredictor, answering
 from cumae.privacy import Budget
 from cumae.randomness import Source, permutation, source_for
 
@@ -341,7 +341,7 @@ class EverlastingPredictor(PhasedPredictor):
     # Answering
 
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-    @one_at_a_time
+    @answering
     def predict(
         self, X: ArrayLike, *, users: Any = None, clients: Any = None, requests: Any = None
     ) -> NDArray[Any]:
@@ -454,6 +454,7 @@ class EverlastingPredictor(PhasedPredictor):
                 f"{self.answered_} queries since fit were answered and count; a broken batch is "
                 "not returned."
             )
+        self._journal_.training()
         self._journal_.entered(state.following.finish(state.fitted.source))
 
     # Labels that come later, and fresh rows

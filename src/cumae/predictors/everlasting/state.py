@@ -25,6 +25,23 @@ from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import FreshRows, joined
 
 
+@claim("EVER")
+class KeptParts(list[tuple[Any, Integers]]):
+    """Kept rows with their weights, one part for each call; it knows how many rows there are."""
+
+    n_rows = 0
+
+    def append(self, part: tuple[Any, Integers]) -> None:
+        """Add a part at the end."""
+        super().append(part)
+        self.n_rows += len(part[1])
+
+    def clear(self) -> None:
+        """Drop all parts."""
+        super().clear()
+        self.n_rows = 0
+
+
 @claim("EVER", "LATE", "FRESH", "USER")
 @dataclass(repr=False)  # a message must not show what it holds
 class EverlastingState(State):
@@ -46,7 +63,7 @@ class EverlastingState(State):
         Who may still supply rows.
     following : PhaseTraining, or None
         The next phase, once its training has begun.
-    kept : list of tuples of rows and weights
+    kept : KeptParts
         Queries that wait for the next phase.
     waiting : FreshRows
         Supplied rows that wait to be labelled.
@@ -71,7 +88,7 @@ class EverlastingState(State):
     phase: OpenPhase
     admission: Admission
     following: PhaseTraining | None = None
-    kept: list[tuple[Any, Integers]] = field(default_factory=list)
+    kept: KeptParts = field(default_factory=KeptParts)
     waiting: FreshRows = field(default_factory=FreshRows)
     labelled: list[tuple[Any, Integers]] = field(default_factory=list)
     requests: dict[Any, int] = field(default_factory=dict)
@@ -92,7 +109,7 @@ class EverlastingState(State):
     @property
     def n_kept(self) -> int:
         """How many queries wait for the next phase."""
-        return sum(len(weights) for _, weights in self.kept)
+        return self.kept.n_rows
 
     @property
     def renews(self) -> bool:
@@ -156,7 +173,7 @@ class EverlastingState(State):
     def prepare(self, following: PhaseTraining, taken: int) -> None:
         # Rows go first: if this is broken off, they are lost, but they are never used twice.
         self.waiting.take(taken)
-        self.kept, self.labelled, self.requests, self.told = [], [], {}, set()
+        self.kept, self.labelled, self.requests, self.told = KeptParts(), [], {}, set()
         self.admission.new_phase(self.cap)
         self.for_prior, self.following = following.waiting, following
 

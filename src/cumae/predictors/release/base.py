@@ -17,7 +17,6 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
-from cumae.live import one_at_a_time
 from cumae.mechanisms.sparse import unstable_answers
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
@@ -27,7 +26,7 @@ from cumae.predictors.relabelling import Relabelling, relabel
 from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand
 from cumae.predictors.release.state import ReleaseState
 from cumae.predictors.release.voting import Voting
-from cumae.predictors.stateful import StatefulPredictor
+from cumae.predictors.stateful import StatefulPredictor, answering
 from cumae.privacy import Approximate
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source
@@ -225,7 +224,7 @@ class Release(StatefulPredictor):
         check_is_fitted(self, "guarantee_")
         return self._state_.remaining
 
-    @one_at_a_time
+    @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order, and count them.
 
@@ -258,7 +257,7 @@ class Release(StatefulPredictor):
         self._journal_.answered(len(labels))
         return self._named(labels, unanswered=bool(self.abstain))
 
-    @one_at_a_time
+    @answering
     def noisy_votes(self, X: ArrayLike) -> Integers:
         """Return noisy vote counts, one column per class: spends like ``predict``.
 

@@ -30,6 +30,7 @@ from cumae.predictors.release.base import (
 )
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.state import ReleaseState
+from cumae.predictors.stateful import answering
 from cumae.privacy import Budget
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, source_for
@@ -278,7 +279,7 @@ class QueryRelease(Release):
             )
         return offline.hypothesis
 
-    @one_at_a_time
+    @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order, and count them; a batch that is too large is refused whole.
 

@@ -35,7 +35,7 @@ from cumae.predictors.release.stages import (
 )
 from cumae.predictors.release.state import UniversalState
 from cumae.predictors.release.students import Student, check_student, try_student
-from cumae.predictors.stateful import StatefulPredictor
+from cumae.predictors.stateful import StatefulPredictor, answering
 from cumae.privacy import Approximate, Budget, Guarantee
 from cumae.privacy.plans import promise
 from cumae.randomness import Source, integers, source_for
@@ -369,7 +369,7 @@ class UniversalQueryRelease(StatefulPredictor):
     # Answering
 
     @claim("UNV")
-    @one_at_a_time
+    @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Answer queries in order: never refused for their number; a batch may cross the stages.
 
@@ -411,9 +411,11 @@ class UniversalQueryRelease(StatefulPredictor):
             return
         if state.waiting is not None:
             self._journal_.prepared(None)
+            self._journal_.training()
             self._journal_.entered(state.waiting.draw(state.first.lesson.queries))
         else:
             self._journal_.prepared(self.student)  # one that failed may have been replaced
+            self._journal_.training()
             seed = integers(2**31 - 1, source=state.fitted.source)
             self._journal_.entered(state.taught(seed))
 

@@ -1,0 +1,238 @@
+"""What does it cost that an oracle survives a crash? Ratios within one run, sizes, and opening.
+
+    python benchmarks/store.py [--folder DIRECTORY] [--seconds 5]
+
+writes benchmarks/results/store.json. Everything is compared within one run on one disk, because
+disks differ by factors of a hundred. What is wanted: single answers at half the rate of bare SQLite
+commits of the same bytes, five times as many answers with 16 threads as with one, batches of
+10,000 rows at 0.3 of the rate in memory, and less than 5 s to open an oracle of a million rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+import cumae
+from cumae.concepts import Thresholds
+from cumae.predictors.everlasting.state import KeptParts
+from cumae.store import sqlite
+
+RESULTS = Path(__file__).parent / "results"
+WIDTH = 10
+MANY = 1_000_000
+THREADS = 16
+BATCH = 10_000
+WANTED = {"single": 0.5, "threads": 5.0, "batches": 0.3}
+
+Oracle = Any
+
+
+def fitted(n_rows: int, width: int = 1) -> cumae.EverlastingPredictor:
+    rng = np.random.default_rng(0)
+    rows = rng.random((n_rows, width))
+    model = Thresholds() if width == 1 else None
+    made = cumae.EverlastingPredictor(model, epsilon=3.0, prior=False, max_rows=4 * MANY)
+    return made.fit(rows, (rows[:, 0] > 0.3).astype(int))
+
+
+def rate(work: Callable[[], int], seconds: float) -> float:
+    """Return how much is done in a second."""
+    done, started = 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        done += work()
+    return done / (time.perf_counter() - started)
+
+
+class Counted(apsw.VFS):
+    """Counts what is written and synced."""
+
+    def __init__(self) -> None:
+        self.n_bytes = self.syncs = 0
+        super().__init__("counted", "unix", makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        counted = self
+
+        class File(apsw.VFSFile):
+            def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+                counted.n_bytes += len(data)
+                super().xWrite(data, offset)
+
+            def xSync(self, flags: int) -> None:  # noqa: N802
+                counted.syncs += 1
+                super().xSync(flags)
+
+        return File("unix", name, flags)
+
+
+def bare(path: Path, blob: int, entry: int, seconds: float) -> float:
+    """Return commits a second of rows of the same sizes, with nothing around them."""
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA journal_mode=wal")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(sqlite.TABLES)
+    number = 0
+
+    def commit() -> int:
+        nonlocal number
+        number += 1
+        connection.execute("BEGIN IMMEDIATE")
+        values = (number, 0, 1, "answered", os.urandom(blob))
+        connection.execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", values)
+        text = (number, "x" * entry, os.urandom(32))
+        connection.execute("INSERT INTO ledger VALUES (?, ?, ?)", text)
+        connection.execute("COMMIT")
+        return 1
+
+    found = rate(commit, seconds)
+    connection.close()
+    return found
+
+
+def singles(oracle: Oracle, seconds: float) -> float:
+    queries = np.random.default_rng(1).random((1_000, 1))
+    place = 0
+
+    def ask() -> int:
+        nonlocal place
+        place += 1
+        oracle.predict(queries[place % 1_000][None])
+        return 1
+
+    return rate(ask, seconds)
+
+
+def threads(oracle: Oracle, seconds: float, count: int) -> float:
+    """Return answers a second that so many threads get together, one by one."""
+    until = time.perf_counter() + seconds
+    done = [0] * count
+
+    def ask(own: int) -> None:
+        while time.perf_counter() < until:
+            oracle.predict([[own / count]])
+            done[own] += 1
+
+    running = [threading.Thread(target=ask, args=(own,)) for own in range(count)]
+    for one in running:
+        one.start()
+    for one in running:
+        one.join()
+    return sum(done) / seconds
+
+
+def batches(predictor: Oracle, seconds: float) -> float:
+    queries = np.random.default_rng(1).random((BATCH, 1))
+    return rate(lambda: len(predictor.predict(queries)), seconds)
+
+
+def sizes(folder: Path) -> dict[str, float]:
+    """Return bytes and syncs for each single answer, and the disk for a million of them."""
+    counted = Counted()
+    fitted(200_000).save_to(folder / "sizes.db")
+    oracle = cumae.open(folder / "sizes.db")
+    start, first = (counted.n_bytes, counted.syncs), (folder / "sizes.db").stat().st_size
+    count = 20_000
+    for number in range(count):
+        oracle.predict([[number / count]])
+    written, synced = counted.n_bytes - start[0], counted.syncs - start[1]
+    oracle.close()
+    counted.unregister()
+    grown = (folder / "sizes.db").stat().st_size - first
+    return {
+        "written_bytes_per_answer": written / count,
+        "syncs_per_answer": synced / count,
+        "disk_bytes_per_million_answers": grown / count * 1e6,
+        "single_answers": count,
+    }
+
+
+def opening(folder: Path) -> dict[str, float]:
+    """Return how long it takes to open an oracle with a million rows."""
+    one = fitted(50_000, WIDTH)
+    kept = KeptParts()
+    rng = np.random.default_rng(2)
+    for _ in range(MANY // BATCH):
+        kept.append((rng.random((BATCH, WIDTH)), np.ones((BATCH, 2), dtype=np.int64)))
+    one._state_.kept = kept
+    started = time.perf_counter()
+    one.save_to(folder / "many.db")
+    saved = time.perf_counter() - started
+    started = time.perf_counter()
+    oracle = cumae.open(folder / "many.db")
+    opened = time.perf_counter() - started
+    found = {
+        "rows": oracle._state_.n_kept,
+        "columns": WIDTH,
+        "save_seconds": saved,
+        "open_seconds": opened,
+        "bytes": (folder / "many.db").stat().st_size,
+    }
+    oracle.close()
+    return found
+
+
+def run(folder: Path, seconds: float) -> dict[str, Any]:
+    fitted(200_000).save_to(folder / "oracle.db")
+    oracle = cumae.open(folder / "oracle.db")
+    oracle.predict([[0.5]])
+    last = list(oracle._journal_.writer.file.blobs())[-1]
+    entry = len(oracle._journal_.writer.last.text)
+    commits, durable = [], []
+    for part in range(3):  # in turn, because others use the disk as well
+        commits.append(bare(folder / f"bare{part}.db", len(last.parts[0]), entry, seconds / 3))
+        durable.append(singles(oracle, seconds / 3))
+    one, many = threads(oracle, seconds, 1), threads(oracle, seconds, THREADS)
+    stored = batches(oracle, seconds)
+    oracle.close()
+    memory = batches(fitted(200_000), seconds)
+    single = float(np.sum(durable) / np.sum(commits))
+    return {
+        "bare_commits_per_second": float(np.mean(commits)),
+        "single_answers_per_second": float(np.mean(durable)),
+        "one_thread_per_second": one,
+        f"{THREADS}_threads_per_second": many,
+        "batch_rows_per_second": stored,
+        "batch_rows_per_second_in_memory": memory,
+        "ratios": {"single": single, "threads": many / one, "batches": stored / memory},
+        "wanted": WANTED,
+        "sizes": sizes(folder),
+        "opening": opening(folder),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=None, help="a folder on the disk to measure")
+    parser.add_argument("--seconds", type=float, default=6.0, help="for each of the measurements")
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(dir=given.folder))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = run(folder, given.seconds)
+    finally:
+        shutil.rmtree(folder)
+    found["machine"] = f"Python {platform.python_version()}, {os.cpu_count()} cores"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "store.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(found, indent=1))
+    for name, wanted in WANTED.items():
+        print(f"{name}: {found['ratios'][name]:.2f}, wanted {wanted}")
+
+
+if __name__ == "__main__":
+    main()

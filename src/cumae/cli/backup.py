@@ -1,0 +1,29 @@
+"""``cumae backup``: copy the file of an oracle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cumae.cli.status import OraclePath
+
+CopyPath = Annotated[
+    Path, typer.Argument(metavar="COPY", help="Where to; there must be no file yet.")
+]
+
+
+def backup(path: OraclePath, copy: CopyPath) -> None:
+    """Copy the file of an oracle, also while it is in use; keys are not copied.
+
+    To go back to a copy, stop the oracle, put the copy in the place of its file, and open it with
+    accept_rollback=True. It works until the phase ends; what may have been used since the copy is
+    charged.
+
+    Example: `cumae backup oracle.db copy.db`
+    """
+    from cumae import store  # noqa: PLC0415 - takes seconds to load
+
+    store.backup(path, copy)
+    typer.echo(f"Copied to {copy}.")

@@ -1,0 +1,68 @@
+"""``cumae status``: what an oracle has promised, what it has given, and what is left."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+# What takes seconds to load is imported by the functions that use it: other commands start faster.
+if TYPE_CHECKING:
+    from cumae.store import Status
+
+OraclePath = Annotated[Path, typer.Argument(metavar="ORACLE", help="The file of an oracle.")]
+Command = Annotated[
+    str | None,
+    typer.Option(
+        "--keys", metavar="COMMAND", help="The command that keeps the keys, if there is one."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def status(path: OraclePath, keys: Command = None, as_json: AsJson = False) -> None:
+    """Show the guarantee of an oracle, its phase, the answers given and left, and its size.
+
+    It may be in use meanwhile, and no key is needed. Its ledger is verified first. If that does
+    not fit, the exit code is 3, and nobody should go on with the file.
+
+    Example: `cumae status oracle.db --json`
+    """
+    from cumae.store import status as status_of  # noqa: PLC0415
+
+    found = status_of(path, keys=keys)
+    typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else described(found))
+
+
+def described(found: Status) -> str:
+    """Return lines about an oracle, for people."""
+    totals = found.totals
+    lines = [
+        ("oracle", f"{totals.kind} in {found.path}"),
+        ("guarantee", str(found.guarantee)),
+        ("phase", f"{totals.phase} (key {totals.epoch})"),
+        ("answers", f"{totals.answers:,} recorded"),
+        ("releases", _left(found)),
+        ("ledger", f"{found.last.number:,} entries, verified"),
+        ("disk", f"{found.n_bytes:,} bytes"),
+        ("in use", "yes" if found.in_use else "no"),
+    ]
+    if totals.charged:
+        lines.insert(5, ("charged", f"{totals.charged:,} without an answer, after restarts"))
+    if totals.rollbacks:
+        lines.insert(5, ("rollbacks", f"{totals.rollbacks} accepted by the owner"))
+    return "\n".join(f"{name + ':':<11}{text}" for name, text in lines)
+
+
+def _left(found: Status) -> str:
+    totals = found.totals
+    if not totals.releases:
+        return "none are needed: what answers was published"
+    left = totals.releases - totals.used
+    told = f"{totals.used:,} of {totals.releases:,} of this phase are used, {left:,} are left"
+    if totals.epsilon and math.isfinite(totals.epsilon):
+        told += f"; their noise costs epsilon {totals.epsilon:.4g}"
+    return told

@@ -1,0 +1,44 @@
+"""``cumae verify``: walk the ledger of an oracle, and recompute its guarantee."""
+
+from __future__ import annotations
+
+import math
+
+import typer
+
+from cumae.cli.app import ExitCode
+from cumae.cli.status import OraclePath
+from cumae.errors import StoreFailed
+
+
+def verify(path: OraclePath) -> None:
+    """Walk the ledger of an oracle from its last checkpoint, and recompute the guarantee from it.
+
+    Each answer must have its debit, no phase may have spent more than its noise was calibrated for,
+    and the noise of each phase may cost no more than was promised. No key is needed. If anything
+    does not fit, the exit code is 1.
+
+    Example: `cumae verify oracle.db`
+    """
+    from cumae.store import status  # noqa: PLC0415 - takes seconds to load
+
+    try:
+        found = status(path)
+    except StoreFailed as error:
+        typer.secho(f"NOT VERIFIED: {error}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(ExitCode.CHECK_FAILED) from None
+    totals, promised = found.totals, found.guarantee
+    typer.echo(f"{found.n_entries:,} entries fit, up to entry {found.last.number:,}.")
+    typer.echo(f"Head of the chain: {found.last.hash.hex()}")
+    if not totals.releases:
+        typer.echo("What answers was published, and costs nothing.")
+    elif math.isnan(totals.epsilon):
+        typer.echo(
+            f"{totals.used:,} of {totals.releases:,} releases are used. What they cost follows "
+            "from how rows were drawn as well, so that only their number is recomputed."
+        )
+    else:
+        typer.echo(
+            f"Recomputed: epsilon {totals.epsilon:.6g} at delta {promised.delta:g} in the most "
+            f"expensive phase; promised: epsilon {promised.epsilon:g}."
+        )

@@ -1,0 +1,309 @@
+"""The journal of a durable oracle: every change is on the disk before anything of it is seen."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from cumae.claims import claim
+from cumae.errors import InvalidParameter, LiveState
+from cumae.predictors.state import NOBODY, Journal, objects
+from cumae.store.counting import Counting, Record, counting_of
+from cumae.store.sealed import HiddenIds, from_bytes
+from cumae.store.sqlite import SqliteFile
+from cumae.store.writer import ANSWERED, SNAPSHOT, Change, Writer
+
+
+class Moved(Journal):
+    """The journal of a predictor that lives in a file now: it refuses everything.
+
+    Parameters
+    ----------
+    state : State
+        What it would have changed.
+    path : str
+        Where the predictor went.
+    """
+
+    def __init__(self, state: Any, path: str) -> None:
+        super().__init__(state)
+        self._path = path
+
+    def check(self) -> None:
+        raise LiveState(
+            f"this predictor lives in {self._path} now; go on with cumae.open, because what was "
+            "paid once must not be had twice."
+        )
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        self.check()
+        raise AssertionError("check refuses")
+
+    answered = supplied = labelled = labelled_requests = _refuse
+    used = prepared = entered = recorded = _refuse
+
+
+@claim("STORE")
+class DurableJournal(Journal):
+    """Records every change on the disk, as one transaction, before the call returns.
+
+    Changes within ``recorded`` are gathered and committed together with the answer, after the lock
+    of the predictor is free; so several that wait share a commit. Everything else is committed at
+    once. When the training of a next phase begins, what there is is committed first: a crash in the
+    middle of it repeats the same training.
+
+    Parameters
+    ----------
+    state : State
+        What is changed.
+    writer : Writer
+        What writes.
+    hide : HiddenIds
+        Turns ids into HMACs.
+    reader : SqliteFile
+        A connection of its own that stored answers are read with.
+    lock : file
+        What keeps other processes away; it is closed at the end.
+    """
+
+    def __init__(
+        self, state: Any, writer: Writer, hide: HiddenIds, reader: SqliteFile, lock: Any
+    ) -> None:
+        super().__init__(state)
+        self.writer, self._hide, self._reader = writer, hide, reader
+        self._counting: Counting = counting_of(state)
+        self._used = self._counting.used
+        self._change: Change | None = None  # while a call is gathered
+        self._unwritten: dict[bytes, tuple[str, Any, int]] = {}
+        self._process = os.getpid()
+        self._end = weakref.finalize(self, _let_go, self._process, writer, reader, lock)
+
+    # What every call goes through
+
+    def check(self) -> None:
+        """Refuse in a forked process, after a failure, and when it is closed."""
+        if os.getpid() != self._process:
+            raise LiveState(
+                "this oracle was opened in another process; go on there, or open it here after it "
+                "was closed there, because what was paid once must not be had twice."
+            )
+        if not self._end.alive:
+            raise LiveState("this oracle was closed; go on with cumae.open.")
+        self.writer.check()
+
+    def check_copy(self) -> None:
+        raise LiveState(
+            "a durable oracle gives away no copy of its state: both would spend the same budget. "
+            "Use cumae backup for a copy of the file."
+        )
+
+    @claim("STORE")
+    def recorded(
+        self, make: Callable[[], Any], request_id: Any = None, body: Any = None
+    ) -> tuple[Any, int]:
+        self.check()
+        if self._change is not None:  # a method that calls another one
+            return make(), 0
+        if request_id is not None:
+            name, digest = self._named(request_id), self.writer.seal.digest_of(body)
+            found = self._stored(name)
+            if found is not None:
+                if found[0] != digest:
+                    raise InvalidParameter(
+                        "request_id was used for another request in this phase; give every request "
+                        "its own."
+                    )
+                return found[1:]
+        change = self._change = Change()
+        try:
+            before = self.writer.last.number
+            answers = make()
+            change = self._change
+            spent = change.events or self.writer.last.number > before
+            if request_id is not None and spent:  # what costs nothing is not stored
+                # Named again: a new phase may have begun, with another key.
+                name, digest = self._named(request_id), self.writer.seal.digest_of(body)
+                change.answers[name] = (digest, answers)
+                if not change.events:  # all else is on the disk already
+                    change.events.append({"event": "rows", "kind": "answers", "count": 0})
+        finally:
+            # Also if it was broken off: what was recorded so far was spent.
+            change, self._change = self._change, None
+            ticket = self._add(change)
+        self._unwritten |= {name: (*kept, ticket) for name, kept in change.answers.items()}
+        return answers, ticket
+
+    def commit(self, ticket: int) -> None:
+        self.writer.commit(ticket)
+
+    def _named(self, request_id: Any) -> bytes:
+        parts = request_id if isinstance(request_id, tuple) else (request_id,)
+        if not parts or not all(isinstance(one, str | bytes | int) for one in parts):
+            raise InvalidParameter(
+                "request_id is no text, whole number or tuple of these; give the client and a "
+                "number, say."
+            )
+        return self.writer.seal.name_of(list(parts))
+
+    def _stored(self, name: bytes) -> tuple[str, Any, int] | None:
+        """Return body, answer and ticket of an earlier request; the caller holds the lock."""
+        for known, (_, _, ticket) in list(self._unwritten.items()):  # in the order they came
+            if ticket > self.writer.done:
+                break
+            del self._unwritten[known]
+        if name in self._unwritten:
+            return self._unwritten[name]
+        stored = self._reader.answer(name)
+        if stored is None:
+            return None
+        content = from_bytes(self.writer.seal.open([stored[1]], "answer", name.hex()))
+        return content["body"], content["answer"], 0
+
+    def _add(self, change: Change) -> int:
+        if not change.events:
+            return 0
+        change.used, change.spare = self._counting.used, self._counting.spare
+        return self.writer.add(change)
+
+    def _record(self, event: dict[str, Any], kind: str, record: Any) -> None:
+        """Add to what is gathered; commit it at once if nothing is."""
+        change = Change() if self._change is None else self._change
+        change.events.append(event)
+        change.records.append((kind, record))
+        if self._change is None:
+            self.check()
+            self.commit(self._add(change))
+
+    def _record_whole(self, event: dict[str, Any]) -> None:
+        """Record the whole state."""
+        arrays = self.state.to_arrays()
+        self._counting = counting_of(self.state)
+        self._used = self._counting.used
+        self._record(event, SNAPSHOT, arrays)
+
+    @claim("STORE")
+    def _begin_epoch(self, event: dict[str, Any]) -> None:
+        """Commit the whole state under a new key now, with what was gathered before."""
+        gathered, self._change = self._change, self._change or Change()
+        self._record_whole(event)
+        self._change.new_epoch = True
+        self._unwritten.clear()
+        self._commit_gathered()
+        self._change = None if gathered is None else self._change
+
+    def _commit_gathered(self) -> None:
+        change, self._change = self._change, Change()
+        if change is not None:
+            self.commit(self._add(change))
+
+    def training(self) -> None:
+        if self._change is not None:
+            self._commit_gathered()
+
+    # The changes
+
+    @claim("STORE")
+    def answered(
+        self, count: int, rows: Any = None, weights: Any = None, ids: tuple[Any, ...] = NOBODY
+    ) -> None:
+        super().answered(count, rows, weights, ids)
+        counting = self._counting
+        if counting.phase > self.writer.totals.phase:  # all queries at once: the rows are gone
+            self._begin_epoch(phase_event(counting, count))
+            return
+        if counting.mechanism is None or not count:
+            return  # what was published costs nothing
+        debit = count if counting.each_costs else counting.used - self._used
+        self._used = counting.used
+        event = {"event": "answered", "count": count, "debit": debit, "used": counting.used}
+        grown = counting.grown(ids, self._hide)
+        record = {"count": count, "counts": counting.counts(), "grown": grown}
+        self._record(event, ANSWERED, record)
+
+    def supplied(self, rows: Any) -> None:
+        self.check()
+        super().supplied(rows)
+        self._rows("supplied", {"rows": rows}, len(rows))
+
+    def labelled(self, rows: Any, weights: Any, users: Any) -> None:
+        self.check()
+        super().labelled(rows, weights, users)
+        own_rows, own_weights = self.state.labelled[-1]
+        facts = {"rows": own_rows, "weights": own_weights}
+        if users is not None:
+            facts["users"] = objects(map(self._hide, users))
+        self._rows("labelled", facts, len(weights))
+
+    def labelled_requests(self, requests: Any, weights: Any) -> None:
+        self.check()
+        super().labelled_requests(requests, weights)
+        facts = {"requests": objects(requests), "weights": weights}
+        self._rows("labels", facts, len(weights))
+
+    def _rows(self, kind: str, facts: Record, count: int) -> None:
+        self._record({"event": "rows", "kind": kind, "count": count}, kind, facts)
+
+    def prepared(self, following: Any, taken: int = 0) -> None:
+        super().prepared(following, taken)
+        self._record_whole({"event": "prepared", "used": self._counting.used})
+
+    def entered(self, phase: Any) -> None:
+        super().entered(phase)
+        self._begin_epoch(phase_event(counting_of(self.state)))
+
+    @claim("STORE")
+    def charged(self, count: int, event: str) -> None:
+        """Charge what may have been used, though the file does not know of it, and record that."""
+        if count:
+            self._counting.charge(count)
+        self._used = self._counting.used
+        record = {"count": 0, "counts": self._counting.counts(), "grown": {}}
+        self._record({"event": event, "used": self._used}, ANSWERED, record)
+        self.writer.settle()  # else it would be charged again, or look like an older copy for ever
+
+    def compacted(self) -> None:
+        """Write the whole state in the place of many small pieces."""
+        self._record_whole({"event": "compacted", "used": self._counting.used})
+
+    def rotated(self) -> None:
+        """Write everything anew under a new key; the old one is destroyed."""
+        self.check()
+        event = {**phase_event(self._counting), "event": "rotated"}
+        self._begin_epoch(event)
+
+    def close(self) -> None:
+        if os.getpid() == self._process:
+            self._end()
+
+
+def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:
+    """Return what the ledger says when a phase begins; the writer adds the epoch.
+
+    Parameters
+    ----------
+    counting : Counting
+        Of the state.
+    count : int
+        Answers that were given with it.
+    """
+    return {
+        "event": "phase",
+        "phase": counting.phase,
+        "releases": counting.releases,
+        "used": counting.used,
+        "cost": counting.cost,
+        "count": count,
+    }
+
+
+def _let_go(process: int, writer: Writer, reader: SqliteFile, lock: Any) -> None:
+    """Close everything; a forked process leaves alone what is not its own."""
+    if os.getpid() != process:
+        return
+    reader.close()  # first: the last one to close puts SQLite's log back into the file
+    try:
+        writer.close()
+    finally:
+        lock.close()

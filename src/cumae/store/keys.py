@@ -1,0 +1,301 @@
+"""Keys and the high-water mark of an oracle: all that must stay outside its file."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import stat
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cumae.claims import claim
+from cumae.errors import InvalidParameter, LiveState, StoreFailed
+
+KEY_BYTES = 32
+ORACLE = "oracle"  # the key under which ids are kept
+MARK = "mark"
+COMMAND_SECONDS = 60
+TRIES = 10  # to take a lock
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far an oracle may have got, as its key folder remembers it.
+
+    Parameters
+    ----------
+    oracle : str
+        Id of the oracle.
+    epoch : int
+        What was written under one key: the number of the last one that answered.
+    high : int
+        So many releases of its phase may have been used, and no more.
+    number, head : int and str
+        A ledger entry that the file must have, and its hash.
+    """
+
+    oracle: str
+    epoch: int
+    high: int
+    number: int
+    head: str
+
+
+class KeyStore(ABC):
+    """Named secrets. Once ``put`` returns, a secret survives a loss of power."""
+
+    lock_file: Path  # who has the oracle open holds a lock on it
+
+    @abstractmethod
+    def get(self, name: str) -> bytes | None:
+        """Return a secret; None if there is none of this name."""
+
+    @abstractmethod
+    def put(self, name: str, secret: bytes) -> None:
+        """Store a secret, in the place of an older one of the same name."""
+
+    @abstractmethod
+    def delete(self, name: str) -> None:
+        """Destroy a secret; it is no error if there is none."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Return the names of all secrets."""
+
+    @abstractmethod
+    def remove(self) -> None:
+        """Remove what is left when all secrets are destroyed."""
+
+    def epoch(self, number: int) -> bytes | None:
+        """Return the key of an epoch; None if it is gone."""
+        return self.get(epoch_name(number))
+
+    @claim("STORE")
+    def make_epoch(self, number: int) -> bytes:
+        """Make and store the key of a new epoch, before anything is written under it."""
+        made = os.urandom(KEY_BYTES)
+        self.put(epoch_name(number), made)
+        return made
+
+    @claim("STORE")
+    def keep_epoch(self, number: int) -> None:
+        """Destroy the keys of all other epochs: of earlier ones, and of one that never began."""
+        for name in self.names():
+            if name.startswith("epoch-") and name != epoch_name(number):
+                self.delete(name)
+
+    def read_mark(self) -> Mark | None:
+        """Return the high-water mark; None if there is none."""
+        found = self.get(MARK)
+        if found is None:
+            return None
+        try:
+            return Mark(**json.loads(found))
+        except (TypeError, ValueError) as error:
+            raise StoreFailed(
+                "the high-water mark beside the keys is damaged, so that nobody knows what was "
+                "used; the oracle cannot go on."
+            ) from error
+
+    @claim("STORE")
+    def write_mark(self, mark: Mark) -> None:
+        """Store the mark; it never goes down within an epoch except to the exact number."""
+        self.put(MARK, json.dumps(asdict(mark)).encode())
+
+    def destroy(self) -> None:
+        """Destroy all secrets: those of epochs first."""
+        for name in sorted(self.names()):
+            self.delete(name)
+        self.remove()
+
+
+def epoch_name(number: int) -> str:
+    """Return the name of an epoch's key."""
+    return f"epoch-{number}"
+
+
+class KeyFolder(KeyStore):
+    """Secrets in files of mode 0600, in a folder of mode 0700.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lock_file = folder / "lock"
+
+    @classmethod
+    def make(cls, folder: Path) -> KeyFolder:
+        """Make a new folder; refuse one that exists."""
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            raise InvalidParameter(
+                f"{folder} exists already: keys of another oracle may be in it. Give another path."
+            ) from None
+        return cls(folder)
+
+    def check(self) -> None:
+        """Refuse a folder that is not there, or that others can read."""
+        if not self.folder.is_dir():
+            raise StoreFailed(
+                f"{self.folder} with the keys of this oracle is not there; without them nothing "
+                "can be read, and nobody knows what was used."
+            )
+        refuse_if_others_read(self.folder)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / (f"{MARK}.json" if name == MARK else f"{name}.key")
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            return self._path(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    @claim("STORE")
+    def put(self, name: str, secret: bytes) -> None:
+        path = self._path(name)
+        scratch = path.with_suffix(".new")
+        file = os.open(scratch, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        try:
+            write_all(file, secret)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        scratch.rename(path)
+        sync_folder(self.folder)
+
+    @claim("STORE")
+    def delete(self, name: str) -> None:
+        path = self._path(name)
+        try:
+            file = os.open(path, os.O_WRONLY)
+        except FileNotFoundError:
+            return
+        try:  # a file system that writes in place keeps nothing of it
+            write_all(file, os.urandom(KEY_BYTES))
+            os.fsync(file)
+        finally:
+            os.close(file)
+        path.unlink()
+        sync_folder(self.folder)
+
+    def names(self) -> list[str]:
+        found = [path.stem for path in self.folder.glob("*.key")]
+        return found + [MARK] * self._path(MARK).exists()
+
+    def remove(self) -> None:
+        for path in [self.lock_file, *self.folder.glob("*.new")]:
+            path.unlink(missing_ok=True)
+        self.folder.rmdir()
+        sync_folder(self.folder.parent)
+
+
+class KeyCommand(KeyStore):
+    """Secrets behind a command, such as the client of a key store.
+
+    Parameters
+    ----------
+    command : str
+        How it is called; ``get NAME``, ``put NAME``, ``delete NAME`` or ``list`` is added.
+    lock_file : Path
+        A file beside the oracle that is locked while it is open.
+    """
+
+    def __init__(self, command: str, lock_file: Path) -> None:
+        self.words = shlex.split(command)
+        self.lock_file = lock_file
+
+    def _run(self, *words: str, given: bytes = b"") -> bytes:
+        try:
+            done = subprocess.run(
+                [*self.words, *words],
+                input=given,
+                capture_output=True,
+                check=False,
+                timeout=COMMAND_SECONDS,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StoreFailed(f"the command for keys did not run: {self.words[0]!r}.") from error
+        if done.returncode:
+            raise StoreFailed(
+                f"the command for keys failed with exit code {done.returncode} for {words[0]!r}."
+            )
+        return done.stdout
+
+    def get(self, name: str) -> bytes | None:
+        return self._run("get", name) if name in self.names() else None
+
+    def put(self, name: str, secret: bytes) -> None:
+        self._run("put", name, given=secret)
+
+    def delete(self, name: str) -> None:
+        if name in self.names():
+            self._run("delete", name)
+
+    def names(self) -> list[str]:
+        return self._run("list").decode().split()
+
+    def remove(self) -> None:
+        self.lock_file.unlink(missing_ok=True)
+
+
+def keys_for(path: Path, command: str | None) -> KeyFolder | KeyCommand:
+    """Return where the keys of an oracle are: in the folder beside its file, or at a command."""
+    if command is not None:
+        return KeyCommand(command, path.with_name(path.name + ".lock"))
+    return KeyFolder(path.with_name(path.name + ".keys"))
+
+
+@claim("STORE")
+def take_lock(file: Path) -> Any:
+    """Return a lock that lasts until it is closed or the process ends; refuse if it is taken."""
+    held = os.fdopen(os.open(file, os.O_CREAT | os.O_RDWR, 0o600), "rb")
+    for _ in range(TRIES):  # somebody may just be asking whether it is taken
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return held
+    held.close()
+    raise LiveState(
+        "this oracle is open in another process, or was opened twice in this one; close it there "
+        "first, because what was paid once must not be had twice."
+    )
+
+
+def refuse_if_others_read(path: Path) -> None:
+    """Refuse a file or folder that its group or others may use."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        right = "700" if path.is_dir() else "600"
+        raise StoreFailed(
+            f"{path} has mode {mode:o}, so that others can read it; run chmod {right} on it, and "
+            "think about who may have a copy."
+        )
+
+
+def sync_folder(folder: Path) -> None:
+    """Let new, renamed and removed names in a folder survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_all(file: int, content: bytes) -> None:
+    """Write all bytes; the operating system may take fewer at once."""
+    while content:
+        content = content[os.write(file, content) :]

@@ -1,0 +1,182 @@
+"""Arrays and plain values as bytes, and their encryption under the key of an epoch.
+
+Bytes are a line of JSON and then arrays in NumPy's npy format. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import io
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from cumae.claims import claim
+from cumae.errors import StoreFailed
+from cumae.predictors.state import Arrays, pack, unpack
+
+NONCE_BYTES = 12
+CHUNK = 2**26  # bytes that are encrypted at once; SQLite takes a gigabyte in one cell at most
+ID_BYTES = 16
+
+
+def to_bytes(facts: Mapping[str, Any]) -> bytes:
+    """Return facts, as ``cumae.predictors.state.pack`` takes them, as bytes."""
+    return arrays_to_bytes(pack(facts))
+
+
+def from_bytes(content: bytes) -> Any:
+    """Return what ``to_bytes`` was given."""
+    return unpack(arrays_from_bytes(content))
+
+
+def arrays_to_bytes(arrays: Arrays) -> bytes:
+    """Return named arrays as bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.store.sealed import arrays_from_bytes, arrays_to_bytes
+    >>> arrays_from_bytes(arrays_to_bytes({"rows": np.ones(2)}))
+    {'rows': array([1., 1.])}
+    """
+    file = io.BytesIO()
+    file.write(json.dumps(list(arrays)).encode() + b"\n")
+    for array in arrays.values():
+        np.lib.format.write_array(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def arrays_from_bytes(content: bytes) -> Arrays:
+    """Return what ``arrays_to_bytes`` was given."""
+    file = io.BytesIO(content)
+    names = json.loads(file.readline())
+    return {name: np.lib.format.read_array(file, allow_pickle=False) for name in names}
+
+
+@claim("STORE")
+class Seal:
+    """Encrypts and decrypts what belongs to one epoch of one oracle.
+
+    Every piece is bound to the oracle, the epoch, its place and its kind: one that was put in
+    another's place, or into another file, does not open.
+
+    Parameters
+    ----------
+    key : bytes
+        The key of the epoch, of 32 bytes.
+    oracle : str
+        Id of the oracle.
+    epoch : int
+        Number of the epoch.
+    """
+
+    def __init__(self, key: bytes, oracle: str, epoch: int) -> None:
+        self.oracle, self.epoch = oracle, epoch
+        self._cipher = AESGCM(_derived(key, "blobs"))
+        self._for_ids = _derived(key, "requests")
+
+    def _bound(self, *where: Any) -> bytes:
+        return json.dumps([self.oracle, self.epoch, *where]).encode()
+
+    def close(self, content: bytes, *where: Any) -> list[bytes]:
+        """Return encrypted parts; ``where`` says what they are, and must be given again."""
+        starts = range(0, max(1, len(content)), CHUNK)
+        parts = []
+        for part, start in enumerate(starts):
+            nonce = os.urandom(NONCE_BYTES)
+            bound = self._bound(*where, part, len(starts))
+            piece = content[start : start + CHUNK]
+            parts.append(nonce + self._cipher.encrypt(nonce, piece, bound))
+        return parts
+
+    def open(self, parts: list[bytes], *where: Any) -> bytes:
+        """Return what was encrypted; raise ``StoreFailed`` if anything was changed."""
+        found = []
+        try:
+            for part, sealed in enumerate(parts):
+                bound = self._bound(*where, part, len(parts))
+                nonce, piece = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
+                found.append(self._cipher.decrypt(nonce, piece, bound))
+        except (InvalidTag, ValueError) as error:
+            raise StoreFailed(
+                "a part of the file does not open with its key: it was damaged, or is not in its "
+                "place. Put the right file back."
+            ) from error
+        return b"".join(found)
+
+    def name_of(self, request: Any) -> bytes:
+        """Return a name for the id of a request, which tells nothing without the key."""
+        return hmac.digest(self._for_ids, b"id" + canonical(request), "sha256")[:ID_BYTES]
+
+    def digest_of(self, body: Any) -> str:
+        """Return what two equal bodies of requests have in common, and others have not."""
+        return hmac.digest(self._for_ids, b"body" + canonical(body), "sha256").hex()
+
+
+@claim("STORE", "USER")
+class HiddenIds:
+    """Turns ids of users and clients into HMACs, under a key that the oracle has for ever.
+
+    Ids that Python calls equal, as 1 and 1.0, get the same one.
+
+    Examples
+    --------
+    >>> from cumae.store.sealed import HiddenIds
+    >>> hidden = HiddenIds(bytes(32))
+    >>> hidden("anna") == hidden("anna"), hidden(1) == hidden(1.0), hidden("1") == hidden(1)
+    (True, True, False)
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = _derived(key, "ids")
+
+    def __call__(self, one: Any) -> bytes:
+        return hmac.digest(self._key, _id_bytes(one), "sha256")[:ID_BYTES]
+
+
+def _id_bytes(one: Any) -> bytes:
+    if isinstance(one, bytes):
+        return b"b" + one
+    if isinstance(one, str):
+        return b"s" + one.encode("utf-8", "surrogatepass")
+    if isinstance(one, float) and not one.is_integer():
+        return b"f" + repr(one).encode()
+    return b"i" + hex(int(one)).encode()
+
+
+@claim("STORE")
+def canonical(value: Any) -> bytes:  # noqa: PLR0911 - one line a kind of value
+    """Return bytes that stand for a value: the same for the same value given in the same form."""
+    if isinstance(value, Mapping):
+        return b"d" + _joined([canonical([name, value[name]]) for name in sorted(value)])
+    if isinstance(value, pd.DataFrame):
+        columns = [value.iloc[:, place].to_numpy() for place in range(value.shape[1])]
+        return b"t" + _joined([canonical(list(value.columns)), *map(canonical, columns)])
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        facts = json.dumps([value.dtype.str, list(value.shape)]).encode()
+        return b"a" + _joined([facts, np.ascontiguousarray(value).tobytes()])
+    if isinstance(value, np.ndarray):
+        return b"o" + _joined([canonical(list(value.shape)), canonical(value.ravel().tolist())])
+    if isinstance(value, list | tuple):
+        return b"l" + _joined([canonical(one) for one in value])
+    if hasattr(value, "to_numpy"):
+        return b"n" + canonical(value.to_numpy())
+    return b"v" + f"{type(value).__name__}:{value!r}".encode("utf-8", "surrogatepass")
+
+
+def _joined(parts: list[bytes]) -> bytes:
+    """Return parts as one, so that no other parts give the same."""
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+def _derived(key: bytes, use: str) -> bytes:
+    """Return a key for one use, from which neither the key nor those for other uses follow."""
+    return hmac.digest(key, b"cumae " + use.encode(), hashlib.sha256)

@@ -1,0 +1,280 @@
+"""Writes what changes in an oracle: in order, as one transaction for all that wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from cumae.claims import claim
+from cumae.errors import LiveState, StoreFailed
+from cumae.store.counting import Record, merged
+from cumae.store.keys import KeyStore, Mark
+from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
+from cumae.store.sealed import Seal, arrays_to_bytes, to_bytes
+from cumae.store.sqlite import Blob, SqliteFile, Transaction
+
+MERGE = 1_000  # small records that are merged into one
+SNAPSHOT, ANSWERED = "snapshot", "answered"
+
+
+@dataclass
+class Change:
+    """What one call changes, until it is on the disk.
+
+    Parameters
+    ----------
+    events : list of dict
+        What the ledger will say.
+    records : list of tuples of str and dict
+        What is added to the state: kinds and facts. A snapshot is the whole state, as arrays, and
+        takes the place of everything before it.
+    new_epoch : bool
+        Whether it is written under a new key; then it is a snapshot and the last change of all.
+    answers : dict from bytes to tuple of str and array
+        Answers for retries: names, digests of the bodies, and what was answered.
+    used, spare : int
+        Releases that are gone, and how many more the mark may cover.
+    """
+
+    events: list[dict[str, Any]] = field(default_factory=list)
+    records: list[tuple[str, Any]] = field(default_factory=list)
+    new_epoch: bool = False
+    answers: dict[bytes, tuple[str, Any]] = field(default_factory=dict)
+    used: int = 0
+    spare: int = 0
+
+
+@claim("STORE")
+class Writer:
+    """Writes changes in their order, several of them at once when several wait.
+
+    Parameters
+    ----------
+    file : SqliteFile
+        Where to.
+    keys : KeyStore
+        KeyStore and the high-water mark.
+    oracle : str
+        Id of the oracle.
+    totals : Totals
+        What the ledger adds up to.
+    last : LedgerEntry
+        Its last entry.
+    mark : Mark
+        The mark as it is stored.
+    seal : Seal
+        Of the epoch.
+    n_entries : int
+        Entries in the file.
+    """
+
+    def __init__(
+        self,
+        file: SqliteFile,
+        keys: KeyStore,
+        oracle: str,
+        totals: Totals,
+        last: LedgerEntry,
+        mark: Mark,
+        seal: Seal,
+        n_entries: int,
+    ) -> None:
+        self.file, self.keys, self.oracle = file, keys, oracle
+        self.totals, self.last, self.mark, self.seal = totals, last, mark, seal
+        self.done = 0  # all changes with tickets up to this one are on the disk
+        self._failed: BaseException | None = None
+        self._n_entries = n_entries
+        self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
+        self._pending: list[Change] = []
+        self._asked = 0
+        self._queue, self._turn = threading.Condition(), threading.Condition()
+        self._busy = False  # whether somebody writes
+        self._together, self._seconds = 1, 0.0  # of the last commit
+
+    def add(self, change: Change) -> int:
+        """Take a change; return its ticket. Whoever adds holds the lock of the predictor."""
+        with self._queue:
+            self._pending.append(change)
+            self._asked += 1
+            self._queue.notify_all()
+            return self._asked
+
+    @claim("STORE")
+    def commit(self, ticket: int) -> None:
+        """Return when the change with this ticket is on the disk; raise if that is not certain."""
+        if ticket <= self.done or not self._take_turn(ticket):
+            return
+        try:  # who comes first writes for all that wait
+            self._wait_for_others()
+            self._write_pending()
+        finally:
+            self._end_turn()
+
+    def _take_turn(self, ticket: int) -> bool:
+        """Wait until nobody writes, or until this ticket was written; tell whether to write."""
+        with self._turn:
+            while self._busy and ticket > self.done:
+                self._turn.wait()
+            if ticket <= self.done:
+                return False
+            self.check()
+            self._busy = True
+            return True
+
+    def _end_turn(self) -> None:
+        with self._turn:
+            self._busy = False
+            self._turn.notify_all()
+
+    def _wait_for_others(self) -> None:
+        """Let those ask again that were answered together a moment ago; wait as long as it took."""
+        until = time.monotonic() + self._seconds
+        with self._queue:
+            while len(self._pending) < self._together and (left := until - time.monotonic()) > 0:
+                self._queue.wait(left)
+
+    def check(self) -> None:
+        """Refuse to go on after a failure."""
+        if self._failed is not None:
+            raise StoreFailed(
+                "what was to be recorded could not be written, so that the answers were thrown "
+                "away; they are charged. Look after the disk, close this oracle and open it again."
+            ) from self._failed
+
+    def _write_pending(self) -> None:
+        with self._queue:
+            changes, self._pending, asked = self._pending, [], self._asked
+        if not changes:
+            return
+        started = time.monotonic()
+        try:
+            self._write(changes)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised by check
+            self._failed = error
+            self.check()
+        self._together, self._seconds = len(changes), time.monotonic() - started
+        self.done = asked
+
+    @claim("STORE")
+    def _write(self, changes: list[Change]) -> None:
+        """Write changes as one. What begins a new epoch comes last, if it is among them."""
+        last = changes[-1]
+        pieces = self._pieces(changes)
+        entries, totals = self._chain(changes, self.totals.blob + len(pieces))
+        transaction = Transaction(entries=entries)
+        # A key before anything is written under it; the mark before an answer can leave.
+        seal = self.seal
+        if last.new_epoch:
+            seal = Seal(self.keys.make_epoch(totals.epoch), self.oracle, totals.epoch)
+            transaction.drop_answers = True
+        elif last.used > self.mark.high:
+            self._write_mark(last.used + last.spare)
+        self._seal_pieces(transaction, pieces, seal)
+        for change in changes[-1:] if last.new_epoch else changes:
+            for name, (digest, answer) in change.answers.items():
+                content = to_bytes({"body": digest, "answer": answer})
+                (sealed,) = seal.close(content, "answer", name.hex())
+                transaction.answers[name] = (totals.epoch, sealed)
+        self._checkpoint(transaction, totals)
+        self._commit(transaction)
+        self.seal, self.totals, self.last = seal, totals, transaction.entries[-1]
+        if last.new_epoch:
+            self._write_mark(last.used + last.spare)
+            self.keys.keep_epoch(totals.epoch)
+
+    def _pieces(self, changes: list[Change]) -> list[tuple[str, Any]]:
+        """Return what is added to the state, with answers that follow each other merged."""
+        records = [record for change in changes for record in change.records]
+        whole = [place for place, (kind, _) in enumerate(records) if kind == SNAPSHOT]
+        records = records[whole[-1] if whole else 0 :]
+        pieces = []
+        for kind, group in groupby(records, key=itemgetter(0)):
+            facts = [record for _, record in group]
+            pieces += [(kind, one) for one in ([merged(facts)] if kind == ANSWERED else facts)]
+        return pieces
+
+    def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
+        """Return the entries of changes, and what the ledger adds up to with them."""
+        events = [facts for change in changes for facts in change.events]
+        events[-1] = {**events[-1], "blob": blob}
+        entries, last, totals = [], self.last, Totals(**vars(self.totals))
+        for given in events:
+            facts = given
+            if facts["event"] in ("phase", "rotated"):
+                facts = {**facts, "epoch": totals.epoch + 1}
+            last = following(last.number, last.hash, facts)
+            totals.take(facts)
+            entries.append(last)
+        return entries, totals
+
+    def _seal_pieces(
+        self, transaction: Transaction, pieces: list[tuple[str, Any]], seal: Seal
+    ) -> None:
+        """Encrypt pieces of the state; each names the one before it, so that none can be lost."""
+        before = self.totals.blob
+        for kind, facts in pieces:
+            number, after, found = before + 1, before, facts
+            if kind == SNAPSHOT:
+                transaction.drop_from, transaction.drop_below = 0, number
+            if kind == ANSWERED:
+                self._small.append((before, number, facts))
+                if len(self._small) >= MERGE and len(pieces) == 1:
+                    after, first, _ = self._small[0]
+                    found = merged([record for _, _, record in self._small])
+                    transaction.drop_from, transaction.drop_below = first, number
+                    self._small.clear()
+            else:
+                self._small.clear()
+            whole = kind == SNAPSHOT
+            content = arrays_to_bytes(facts) if whole else to_bytes({**found, "after": after})
+            parts = seal.close(content, kind, number)
+            transaction.blobs.append(Blob(number, seal.epoch, kind, parts))
+            before = number
+
+    def _checkpoint(self, transaction: Transaction, totals: Totals) -> None:
+        """Replace entries by their totals when there are many."""
+        self._n_entries += len(transaction.entries)
+        if self._n_entries < CHECKPOINT:
+            return
+        before = transaction.entries[-1]
+        facts = {"event": "checkpoint", "before": before.hash.hex(), "totals": totals.to_facts()}
+        transaction.entries = [following(before.number, before.hash, facts)]
+        transaction.prune_below = transaction.entries[0].number
+        self._n_entries = 1
+
+    @claim("STORE")
+    def _commit(self, transaction: Transaction) -> None:
+        """Commit; if that fails, read again whether it was committed all the same."""
+        wanted = (transaction.entries[-1].number, transaction.entries[-1].hash)
+        try:
+            self.file.commit(transaction)
+        except BaseException:
+            self.file = self.file.again()
+            if self.file.head() != wanted:
+                raise
+
+    def _write_mark(self, high: int) -> None:
+        mark = Mark(self.oracle, self.totals.epoch, high, self.last.number, self.last.hash.hex())
+        self.keys.write_mark(mark)
+        self.mark = mark
+
+    def settle(self) -> None:
+        """Write the exact mark: all that was used is on the disk."""
+        self._write_mark(self.totals.used)
+
+    def close(self) -> None:
+        """Write what is left and the exact mark."""
+        with self._turn:
+            while self._busy:
+                self._turn.wait()
+            try:
+                if self._failed is None:
+                    self._write_pending()
+                    self.settle()
+            finally:
+                self._failed = self._failed or LiveState("this oracle was closed.")
+                self.file.close()

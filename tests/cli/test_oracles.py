@@ -1,0 +1,98 @@
+"""The commands about oracles in files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+from typer.testing import CliRunner, Result
+
+import cumae
+from cumae import QueryRelease
+from cumae.cli import app
+from cumae.concepts import Thresholds
+from tests.oracles import ROWS, break_off, oracle
+
+pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
+
+
+def run(*words: str, given: str = "") -> Result:
+    return CliRunner().invoke(app, list(words), input=given, env={"COLUMNS": "500"})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    found, stored = oracle(tmp_path)
+    stored.predict(ROWS[:20])
+    stored.close()
+    return str(found)
+
+
+def test_status_tells_what_was_promised_given_and_left(path: str) -> None:
+    told = run("status", path)
+    assert told.exit_code == 0
+    assert "EverlastingPredictor" in told.stdout
+    assert "(epsilon = 60, delta = 1e-06)-differential privacy" in told.stdout
+    assert "20 recorded" in told.stdout
+    assert "20 of 400 of this phase are used, 380 are left" in told.stdout
+    assert "in use:    no" in told.stdout
+    assert "charged" not in told.stdout
+    plain = json.loads(run("status", path, "--json").stdout)
+    assert (plain["answers"], plain["used"], plain["releases"]) == (20, 20, 400)
+    assert plain["guarantee"]["epsilon"] == 60.0
+    assert float(plain["epsilon_recomputed"]) <= 60.0
+    stored = cumae.open(path)
+    stored.predict(ROWS[:1])
+    assert "in use:    yes" in run("status", path).stdout
+    break_off(stored)
+    cumae.open(path).close()
+    assert "charged:   1 without an answer" in run("status", path).stdout
+
+
+def test_verify_recomputes_the_guarantee(path: str, tmp_path: Path) -> None:
+    told = run("verify", path)
+    assert told.exit_code == 0
+    assert "Recomputed: epsilon 59.9" in told.stdout or "Recomputed: epsilon 60" in told.stdout
+    connection = apsw.Connection(path)
+    connection.execute("UPDATE ledger SET entry=replace(entry, '20', '19') WHERE number=3")
+    connection.close()
+    told = run("verify", path)
+    assert told.exit_code == 1
+    assert "NOT VERIFIED" in told.stderr
+    assert run("status", path).exit_code == 3
+
+
+def test_verify_says_what_it_cannot_recompute(tmp_path: Path) -> None:
+    labels = (ROWS[:, 0] > 0.3).astype(int)
+    learner = cumae.PrivateLearner(Thresholds(), epsilon=5.0, columns=[(0.0, 1.0)])
+    learner.fit(ROWS, labels).save_to(tmp_path / "learner.db")
+    told = run("verify", str(tmp_path / "learner.db"))
+    assert "costs nothing" in told.stdout
+    assert "was published" in run("status", str(tmp_path / "learner.db")).stdout
+    release = cumae.UniversalQueryRelease(Thresholds(), 50.0, n_first=50, n_shards=20)
+    release.fit(ROWS, labels).save_to(tmp_path / "universal.db")
+    assert "only their number" in run("verify", str(tmp_path / "universal.db")).stdout
+    query = QueryRelease(Thresholds(), 50.0, max_queries=50, n_shards=20)
+    query.fit(ROWS, labels).save_to(tmp_path / "query.db")
+    assert "Recomputed: epsilon" in run("verify", str(tmp_path / "query.db")).stdout
+
+
+def test_backup_and_destroy(path: str, tmp_path: Path) -> None:
+    copy = str(tmp_path / "copy.db")
+    assert run("backup", path, copy).exit_code == 0
+    assert run("backup", path, copy).exit_code == 3
+    assert run("verify", copy).exit_code == 0
+    assert run("destroy", path, given="n\n").exit_code == 1
+    assert Path(path).exists()
+    assert "Destroyed." in run("destroy", path, given="y\n").stdout
+    assert not Path(path).exists()
+    assert run("status", path).exit_code == 3
+    assert run("destroy", copy, "--yes").exit_code == 0
+    assert not Path(copy).exists()
+
+
+@pytest.mark.parametrize("command", ["status", "verify", "backup", "destroy"])
+def test_help_has_an_example(command: str) -> None:
+    assert f"cumae {command} oracle.db" in run(command, "--help").stdout

@@ -1,0 +1,107 @@
+"""Small durable oracles for tests, and how they break."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+import cumae
+from cumae.concepts import Thresholds
+
+ROWS = np.random.default_rng(5).random((400, 1))
+MARKED = 0.123456789  # a cell that tests look for in files
+SHARED = {"epsilon": 60.0, "shard_size": 10, "growth": 1.0}
+
+
+def everlasting(**more: Any) -> cumae.EverlastingPredictor:
+    """Return a fitted predictor whose phases have 400 answers."""
+    made = cumae.EverlastingPredictor(Thresholds(), **{**SHARED, **more})
+    ids = {"users": range(len(ROWS))} if more.get("user_ids") else {}
+    return made.fit(ROWS, (ROWS[:, 0] > 0.3).astype(int), **ids)
+
+
+def oracle(folder: Path, **more: Any) -> tuple[Path, Any]:
+    """Return a new file and the oracle in it, open."""
+    path = folder / "oracle.db"
+    everlasting(**more).save_to(path)
+    return path, cumae.open(path)
+
+
+def break_off(one: Any) -> None:
+    """Leave an oracle as a crash does: what is on the disk stays, and the mark is not settled."""
+    _, _, (_, writer, reader, lock), _ = one._journal_._end.detach()
+    writer._failed = RuntimeError("the process is gone")
+    reader.close()
+    writer.file.close()
+    lock.close()
+
+
+class UnsyncedFile(apsw.VFSFile):
+    """Remembers what every write since the last sync replaced."""
+
+    def __init__(self, owner: Unsynced, name: Any, flags: list[int]) -> None:
+        super().__init__("unix", name, flags)
+        self.owner = owner
+        self.name = name.filename() if hasattr(name, "filename") else name
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        self.owner.write(self.name, data, offset)
+        super().xWrite(data, offset)
+
+    def xTruncate(self, size: int) -> None:  # noqa: N802
+        self.owner.truncate(self.name, size)
+        super().xTruncate(size)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self.owner.sync(self.name)
+        super().xSync(flags)
+
+
+class Unsynced(apsw.VFS):
+    """A file system that loses, with the power, what was not synced; and that can be full."""
+
+    def __init__(self) -> None:
+        self.before: dict[str, list[tuple[int, bytes, int]]] = {}
+        self.fails_after: int | None = None
+        self.error: type[Exception] = apsw.IOError
+        super().__init__("unsynced", "unix", makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> UnsyncedFile:  # noqa: N802
+        return UnsyncedFile(self, name, flags)
+
+    def _count(self) -> None:
+        if self.fails_after is not None:
+            self.fails_after -= 1
+            if self.fails_after < 0:
+                raise self.error("planted")
+
+    def write(self, name: str, data: bytes, offset: int) -> None:
+        self._count()
+        file = Path(name)
+        content = file.read_bytes() if file.exists() else b""
+        old = content[offset : offset + len(data)]
+        self.before.setdefault(name, []).append((offset, old, len(content)))
+
+    def truncate(self, name: str, size: int) -> None:
+        content = Path(name).read_bytes()
+        self.before.setdefault(name, []).append((size, content[size:], len(content)))
+
+    def sync(self, name: str) -> None:
+        self._count()
+        self.before.pop(name, None)
+
+    def lose_power(self, torn: int | None = None) -> None:
+        """Take back what was not synced; with ``torn``, only about half of it, at random."""
+        chosen = None if torn is None else np.random.default_rng(torn)
+        for name, writes in self.before.items():
+            with Path(name).open("r+b") as file:
+                for offset, old, size in reversed(writes):
+                    if chosen is None or chosen.random() < 0.5:
+                        file.seek(offset)
+                        file.write(old)
+                        if chosen is None:
+                            file.truncate(size)
+        self.before.clear()

@@ -1,0 +1,640 @@
+"""What can go wrong with a durable oracle: crashes, copies, full disks, damaged files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import cumae
+from cumae import InvalidParameter, LiveState, QueryRelease, StoreFailed, store
+from cumae.concepts import Thresholds
+from cumae.store import counting, sqlite
+from cumae.store.counting import BLOCKS
+from cumae.store.keys import KeyFolder
+from cumae.store.ledger import following
+from cumae.store.sealed import Seal
+from tests.oracles import MARKED, ROWS, Unsynced, break_off, everlasting, oracle
+from tests.states import rows_of
+
+pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
+
+
+@pytest.fixture
+def disk() -> Iterator[Unsynced]:
+    made = Unsynced()
+    yield made
+    made.unregister()
+
+
+def used(path: Path) -> int:
+    return store.status(path).totals.used
+
+
+# --- crashes and the mark
+
+
+def test_a_crash_costs_a_block_at_most_and_never_less_than_was_used(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    block = 400 // BLOCKS
+    for _ in range(3):
+        before = used(path)
+        stored.predict(ROWS[:2])
+        break_off(stored)
+        stored = cumae.open(path)
+        assert before + 2 <= used(path) <= before + 2 + block
+    assert stored.answered_ == 6
+    break_off(stored)
+    known = used(path)
+    stored = cumae.open(path)  # nothing was asked in between: nothing more is charged
+    assert used(path) == known
+    stored.close()
+
+
+def test_a_mark_that_was_raised_is_charged_though_the_commit_never_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:5])
+
+    def dead(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    stored._journal_.writer.file.commit = dead
+    with pytest.raises(StoreFailed, match="charged"):
+        stored.predict(ROWS[:50])
+    break_off(stored)
+    stored = cumae.open(path)
+    assert stored.answered_ == 5
+    assert used(path) >= 55
+    assert store.status(path).totals.charged >= 50
+    stored.close()
+
+
+@pytest.mark.parametrize("mechanism", ["stability", "between"])
+def test_live_threshold_noise_is_not_used_after_a_crash(
+    mechanism: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash may have come after answers left that the file does not know of."""
+    given: dict[str, Any] = {"max_queries": 150, "max_unstable": 40, "n_shards": 60}
+    release = QueryRelease(Thresholds(), 400.0, mechanism=mechanism, **given)
+    rows = np.random.default_rng(0).random((600, 1))
+    release.fit(rows, (rows[:, 0] > 0.4).astype(int)).save_to(tmp_path / "oracle.db")
+    path = tmp_path / "oracle.db"
+    stored = cumae.open(path)
+    stored.predict(rows[:10])
+    stored.close()
+    shutil.copy(path, tmp_path / "old.db")
+    stored = cumae.open(path)
+    left = _unclear(_inner(stored))
+    stored.predict(np.full((7, 1), 0.9))
+    break_off(stored)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    shutil.copy(tmp_path / "old.db", path)
+    monkeypatch.setattr(counting, "discrete_laplace", lambda rate, source: 1_234_567)
+    stored = cumae.open(path, accept_rollback=True)
+    assert _unclear(_inner(stored)) == left - 8
+    assert stored._state_.voting.answers.asked == 17
+    assert _inner(stored).threshold_noise == 1_234_567
+    stored.close()
+    assert _inner(cumae.open(path)).threshold_noise == 1_234_567
+
+
+def _inner(one: Any) -> Any:
+    answers = one._state_.voting.answers
+    return getattr(answers, "sides", answers)
+
+
+def _unclear(mechanism: Any) -> int:
+    return int(getattr(mechanism, "unstable_remaining", None) or mechanism.remaining)
+
+
+# --- copies
+
+
+def test_an_older_copy_cannot_answer_from_what_was_used(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:20])
+    store.backup(path, tmp_path / "backup.db")
+    stored.predict(ROWS[:30])
+    stored.close()
+    path.unlink()
+    (tmp_path / "backup.db").rename(path)
+    with pytest.raises(StoreFailed, match=r"older copy.*charges 30 answers.*accept_rollback"):
+        cumae.open(path)
+    stored = cumae.open(path, accept_rollback=True)
+    assert (stored.answered_, used(path)) == (20, 50)
+    assert stored._state_.phase.left == 350
+    stored.predict(ROWS[:1])
+    stored.close()
+    known = store.status(path).totals
+    assert (known.rollbacks, known.charged, known.answers) == (1, 30, 21)
+    cumae.open(path).close()  # it is the one in use now
+
+
+def test_the_file_that_was_left_behind_is_recognised_too(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:20])
+    stored.close()
+    shutil.copy(path, tmp_path / "copy.db")
+    stored = cumae.open(path)
+    stored.predict(ROWS[:5])
+    stored.close()
+    path.rename(tmp_path / "first.db")
+    (tmp_path / "copy.db").rename(path)
+    stored = cumae.open(path, accept_rollback=True)
+    stored.predict(ROWS[:9])
+    stored.close()
+    (tmp_path / "first.db").rename(path)
+    with pytest.raises(StoreFailed, match="older copy"):
+        cumae.open(path)
+    stored = cumae.open(path, accept_rollback=True)
+    assert used(path) == 34  # all of both lives
+    stored.close()
+
+
+def test_a_copy_from_before_a_phase_is_refused_for_ever(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:20])
+    stored.close()
+    shutil.copy(path, tmp_path / "backup.db")
+    key = (tmp_path / "oracle.db.keys" / "epoch-1.key").read_bytes()
+    stored = cumae.open(path)
+    stored.predict(rows_of(ROWS, 0, 400))
+    assert stored.phase_ == 2
+    stored.close()
+    shutil.copy(tmp_path / "backup.db", path)
+    with pytest.raises(StoreFailed, match="can never go on"):
+        cumae.open(path, accept_rollback=True)
+    (tmp_path / "oracle.db.keys" / "epoch-1.key").write_bytes(key)  # as if it were not destroyed
+    with pytest.raises(StoreFailed, match="can never go on"):
+        cumae.open(path, accept_rollback=True)
+
+
+# --- what is left of earlier phases
+
+
+def test_nothing_of_an_earlier_phase_can_be_read(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    keys = tmp_path / "oracle.db.keys"
+    old = (keys / "epoch-1.key").read_bytes()
+    oracle_id = sqlite.SqliteFile(path, reading=True).meta()["oracle"]
+    stored.predict(np.full((3, 1), MARKED), request_id="marked")
+    before = list(stored._journal_.writer.file.blobs())
+    stored.predict(rows_of(ROWS, 0, 410))
+    assert stored.phase_ == 2
+    # Every byte of all files, while they are open and after they were closed.
+    for _ in range(2):
+        files = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+        assert {file.name for file in files} >= {"oracle.db", "epoch-2.key", "mark.json"}
+        for content in files.values():
+            assert np.float64(MARKED).tobytes() not in content
+            assert b"0.123456789" not in content
+            assert old not in content
+        stored.close()
+    # The file may still hold old pages. The keys that are left do not open any of them.
+    for name in keys.glob("*.key"):
+        for blob in before:
+            for epoch in (1, 2):
+                seal = Seal(name.read_bytes(), oracle_id, epoch)
+                with pytest.raises(StoreFailed, match="does not open"):
+                    seal.open(blob.parts, blob.kind, blob.number)
+    seal = Seal(old, oracle_id, 1)  # the old key would have
+    assert np.float64(MARKED).tobytes() in seal.open(before[-1].parts, "answered", 2)
+    # And what the current state holds, it holds once.
+    stored = cumae.open(path)
+    arrays = stored._state_.to_arrays()
+    assert MARKED not in np.concatenate([stored._state_.kept[0][0].ravel(), [0.0]]).tolist()
+    assert not any(b"marked" in array.tobytes() for array in arrays.values())
+    stored.close()
+
+
+def test_a_crash_leaves_a_key_too_many_and_never_one_too_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(rows_of(ROWS, 0, 399))
+
+    def dead(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    keys = tmp_path / "oracle.db.keys"
+    for step in ("make_epoch", "keep_epoch"):
+        with monkeypatch.context() as patch:
+            patch.setattr(KeyFolder, step, dead)
+            with pytest.raises(StoreFailed):
+                stored.predict(ROWS[:3])
+        break_off(stored)
+        found = {file.name for file in keys.glob("epoch*")}
+        assert found == (
+            {"epoch-1.key"} if step == "make_epoch" else {"epoch-1.key", "epoch-2.key"}
+        )
+        stored = cumae.open(path)
+    assert {file.name for file in keys.glob("epoch*")} == {"epoch-2.key"}
+    assert stored.phase_ == 2
+    stored.close()
+
+
+def test_a_crash_between_a_new_epoch_and_its_mark_is_made_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(rows_of(ROWS, 0, 399))
+
+    def dead(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeyFolder, "write_mark", dead)
+        with pytest.raises(StoreFailed):
+            stored.predict(ROWS[:2])
+    break_off(stored)
+    mark = KeyFolder(tmp_path / "oracle.db.keys").read_mark()
+    assert mark is not None
+    assert (mark.epoch, store.status(path).totals.epoch) == (1, 2)
+    stored = cumae.open(path)
+    stored.predict(ROWS[:5])
+    stored.close()
+    shutil.copy(path, tmp_path / "backup.db")
+    stored = cumae.open(path)
+    stored.predict(ROWS[:50])
+    break_off(stored)
+    shutil.copy(tmp_path / "backup.db", path)
+    stored = cumae.open(path, accept_rollback=True)
+    assert used(path) >= 55  # the old mark, of 399, would have hidden it
+    stored.close()
+
+
+def test_a_crash_in_the_middle_of_training_repeats_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cumae.predictors import recipes
+
+    path, stored = oracle(tmp_path)
+    stored.predict(rows_of(ROWS, 0, 399))
+
+    def dead(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recipes, "train_shards", dead)
+        with pytest.raises(KeyboardInterrupt):
+            stored.predict(ROWS[:3])
+    begun = stored._state_.following.to_facts()["recipe"]
+    break_off(stored)
+    stored = cumae.open(path)
+    again = stored._state_.following.to_facts()["recipe"]
+    assert all(np.array_equal(begun[name], again[name]) for name in ("rows", "order", "seeds"))
+    stored.predict(ROWS[:3])
+    assert stored.phase_ == 2
+    stored.close()
+
+
+# --- disks
+
+
+@pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
+def test_a_disk_that_fails_ends_it_until_it_is_opened_again(
+    error: type[Exception], tmp_path: Path, disk: Unsynced
+) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:5])
+    disk.error = error
+    refused = 0
+    for after in range(4):
+        disk.fails_after = after
+        try:
+            stored.predict(ROWS[:5])
+        except StoreFailed:
+            refused += 1
+            disk.fails_after = None
+            for _ in range(2):
+                with pytest.raises(StoreFailed, match="open it again"):
+                    stored.predict(ROWS[:5])
+            break_off(stored)
+            stored = cumae.open(path)
+        disk.fails_after = None
+        assert used(path) >= 5 * (after + 2)
+    assert refused
+    assert stored.answered_ + store.status(path).totals.charged >= used(path)
+    stored.close()
+
+
+@pytest.mark.parametrize("torn", [None, 1, 2, 3])
+def test_a_loss_of_power_loses_no_answer(torn: int | None, tmp_path: Path, disk: Unsynced) -> None:
+    path, stored = oracle(tmp_path)
+    given = 0
+    for number in range(12):
+        stored.predict(np.full((40, 1), number / 12))
+        given += 40
+        if number % 3 == 2:
+            disk.lose_power(torn)
+            break_off(stored)
+            disk.lose_power(torn)
+            stored = cumae.open(path)
+            assert stored.answered_ == given
+    assert stored.phase_ == 2
+    stored.close()
+
+
+def test_the_test_of_power_has_teeth(tmp_path: Path, disk: Unsynced) -> None:
+    path, stored = oracle(tmp_path)
+    stored._journal_.writer.file._execute("PRAGMA synchronous=NORMAL")
+    stored.predict(ROWS[:5])
+    disk.lose_power()
+    for ending in ("", "-wal"):
+        shutil.copy(f"{path}{ending}", f"{tmp_path}/copy.db{ending}")
+    break_off(stored)
+    assert store.status(tmp_path / "copy.db").totals.answers == 0
+
+
+def test_unsafe_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, stored = oracle(tmp_path)
+    stored.close()
+    monkeypatch.setattr(sqlite, "SAFE", {"journal_mode": "wal", "synchronous": 3})
+    with pytest.raises(StoreFailed, match="synchronous=2"):
+        cumae.open(path)
+    monkeypatch.undo()
+    cumae.open(path).close()
+
+
+def test_a_file_that_cannot_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:5])
+    stored.close()
+    monkeypatch.setattr(sqlite, "OPENING", apsw.SQLITE_OPEN_READONLY)  # root may write anywhere
+    stored = cumae.open(path)
+    with pytest.raises(StoreFailed, match="could not be written"):
+        stored.predict(ROWS[:5])
+    break_off(stored)
+    monkeypatch.undo()
+    stored = cumae.open(path)
+    assert stored.answered_ == 5
+    stored.close()
+
+
+# --- damaged and edited files
+
+
+def change(path: Path, text: str, *values: Any) -> None:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.execute(text, values)
+    connection.close()
+
+
+EDITS = {
+    "an entry is dropped": ("DELETE FROM ledger WHERE number=3", "changed, dropped or moved"),
+    "the last entry is dropped": ("DELETE FROM ledger WHERE number=5", "older copy"),
+    "an entry is edited": (
+        "UPDATE ledger SET entry=replace(entry, '\"count\":2', '\"count\":1') WHERE number=3",
+        "changed, dropped or moved",
+    ),
+    "all are dropped": ("DELETE FROM ledger", "it is empty"),
+    "a piece is dropped": ("DELETE FROM blobs WHERE number=3", "part of the file is missing"),
+    "the last piece is dropped": ("DELETE FROM blobs WHERE number=4", "not hold all"),
+    "a piece is edited": (
+        "UPDATE blobs SET sealed=zeroblob(100) WHERE number=3",
+        "does not open",
+    ),
+    "a piece moves": ("UPDATE blobs SET number=number+10*(number=3)", "not hold all"),
+    "another kind": ("UPDATE blobs SET kind='labels' WHERE number=3", "does not open"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edited_file_is_refused(name: str, tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    for _ in range(3):
+        stored.predict(ROWS[:2])
+    stored.close()
+    text, reason = EDITS[name]
+    change(path, text)
+    with pytest.raises(StoreFailed, match=reason):
+        cumae.open(path)
+
+
+def test_a_ledger_that_was_written_anew_is_checked_by_what_it_says(tmp_path: Path) -> None:
+    """Whoever may write the file can make a chain that fits; then its sums must fit as well."""
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:2])
+    stored.close()
+    file = sqlite.SqliteFile(path)
+    entries = file.entries()
+    (number, _, before), last = entries[1], json.loads(entries[2][1])
+    file.close()
+    for edit, reason in (
+        ({"used": 1}, "without their debit"),
+        ({"debit": -1}, "without their debit"),
+        ({"used": 401, "debit": 2}, "more releases"),
+        ({"event": "restarted", "used": -1}, "gives back"),
+        ({"event": "other"}, "unknown kind"),
+        ({"event": "phase", "epoch": 1}, "not a new one"),
+        ({"event": "rotated", "epoch": 2, "phase": 1, "used": -1}, "gives back"),
+    ):
+        made = following(number, before, {**last, **edit})
+        change(path, "UPDATE ledger SET entry=?, hash=? WHERE number=3", made.text, made.hash)
+        with pytest.raises(StoreFailed, match=reason):
+            store.status(path)
+
+
+def test_noise_that_costs_too_much_is_noticed_from_the_ledger_alone(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.close()
+    file = sqlite.SqliteFile(path)
+    (_, _, before), (_, text, _) = file.entries()
+    file.close()
+    facts = json.loads(text)
+    assert store.status(path).totals.epsilon <= 60.0
+    parts = json.dumps(facts["cost"])
+    facts["cost"] = json.loads(parts)
+    facts["cost"]["parts"][0][1] = facts["cost"]["parts"][0][1] * 10  # ten times as many releases
+    made = following(1, before, facts)
+    change(path, "UPDATE ledger SET entry=?, hash=? WHERE number=2", made.text, made.hash)
+    with pytest.raises(StoreFailed, match="costs more than was promised"):
+        store.status(path)
+
+
+# --- formats
+
+
+def test_a_newer_format_is_refused_and_an_older_one_migrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:2])
+    stored.close()
+    for number in ("2", "0", "-1"):
+        change(path, "UPDATE meta SET value=? WHERE name='format'", number)
+        with pytest.raises(InvalidParameter, match="knows up to 1"):
+            cumae.open(path)
+    change(path, "UPDATE meta SET value='1' WHERE name='format'")
+
+    def step(connection: apsw.Connection) -> None:
+        connection.execute("INSERT INTO meta VALUES ('new', 'yes')")
+
+    monkeypatch.setattr(sqlite, "FORMAT", 2)
+    monkeypatch.setattr(sqlite, "MIGRATIONS", {1: step})
+    stored = cumae.open(path)
+    assert stored.answered_ == 2
+    assert stored._journal_.writer.file.meta()["new"] == "yes"
+    assert stored._journal_.writer.file.meta()["format"] == "2"
+    stored.close()
+
+
+FIRST = Path(__file__).parent.parent / "stored" / "format_1"
+
+
+def test_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
+    """A file that the first version wrote, with its keys: 25 answers, and a stored one."""
+    for file in FIRST.iterdir():
+        target = tmp_path / file.name.replace("key-", "oracle.db.keys/")
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+        target.chmod(0o600)
+    path = tmp_path / "oracle.db"
+    stored = cumae.open(path)
+    assert (stored.answered_, stored.phase_) == (25, 1)
+    known = json.loads((FIRST / "known.json").read_text(encoding="utf-8"))
+    assert stored.predict(ROWS[:20], request_id=["one"][0]).tolist() == known["answers"]
+    assert stored.answered_ == 25
+    assert stored.predict(ROWS[:380]).shape == (380,)
+    assert stored.phase_ == 2
+    stored.close()
+
+
+# --- anything, in any order
+
+
+class Life(RuleBasedStateMachine):
+    """A durable oracle with crashes and restarts, against numbers in memory."""
+
+    @initialize(late=st.sampled_from([0.0, 0.4]))
+    def begin(self, late: float) -> None:
+        import tempfile
+
+        self.folder = Path(tempfile.mkdtemp())
+        self.path, self.stored = oracle(self.folder, late=late)
+        self.answered = 0
+        self.requests: dict[int, tuple[int, int, list[int]]] = {}
+        self.copies: list[tuple[Path, int]] = []
+
+    @rule(count=st.integers(1, 60))
+    def ask(self, count: int) -> None:
+        assert (
+            len(self.stored.predict(rows_of(ROWS, self.answered, self.answered + count))) == count
+        )
+        self.answered += count
+
+    @rule(number=st.integers(0, 3), count=st.sampled_from([1, 30]))
+    def request(self, number: int, count: int) -> None:
+        phase, known, answers = self.requests.get(number, (0, 0, []))
+        if phase == self.stored.phase_ and known != count:
+            with pytest.raises(InvalidParameter):
+                self.stored.predict(ROWS[:count], request_id=number)
+            return
+        found = self.stored.predict(ROWS[:count], request_id=number).tolist()
+        if phase == self.stored.phase_:
+            assert found == answers
+        else:
+            self.answered += count
+        self.requests[number] = (self.stored.phase_, count, found)
+
+    @rule()
+    def restart(self) -> None:
+        before = used(self.path)
+        self.stored.close()
+        self.stored = cumae.open(self.path)
+        assert used(self.path) == before
+
+    @rule()
+    def crash(self) -> None:
+        before, phase = used(self.path), self.stored.phase_
+        break_off(self.stored)
+        self.stored = cumae.open(self.path)
+        assert self.stored.phase_ == phase
+        assert before <= used(self.path) <= before + 400 // BLOCKS
+
+    @rule()
+    def copy(self) -> None:
+        target = self.folder / f"copy{len(self.copies)}.db"
+        store.backup(self.path, target)
+        self.copies.append((target, self.answered))
+
+    @precondition(lambda self: self.copies)
+    @rule(data=st.data())
+    def roll_back(self, data: st.DataObject) -> None:
+        copy, answered = data.draw(st.sampled_from(self.copies))
+        before, phase = store.status(self.path).totals, self.stored.phase_
+        self.stored.close()
+        sqlite.remove_files(self.path)
+        kept = store.status(copy).totals
+        shutil.copy(copy, self.path)
+        if kept.epoch < before.epoch:
+            with pytest.raises(StoreFailed, match="can never go on"):
+                cumae.open(self.path, accept_rollback=True)
+            self.begin(0.0)
+            return
+        self.stored = cumae.open(self.path, accept_rollback=True)
+        assert self.stored.phase_ == phase
+        assert used(self.path) >= before.used
+        self.answered = answered
+        self.requests = {}
+        assert self.stored.answered_ == answered
+
+    @invariant()
+    def check(self) -> None:
+        if not hasattr(self, "stored"):
+            return
+        assert self.stored.answered_ == self.answered
+        known = store.status(self.path).totals
+        assert known.answers == self.answered
+        assert known.used <= known.releases
+
+    def teardown(self) -> None:
+        if hasattr(self, "stored"):
+            self.stored.close()
+            shutil.rmtree(self.folder)
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
+
+
+def test_a_child_of_a_fork_does_not_close_what_its_parent_has_open(tmp_path: Path) -> None:
+    import os
+
+    path, stored = oracle(tmp_path)
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        stored.close()
+        del stored
+        os._exit(0)
+    os.waitpid(child, 0)
+    stored.predict(ROWS[:2])
+    with pytest.raises(LiveState):
+        cumae.open(path)
+    stored.close()
+    assert cumae.open(path).answered_ == 2
+
+
+def test_a_predictor_can_be_saved_after_answers(tmp_path: Path) -> None:
+    one = everlasting()
+    one.predict(ROWS[:10])
+    one.save_to(tmp_path / "oracle.db")
+    known = store.status(tmp_path / "oracle.db").totals
+    assert (known.answers, known.used) == (10, 10)
+    stored = cumae.open(tmp_path / "oracle.db")
+    assert stored.answered_ == 10
+    stored.close()

@@ -1,0 +1,533 @@
+"""Durable oracles: what comes back is what was stored, once, and only to its owner."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cumae
+from cumae import InvalidParameter, LiveState, StoreFailed, store
+from cumae.concepts import Thresholds
+from cumae.mechanisms import base
+from cumae.predictors.state import restore
+from cumae.store.sealed import HiddenIds, canonical
+from cumae.store.writer import MERGE
+from tests.forks import answer_in_a_fork
+from tests.oracles import ROWS, break_off, everlasting, oracle
+from tests.states import rows_of
+from tests.unit.test_predictors_state_of_all import CASES, begun, future
+
+pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
+
+STORED = [
+    *("gaussian", "gaussian, at once", "gaussian, declared text, one by one", "stability"),
+    *("between", "offline, before", "offline, after", "agnostic", "universal, at once"),
+    *("universal, stability", "universal, hypothesis", "universal, before a student", "bbl"),
+    *("bbl, between", "bbl, fresh"),
+]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_an_oracle_goes_on_as_the_predictor_would(
+    name: str, tmp_path: Path, coins: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Storing throws away noise that was drawn ahead: here there is none.
+    monkeypatch.setattr(base, "PORTION", 1)
+    _, table, before = CASES[name]
+    one = begun(name)
+    twin = restore(one.to_arrays())
+    one.save_to(tmp_path / "oracle.db")
+    stored = cumae.open(tmp_path / "oracle.db")
+    more = 0
+    if "offline" not in name:
+        coins(1)
+        expected = twin.predict(rows_of(table, before, before + 20)).tolist()
+        coins(1)
+        assert stored.predict(rows_of(table, before, before + 20)).tolist() == expected
+        more = 20
+    stored.close()
+    stored = cumae.open(tmp_path / "oracle.db")
+    twin = restore(twin.to_arrays())
+    assert type(stored) is type(twin)
+    coins(2)
+    expected = future(twin, table, before + more)
+    coins(2)
+    assert future(stored, table, before + more) == expected
+    stored.close()
+    store.status(tmp_path / "oracle.db")
+
+
+EVERLASTING: list[dict[str, Any]] = [
+    {},
+    {"late": 0.3},
+    {"memoize": True},
+    {"fresh": True, "growth": 1.3},
+    {"user_ids": True},
+    {"client_cap": 0.5},
+    {"late": 0.3, "background": True},
+]
+
+
+@pytest.mark.parametrize("more", EVERLASTING, ids=str)
+def test_an_everlasting_oracle_goes_on_over_phases(
+    more: dict[str, Any],
+    tmp_path: Path,
+    coins: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(base, "PORTION", 1)
+    twin, one = everlasting(**more), everlasting(**more)
+    queries = np.random.default_rng(1).random((1_200, 1)).round(2)
+    twin._state_ = restore_state(one)
+    one.save_to(tmp_path / "oracle.db")
+    twin = twin.from_state(twin._state_)
+    seen = []
+    for step, start in enumerate(range(0, 1_200, 150)):
+        stored = cumae.open(tmp_path / "oracle.db")
+        twin = restore(twin.to_arrays())
+        found = []
+        for each in (twin, stored):
+            coins(step)
+            part = queries[start : start + 150]
+            if more.get("fresh"):
+                each.add_unlabelled(queries if step == 0 else part)
+                part = part[:60]
+            ids: dict[str, Any] = {"users": range(5_000 + start, 5_000 + start + len(part))}
+            ids = ids if more.get("user_ids") else {}
+            if "client_cap" in more:
+                ids = {"clients": [f"client {number % 3}" for number in range(len(part))]}
+            answers = [each.predict(part[:50], **{k: v[:50] for k, v in ids.items()}).tolist()]
+            answers.append(each.predict(part[50:], **{k: v[50:] for k, v in ids.items()}).tolist())
+            found.append((answers, each.phase_, each.answered_, each.remaining_))
+        assert found[0] == found[1]
+        seen.append(found[0][1])
+        stored.close()
+    assert seen[-1] > 1
+    known = store.status(tmp_path / "oracle.db").totals
+    assert (known.phase, known.answers) == (twin.phase_, twin.answered_)
+    assert known.epsilon <= 60.0
+
+
+def restore_state(one: Any) -> Any:
+    return restore(one.to_arrays())._state_
+
+
+def test_labels_that_come_later_are_kept(tmp_path: Path, coins: Callable[[int], None]) -> None:
+    one = everlasting()
+    twin = restore(one.to_arrays())
+    one.save_to(tmp_path / "oracle.db")
+    stored = cumae.open(tmp_path / "oracle.db")
+    for each in (twin, stored):
+        coins(1)
+        each.predict(ROWS[:30], requests=[f"r{number}" for number in range(30)])
+        each.add_labels(["r3", "r7"], [1, 1])
+        each.add_labelled(ROWS[:5], [0, 1, 0, 1, 1])
+        each.predict(ROWS[:10], requests=[f"s{number}" for number in range(10)])
+    stored.close()
+    stored = cumae.open(tmp_path / "oracle.db")
+    assert stored._state_.requests == twin._state_.requests
+    kept = [np.concatenate([part for _, part in each._state_.kept]) for each in (stored, twin)]
+    assert np.array_equal(kept[0], kept[1])
+    with pytest.raises(InvalidParameter, match="does not wait"):
+        stored.add_labels(["r3"], [0])
+    twin = restore(twin.to_arrays())
+    assert stored._state_.n_labelled == twin._state_.n_labelled == 5
+    coins(2)
+    expected = twin.predict(rows_of(ROWS, 0, 500)).tolist()
+    coins(2)
+    assert stored.predict(rows_of(ROWS, 0, 500)).tolist() == expected
+    stored.close()
+
+
+def test_a_published_learner_is_never_charged(tmp_path: Path) -> None:
+    learner = cumae.PrivateLearner(Thresholds(), epsilon=5.0, columns=[(0.0, 1.0)])
+    learner.fit(ROWS, (ROWS[:, 0] > 0.3).astype(int))
+    learner.save_to(tmp_path / "oracle.db")
+    again, twice = cumae.open(tmp_path / "oracle.db"), cumae.open(tmp_path / "oracle.db")
+    assert again.predict(ROWS).tolist() == twice.predict(ROWS).tolist()
+    assert again.predict(ROWS).tolist() == learner.predict(ROWS).tolist()
+    assert again.guarantee_ == learner.guarantee_ == store.status(tmp_path / "oracle.db").guarantee
+    assert store.status(tmp_path / "oracle.db").totals.used == 0
+    with pytest.raises(InvalidParameter, match="no new key"):
+        store.rotate(tmp_path / "oracle.db")
+
+
+def test_only_one_of_them_goes_on(tmp_path: Path) -> None:
+    one = everlasting()
+    one.save_to(tmp_path / "oracle.db")
+    for call in (
+        lambda: one.predict(ROWS[:1]),
+        one.to_arrays,
+        lambda: one.add_labelled(ROWS[:1], [1]),
+        lambda: one.save_to(tmp_path / "other.db"),
+    ):
+        with pytest.raises(LiveState, match="lives in"):
+            call()
+    stored = cumae.open(tmp_path / "oracle.db")
+    with pytest.raises(LiveState, match="another process, or was opened twice"):
+        cumae.open(tmp_path / "oracle.db")
+    with pytest.raises(LiveState, match="no copy"):
+        stored.to_arrays()
+    with pytest.raises(LiveState, match="no copy"):
+        stored.save_to(tmp_path / "other.db")
+    assert not (tmp_path / "other.db").exists()
+    assert answer_in_a_fork(stored, ROWS[:1]) == "refused"
+    stored.close()
+    with pytest.raises(LiveState, match="was closed"):
+        stored.predict(ROWS[:1])
+    assert stored.fit(ROWS, (ROWS[:, 0] > 0.3).astype(int)).answered_ == 0  # a new one, in memory
+
+
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    work = f"import cumae; cumae.open({str(path)!r})"
+    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=False)
+    assert "LiveState" in done.stderr
+    assert store.status(path).in_use
+    stored.close()
+    assert not store.status(path).in_use
+
+
+def test_a_predictor_that_cannot_be_stored_goes_on_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = everlasting()
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            one.save_to(tmp_path / "oracle.db")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "oracle.db").write_text("mine", encoding="utf-8")
+    with pytest.raises(InvalidParameter, match="exists already"):
+        one.save_to(tmp_path / "oracle.db")
+    with pytest.raises(InvalidParameter, match="no such folder"):
+        one.save_to(tmp_path / "nowhere" / "oracle.db")
+    assert one.predict(ROWS[:3]).shape == (3,)
+
+
+def test_what_is_no_oracle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="holds no oracle"):
+        cumae.open(tmp_path / "oracle.db")
+    (tmp_path / "text.db").write_text("nothing here" * 1_000, encoding="utf-8")
+    (tmp_path / "text.db").chmod(0o600)
+    with pytest.raises(StoreFailed, match="cannot be read"):
+        cumae.open(tmp_path / "text.db")
+    one = everlasting()
+    with pytest.raises(InvalidParameter, match="durable oracle"):
+        one.predict(ROWS[:1], request_id="one")
+    with pytest.raises(InvalidParameter, match="no key"):
+        one.rotate_key()
+    one.close()
+
+
+# --- who may read it
+
+
+def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:3])
+    for file in tmp_path.rglob("*"):
+        wanted = 0o700 if file.is_dir() else 0o600
+        assert stat.S_IMODE(file.stat().st_mode) == wanted, file
+    stored.close()
+    for file, mode in ((path, 0o640), (tmp_path / "oracle.db.keys", 0o701)):
+        before = stat.S_IMODE(file.stat().st_mode)
+        file.chmod(mode)
+        with pytest.raises(StoreFailed, match="others can read it"):
+            cumae.open(path)
+        file.chmod(before)
+    cumae.open(path).close()
+
+
+def test_ids_of_users_are_kept_as_hmacs(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path, user_ids=True)
+    assert all(isinstance(one, bytes) and len(one) == 16 for one in stored._state_.admission.seen)
+    stored.predict(ROWS[:2], users=["anna-unmistakable", 7.0])
+    stored.close()
+    stored = cumae.open(path)
+    stored.predict(ROWS[:2], users=["anna-unmistakable", 7])
+    assert stored._state_.n_kept == 1  # 7 had a row in training
+    assert len(stored._state_.admission.seen) == len(ROWS) + 1
+    arrays = stored._state_.to_arrays()
+    assert not any(b"unmistakable" in array.tobytes() for array in arrays.values())
+    stored.close()
+
+
+def test_equal_ids_are_one(tmp_path: Path) -> None:
+    hide = HiddenIds(b"k" * 32)
+    assert len({hide(one) for one in (1, 1.0, True, 2**70, float(2**70))}) == 2
+    assert len({hide(one) for one in ("1", 1, b"1", 1.5, "1.5", np.inf, -1)}) == 7
+    assert HiddenIds(b"l" * 32)(1) != hide(1)
+
+
+# --- retries
+
+
+def test_a_retry_gets_the_stored_answer_for_free(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    queries = np.full((40, 1), 0.3)  # unclear, so that new noise would show
+    first = stored.predict(queries, request_id=("client", 1))
+    for _ in range(2):
+        assert stored.predict(queries, request_id=("client", 1)).tolist() == first.tolist()
+        assert stored.answered_ == 40
+        stored.close()
+        stored = cumae.open(path)
+    with pytest.raises(InvalidParameter, match="another request"):
+        stored.predict(queries + 0.1, request_id=("client", 1))
+    with pytest.raises(InvalidParameter, match="another request"):
+        stored.predict(queries, request_id=("client", 1), requests=range(40))
+    assert stored.answered_ == 40
+    stored.predict(queries, request_id=("client", 2))
+    stored.predict(queries, request_id="client")
+    assert stored.answered_ == 120
+    for wrong in ((), 1.5, [1], ("client", None)):
+        with pytest.raises(InvalidParameter, match="request_id is no"):
+            stored.predict(queries, request_id=wrong)
+    stored.predict(rows_of(ROWS, 0, 300))  # the phase ends here, and answers end with it
+    stored.predict(queries, request_id=("client", 1))
+    assert (stored.phase_, stored.answered_) == (2, 460)
+    assert stored.predict(queries, request_id=("client", 1)).shape == (40,)
+    assert stored.answered_ == 460
+    stored.close()
+
+
+def test_a_request_over_two_phases_is_stored_in_the_second(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    queries = rows_of(ROWS, 0, 500)
+    first = stored.predict(queries, request_id="long")
+    assert (stored.phase_, stored.answered_) == (2, 500)
+    stored.close()
+    stored = cumae.open(path)
+    assert stored.predict(queries, request_id="long").tolist() == first.tolist()
+    assert stored.answered_ == 500
+    stored.close()
+
+
+def test_bodies_differ_if_anything_differs() -> None:
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
+    bodies: list[Any] = [
+        *(np.ones((2, 1)), np.ones((1, 2)), np.ones((2, 1), dtype=np.int64), [[1.0], [1.0]]),
+        *([[1], [1]], [["1"], ["1"]], table, table[["b", "a"]], table.rename(columns={"a": "c"})),
+        *(table.assign(b=["x", "z"]), table["a"], np.array(["ab", "c"]), np.array(["a", "bc"])),
+        *(np.array([["a"], [1]], dtype=object), {"a": 1}, {"b": 1}, {}, [], [[]], ["ab"], "ab"),
+    ]
+    assert len({canonical(body) for body in bodies}) == len(bodies)
+    assert canonical(table) == canonical(table.copy())
+
+
+# --- several at once
+
+
+def test_threads_that_wait_share_a_commit_and_lose_nothing(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    writer = stored._journal_.writer
+    commits: list[int] = []
+    real = writer._commit
+
+    def counted(transaction: Any) -> None:
+        commits.append(len(transaction.entries))
+        real(transaction)
+
+    writer._commit = counted
+    answers: list[Any] = []
+
+    def ask(number: int) -> None:
+        for place in range(10):
+            request = f"{number}/{place}"
+            answers.append(stored.predict([[number / 8]], request_id=request).tolist())
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == stored.answered_ == sum(commits) == 80
+    assert len(commits) < 80
+    kept = np.concatenate([rows for rows, _ in stored._state_.kept])
+    stored.close()
+    stored = cumae.open(path)
+    assert stored.answered_ == 80
+    assert np.array_equal(np.concatenate([rows for rows, _ in stored._state_.kept]), kept)
+    stored.predict([[0.0]], request_id="0/0")
+    assert stored.answered_ == 80
+    stored.close()
+
+
+def test_small_pieces_are_merged_and_entries_cut_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cumae.store import writer as writer_module
+
+    monkeypatch.setattr(writer_module, "MERGE", 7)
+    monkeypatch.setattr(writer_module, "CHECKPOINT", 20)
+    assert MERGE == 1_000
+    path, stored = oracle(tmp_path)
+    for number in range(60):
+        stored.predict([[number / 60]], requests=[number])
+        if number == 30:
+            stored.add_labels([30], [1])
+    kept = np.concatenate([rows for rows, _ in stored._state_.kept])
+    weights = np.concatenate([weights for _, weights in stored._state_.kept])
+    file = stored._journal_.writer.file
+    assert len(list(file.blobs())) <= 1 + 60 // 7 + 7 + 2
+    assert len(file.entries()) < 20
+    stored.close()
+    known = store.status(path)
+    assert (known.totals.answers, known.totals.used, known.totals.kind) == (
+        60,
+        60,
+        "EverlastingPredictor",
+    )
+    assert known.last.number > 60
+    stored = cumae.open(path)
+    assert np.array_equal(np.concatenate([rows for rows, _ in stored._state_.kept]), kept)
+    assert np.array_equal(np.concatenate([w for _, w in stored._state_.kept]), weights)
+    assert stored.answered_ == 60
+    stored.close()
+
+
+def test_many_small_pieces_are_put_together_at_the_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cumae.store import oracle as oracle_module
+
+    path, stored = oracle(tmp_path)
+    for number in range(9):
+        stored.predict([[number / 9]])
+    stored.close()
+    monkeypatch.setattr(oracle_module, "MERGE", 4)
+    stored = cumae.open(path)
+    assert len(list(stored._journal_.writer.file.blobs())) == 1
+    stored.close()
+    stored = cumae.open(path)
+    assert stored.answered_ == stored._state_.n_kept == 9
+    stored.close()
+
+
+# --- keys
+
+
+def test_keys_may_live_behind_a_command(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    script = tmp_path / "keys.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "folder, word, *name = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
+        "if word == 'list': print(*[one.name for one in folder.iterdir()], sep='\\n')\n"
+        "elif word == 'get': sys.stdout.buffer.write((folder / name[0]).read_bytes())\n"
+        "elif word == 'put': (folder / name[0]).write_bytes(sys.stdin.buffer.read())\n"
+        "elif word == 'delete': (folder / name[0]).unlink()\n",
+        encoding="utf-8",
+    )
+    command = f"{sys.executable} {script} {folder}"
+    path = tmp_path / "oracle.db"
+    everlasting().save_to(path, keys=command)
+    assert not (tmp_path / "oracle.db.keys").exists()
+    stored = cumae.open(path, keys=command)
+    stored.predict(rows_of(ROWS, 0, 450))
+    with pytest.raises(LiveState):
+        cumae.open(path, keys=command)
+    stored.close()
+    assert sorted(one.name for one in folder.iterdir()) == ["epoch-2", "mark", "oracle"]
+    assert cumae.open(path, keys=command).answered_ == 450
+    with pytest.raises(StoreFailed, match="is not there"):
+        cumae.open(path)
+    with pytest.raises(StoreFailed, match="did not run"):
+        cumae.open(path, keys="/no/such/command")
+    with pytest.raises(StoreFailed, match="failed with exit code"):
+        cumae.open(path, keys="false")
+    store.destroy(path, keys=command)
+    assert list(folder.iterdir()) == []
+    assert not path.exists()
+
+
+def test_a_key_can_be_rotated(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:10], request_id="one")
+    stored.close()
+    keys = tmp_path / "oracle.db.keys"
+    old = (keys / "epoch-1.key").read_bytes()
+    store.rotate(path)
+    assert sorted(one.name for one in keys.glob("epoch*")) == ["epoch-2.key"]
+    assert (keys / "epoch-2.key").read_bytes() != old
+    stored = cumae.open(path)
+    assert (stored.answered_, stored.phase_) == (10, 1)
+    stored.predict(ROWS[:10], request_id="one")  # retries end with a key
+    assert stored.answered_ == 20
+    stored.close()
+    known = store.status(path).totals
+    assert (known.epoch, known.phase, known.used) == (2, 1, 20)
+
+
+@pytest.mark.parametrize("name", ["oracle.key", "mark.json", "epoch-1.key"])
+def test_without_a_key_it_is_refused(name: str, tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.close()
+    (tmp_path / "oracle.db.keys" / name).unlink()
+    with pytest.raises(StoreFailed, match=r"key of epoch 1 is gone|not among the keys"):
+        cumae.open(path)
+    store.status(path)  # the ledger needs none
+
+
+def test_keys_of_another_oracle_are_refused(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.close()
+    (tmp_path / "b").mkdir()
+    other, stored = oracle(tmp_path / "b")
+    stored.close()
+    other.rename(tmp_path / "b" / "x")
+    path.rename(other)
+    with pytest.raises(StoreFailed, match="another oracle"):
+        cumae.open(other)
+
+
+def test_destroy_leaves_nothing(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    with pytest.raises(LiveState):
+        store.destroy(path)
+    stored.close()
+    store.backup(path, tmp_path / "copy.db")
+    store.destroy(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["copy.db"]
+    with pytest.raises(StoreFailed, match="is not there"):
+        cumae.open(tmp_path / "copy.db")
+    assert store.status(tmp_path / "copy.db").totals.answers == 0
+
+
+def test_a_backup_is_a_copy_while_others_write(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:10])
+    store.backup(path, tmp_path / "copy.db")
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+    with pytest.raises(InvalidParameter, match="exists already"):
+        store.backup(path, tmp_path / "copy.db")
+    stored.predict(ROWS[:10])
+    stored.close()
+    assert store.status(tmp_path / "copy.db").totals.answers == 10
+    assert store.status(path).totals.answers == 20
+
+
+def test_a_normal_end_of_the_process_costs_nothing(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    stored.close()
+    work = f"import cumae; cumae.open({str(path)!r}).predict([[0.5]])"
+    subprocess.run([sys.executable, "-c", work], check=True)
+    stored = cumae.open(path)
+    assert (stored.answered_, store.status(path).totals.used) == (1, 1)
+    break_off(stored)
+    assert cumae.open(path).answered_ == 1
