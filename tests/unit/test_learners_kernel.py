@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 from cumae import Budget, OneVsRest, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.data import Columns
@@ -511,3 +512,23 @@ def test_many_classes_have_fewer_waves() -> None:
         model = PrivateKernelClassifier(1.0, 1e-6, classes=range(count))
         found.append(model.plan(Sizes(5_000, 0, 500, COLUMNS), none).steps.waves)
     assert found == [100, 100, 58, 11]
+
+
+def test_a_cell_near_a_frequent_value_is_in_its_level() -> None:
+    column = np.concatenate([np.linspace(0.0, 38.0, 1_000), np.full(1_000, 40.2)])
+    found = Levels.of(np.concatenate([column, np.linspace(42.0, 99.0, 1_000)]))
+    assert found.code(np.array([40.0])) == found.code(np.array([40.2]))
+    assert found.code(np.array([38.0])) < found.code(np.array([40.0]))
+
+
+def test_without_public_rows_more_rows_do_not_make_it_worse() -> None:
+    """A frequent value within a wide range: once, made-up rows had it a little beside."""
+    generator = np.random.default_rng(5)
+    hours = np.where(generator.random(30_000) < 0.5, 40.0, generator.integers(1, 99, 30_000))
+    years = generator.choice([9.0, 10.0, 13.0, 14.0], 30_000)
+    X = np.column_stack([hours, years, generator.normal(size=30_000)])
+    y = (X[:, 0] / 20 + X[:, 1] / 3 + X[:, 2] + generator.logistic(size=30_000) > 6).astype(int)
+    train, test = slice(0, 24_000), slice(24_000, None)
+    model = PrivateKernelClassifier(1.0, 1e-6, columns=[(1, 99), (1, 16), (-5, 5)], random_state=1)
+    plain = LogisticRegression().fit(X[train], y[train]).score(X[test], y[test])
+    assert model.fit(X[train], y[train]).score(X[test], y[test]) > plain - 0.012

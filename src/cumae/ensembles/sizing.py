@@ -137,8 +137,9 @@ def _answers(
     key = None
     with contextlib.suppress(Exception):  # what cannot be pickled is tried each time
         key = joblib.hash((trainer, facts, texts, size, count))
-    if key in _KNOWN:
-        return _KNOWN[key]
+    known = _KNOWN.get(key)
+    if known is not None:
+        return known
     spread, coins = _spread(QUERIES + size * count, rows.n_features)
     table = rows_at(rows, trainer.columns, spread)
     asked = as_asked(table[:QUERIES], trainer, stand_in)

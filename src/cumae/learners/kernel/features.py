@@ -68,8 +68,10 @@ class Levels:
         if len(values) <= LEVELS:
             cuts = values[:-1] / 2 + values[1:] / 2
         else:
-            cuts = np.unique(column[np.arange(1, LEVELS) * len(column) // LEVELS])
-            cuts = cuts[cuts > column[0]]  # so that no level is empty
+            firsts = np.unique(column[np.arange(1, LEVELS) * len(column) // LEVELS])
+            places = np.searchsorted(values, firsts[firsts > column[0]])  # no level is empty
+            # Half-way to the value below: a cell near a frequent value is in that value's level.
+            cuts = values[places - 1] / 2 + values[places] / 2
         centre, spread = float(column.mean()), float(column.std())
         scale = spread if spread > 0 else 1.0
         code = np.searchsorted(cuts, column, side="right")

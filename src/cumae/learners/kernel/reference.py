@@ -22,8 +22,9 @@ from cumae.learners.kernel.sums import noisy_sum
 from cumae.randomness import Source
 
 MADE_UP = 2_000  # rows
-BINS = 16  # of a column, in the second look
-MOST_BINS = 40  # of a column, in the first
+BINS = 16  # of a column, in the second look, where noise hides more
+MOST_BINS = 40  # of a column, in any look
+CLEAR = 2.0  # how many times its noise a usual count is where there are more bins
 FULL = 2.5  # times the usual share, from which on a bin holds one frequent value
 PAYS = 0.4  # how many times its noise a usual count must be
 COUNTED = 2**12  # whole numbers that stand for one row in a bin
@@ -58,20 +59,20 @@ class Marginal:
     points: Floats
 
     @classmethod
-    def of(cls, edges: Floats, shares: Floats, bounds: Bounds) -> Marginal:
+    def of(cls, edges: Floats, shares: Floats, bounds: Bounds, bins: int = BINS) -> Marginal:
         """Find the bins that have a single value: by a declared step, or because they are full.
 
         Bins have about the same share, so that one with far more holds a value that is frequent. It
-        is likely to be a bound or 0, if one of these is in the bin.
+        is likely to be a bound, or else the number in the bin with the fewest digits.
         """
         points = np.full(len(shares), np.nan)
         if _has_few(bounds):
             points = (edges[1:] + edges[:-1]) / 2
         else:
-            for place in np.flatnonzero(shares > FULL / BINS):
+            for place in np.flatnonzero(shares > FULL / bins):
                 low, high = edges[place], edges[place + 1]
                 usual = [v for v in (0.0, *bounds[:2]) if low <= v <= high]
-                points[place] = usual[0] if usual else (low + high) / 2
+                points[place] = usual[0] if usual else roundest(low, high)
         return cls(edges, shares, points)
 
     def score(self, column: Floats) -> Floats:
@@ -92,6 +93,24 @@ class Marginal:
     def _below(self) -> Floats:
         below = np.concatenate([[0.0], np.cumsum(self.shares)])
         return below + np.linspace(0.0, 1e-9, len(below))  # so that it grows everywhere
+
+
+def roundest(low: float, high: float) -> float:
+    """Return the number between two others that is written with the fewest digits.
+
+    Examples
+    --------
+    >>> from cumae.learners.kernel.reference import roundest
+    >>> roundest(39.54, 40.85), roundest(12.75, 13.28), roundest(-0.0131, -0.0126)
+    (40.0, 13.0, -0.013)
+    """
+    largest = max(abs(low), abs(high), TINY)
+    for power in range(math.floor(math.log10(largest)), -320, -1):
+        step = 10.0**power
+        found = math.ceil(low / step) * step
+        if low <= found <= high:
+            return round(found, max(0, -power))
+    return (low + high) / 2
 
 
 def _has_few(bounds: Bounds) -> bool:
@@ -121,7 +140,7 @@ def first_edges(bounds: Bounds) -> Floats:
     return (high - (high - low) * shares)[::-1]
 
 
-def next_edges(marginal: Marginal, bounds: Bounds) -> Floats:
+def next_edges(marginal: Marginal, bounds: Bounds, bins: int = BINS) -> Floats:
     """Return edges of bins with about the same share; values of a declared step are not cut.
 
     Parameters
@@ -130,10 +149,12 @@ def next_edges(marginal: Marginal, bounds: Bounds) -> Floats:
         How values are spread by a first look.
     bounds : tuple of float
         Low, high and perhaps the step between values.
+    bins : int
+        How many there are, at most.
     """
     if _has_few(bounds):
         return marginal.edges
-    ranks = np.linspace(0, 1, BINS + 1)
+    ranks = np.linspace(0, 1, bins + 1)
     edges = np.interp(ranks, np.append(0.0, np.cumsum(marginal.shares)), marginal.edges)
     if len(bounds) == 3:
         low, step = bounds[0], bounds[2]
@@ -252,15 +273,16 @@ class MadeUp:
         bounds = [self.columns.bounds[place] or (0.0, 1.0) for place in self.numbers]
         edges = [first_edges(declared) for declared in bounds]
         marginals: list[Marginal] = []
-        for look in range(2):
+        most = int(min(max(BINS, rows / max(CLEAR * error, TINY)), MOST_BINS))
+        for look, bins in enumerate((BINS, most)):
             if look:
-                edges = [next_edges(m, b) for m, b in zip(marginals, bounds, strict=True)]
+                edges = [next_edges(m, b, bins) for m, b in zip(marginals, bounds, strict=True)]
             total = partial(self.counts, edges=edges)
             counts = noisy_sum(total, zip(pieces(table)), counts_noise, source) / COUNTED
             sizes = [len(edge) - 1 for edge in edges] + [len(places) for places in self.marks]
             split = np.split(counts, np.cumsum(sizes)[:-1])
             marginals = [
-                Marginal.of(edge, _shares(count, error), declared)
+                Marginal.of(edge, _shares(count, error), declared, bins)
                 for edge, count, declared in zip(edges, split, bounds, strict=False)
             ]
         shares = [_mark_shares(count, rows) for count in split[len(edges) :]]

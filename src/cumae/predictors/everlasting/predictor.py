@@ -464,7 +464,8 @@ class EverlastingPredictor(PhasedPredictor):
     def add_labelled(self, X: ArrayLike, y: ArrayLike, *, users: Any = None) -> Self:
         """Add labelled rows to those of the next phase; they are protected like training rows.
 
-        They cost nobody else anything. A row with a cell that cannot be used counts for nothing.
+        They cost nobody else anything. A row with a cell that cannot be used counts like any other,
+        but says nothing.
 
         Parameters
         ----------

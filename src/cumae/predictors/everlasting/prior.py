@@ -24,7 +24,7 @@ from cumae.learners.exponential import ConceptLearner
 from cumae.learners.scored import ScoredLearner, chances
 from cumae.mechanisms import ExponentialMechanism
 from cumae.parameters import TWO_CLASSES, check_parameters
-from cumae.predictors.base import Training
+from cumae.predictors.base import Training, check_own
 from cumae.privacy import REPLACE_ONE, Guarantee
 from cumae.privacy.plans import promise
 from cumae.randomness import Source
@@ -34,7 +34,7 @@ LUCK = 0.05  # chance that votes are trusted at all if they gain nothing
 LATER_TRUST = 0.2  # the most of it in later phases, whose models saw recycled answers alone
 TRUST_SHARE, TRUST_MOST = 0.05, 5_000  # rows that choose among them
 CUTS = {1: 1023, 2: 63, 3: 15}  # of each column, for a prior of a concept class, by columns
-MANY_ROWS = 100_000  # with so many, a learner does what it does with more
+MOST_ROWS = 10**12  # that a prior is planned for
 REFUSED = "prior cannot be trained: "  # how the refusal of a prior begins
 # Concept classes whose votes do not drift if no bounds were declared (representatives.py).
 STEADY = (Thresholds, UnionOfIntervals, Rectangles)
@@ -95,12 +95,12 @@ class Prior:
         learner.set_params(columns=list(self._columns.columns))
         check_parameters(learner, learner.parameter_table)
         nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
-        plan, later = (
+        plan, *later = (
             learner.plan(Sizes(count, 0, 0, self._columns), nothing)
-            for count in (n_rows, max(n_rows, MANY_ROWS))  # labels that come later may renew it
+            for count in _doubled(n_rows)  # labels that come later may renew it
         )
-        planned = replace(plan, claims=tuple(dict.fromkeys((*plan.claims, *later.claims))))
-        return promise(planned, *learner.limits(), void=False)
+        claims = dict.fromkeys(name for one in (plan, *later) for name in one.claims)
+        return promise(replace(plan, claims=tuple(claims)), *learner.limits(), void=False)
 
     def _tried(self, learner: Learner, n_rows: int) -> Guarantee:
         # Whether ranges can be found depends on the number of rows; else a few rows will do.
@@ -237,6 +237,12 @@ class Prior:
         return AskedInBlocks(ask, np.array(stand_in), equal, read)
 
 
+def _doubled(n_rows: int) -> list[int]:
+    """Return a number of rows, and its doubles up to ``MOST_ROWS``."""
+    steps = max(0, (MOST_ROWS // max(n_rows, 1)).bit_length())
+    return [n_rows << step for step in range(max(1, steps))]
+
+
 def _reads_numbers(learner: Learner) -> bool:
     """Tell whether a learner can be asked about encoded rows: by its class alone."""
     kind: Any = type(learner)
@@ -330,6 +336,8 @@ def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learne
         raise InvalidParameter(
             f"prior={shown(prior)} is no learner; give one of cumae.learners, None or False."
         )
+    if isinstance(prior, ConceptLearner) and prior.concept_class is not None:
+        check_own(prior.concept_class)
     kind = type(prior).__name__
     if n_classes > 2 and prior.parameter_table.get("classes", TWO_CLASSES) is TWO_CLASSES:
         raise InvalidParameter(

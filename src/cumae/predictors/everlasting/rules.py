@@ -26,19 +26,22 @@ GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
     "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
     "what a model answers for a row depends on that row and its place in a table, and on no other",
+    "ids of queries that different people ask are different",
 )
 EITHER = (
-    "one training row or one query is replaced by any other, and the number of rows and the number "
-    "and order of queries are public; a row of add_labelled counts as a training row"
+    "one training row, or one query with its later label, is replaced by any other; the number of "
+    "rows, the number and order of queries, their ids and the number of labels are public; a row of "
+    "add_labelled counts as a training row; labels that come later are declared classes"
 )
 ANY = (
     "one training row, one query or one row of add_unlabelled is replaced by any other, and the "
     "numbers of rows and the number and order of queries are public; a row of add_labelled counts "
-    "as a training row"
+    "as a training row; labels that come later are declared classes"
 )
 USERS = (
     "all rows, labelled rows and queries of one user are replaced, and ids, the number of rows and "
-    "the number and order of queries are public"
+    "labels and the number and order of queries are public; labels that come later are declared "
+    "classes"
 )
 VOTING_SHARE = 0.25  # rows that vote at most where prior_share is "auto"
 SMALLEST = 6  # rows of a shard, if it is not known that fewer will do
