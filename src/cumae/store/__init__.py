@@ -6,6 +6,7 @@ from cumae.store.oracle import (
     destroy,
     open,  # noqa: A004 - cumae.open is its name
     rotate,
+    save_account,
     save_learner,
     save_state,
     status,
@@ -17,6 +18,7 @@ __all__ = [
     "destroy",
     "open",
     "rotate",
+    "save_account",
     "save_learner",
     "save_state",
     "status",

@@ -86,6 +86,8 @@ class Totals:
         it does not follow from the noise alone.
     blob : int
         Number of the last blob that belongs to the state.
+    payments : int
+        Of an account.
     """
 
     kind: str = ""
@@ -99,6 +101,7 @@ class Totals:
     used: int = 0
     epsilon: float = 0.0
     blob: int = 0
+    payments: int = 0
 
     def take(self, facts: dict[str, Any]) -> None:
         """Add what one entry says; raise ``StoreFailed`` if it breaks the promise."""
@@ -113,6 +116,7 @@ class Totals:
             "prepared": self._go_on,
             "compacted": self._go_on,
             "rows": self._go_on,
+            "paid": self._pay,
         }
         if facts.get("event") not in kinds:
             raise _wrong("an event of an unknown kind")
@@ -120,6 +124,11 @@ class Totals:
         self.blob = facts.get("blob", self.blob)
         if self.used > self.releases:
             raise _wrong("more releases than the noise was calibrated for")
+
+    def _pay(self, facts: dict[str, Any]) -> None:
+        if self.kind != "Budget" or not isinstance(facts["entry"], dict):
+            raise _wrong("a payment from something that is no account")
+        self.payments += 1
 
     def _restore(self, facts: dict[str, Any]) -> None:
         for name, value in facts["totals"].items():
