@@ -116,22 +116,22 @@ class DurableJournal(Journal):
                         "its own."
                     )
                 return found[1:]
-        change = self._change = Change()
+        self._change, before = Change(), self.writer.last.number
         try:
-            before = self.writer.last.number
             answers = make()
-            change = self._change
-            spent = change.events or self.writer.last.number > before
-            if request_id is not None and spent:  # what costs nothing is not stored
-                # Named again: a new phase may have begun, with another key.
-                name, digest = self._named(request_id), self.writer.seal.digest_of(body)
-                change.answers[name] = (digest, answers)
-                if not change.events:  # all else is on the disk already
-                    change.events.append({"event": "rows", "kind": "answers", "count": 0})
-        finally:
-            # Also if it was broken off: what was recorded so far was spent.
+        except BaseException:  # what was recorded so far was spent
             change, self._change = self._change, None
-            ticket = self._add(change)
+            self.commit(self._add(change))
+            raise
+        change, self._change = self._change, None
+        spent = change.events or self.writer.last.number > before
+        if request_id is not None and spent:  # what costs nothing is not stored
+            # Named again: a new phase may have begun, with another key.
+            name, digest = self._named(request_id), self.writer.seal.digest_of(body)
+            change.answers[name] = (digest, answers)
+            if not change.events:  # all else is on the disk already
+                change.events.append({"event": "rows", "kind": "answers", "count": 0})
+        ticket = self._add(change)
         self._unwritten |= {name: (*kept, ticket) for name, kept in change.answers.items()}
         return answers, ticket
 

@@ -17,7 +17,8 @@ from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
 from cumae.store.sealed import Seal, arrays_to_bytes, to_bytes
 from cumae.store.sqlite import Blob, SqliteFile, Transaction
 
-MERGE = 1_000  # small records that are merged into one
+SMALL = 64  # answers of a record that is merged with others
+MERGE = 1_000  # so many of them are merged into one
 SNAPSHOT, ANSWERED = "snapshot", "answered"
 
 
@@ -220,7 +221,7 @@ class Writer:
             number, after, found = before + 1, before, facts
             if kind == SNAPSHOT:
                 transaction.drop_from, transaction.drop_below = 0, number
-            if kind == ANSWERED:
+            if kind == ANSWERED and facts["count"] <= SMALL:
                 self._small.append((before, number, facts))
                 if len(self._small) >= MERGE and len(pieces) == 1:
                     after, first, _ = self._small[0]
