@@ -75,6 +75,7 @@ EVERLASTING: list[dict[str, Any]] = [
     {"user_ids": True},
     {"client_cap": 0.5},
     {"late": 0.3, "background": True},
+    {"prior": cumae.PrivateLearner(Thresholds()), "columns": [(0.0, 1.0)]},
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import weakref
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, objects
 from cumae.store.counting import Counting, Record, counting_of
+from cumae.store.ledger import price
 from cumae.store.sealed import HiddenIds, from_bytes
 from cumae.store.sqlite import SqliteFile
 from cumae.store.writer import ANSWERED, SNAPSHOT, Change, Writer
@@ -288,7 +290,7 @@ def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:
     count : int
         Answers that were given with it.
     """
-    return {
+    found = {
         "event": "phase",
         "phase": counting.phase,
         "releases": counting.releases,
@@ -296,6 +298,10 @@ def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:
         "cost": counting.cost,
         "count": count,
     }
+    if counting.cost is not None:
+        delta = counting.state.fitted.guarantee.delta
+        found["epsilon"] = repr(price(json.dumps(counting.cost, sort_keys=True), delta))
+    return found
 
 
 def _let_go(process: int, writer: Writer, reader: SqliteFile, lock: Any) -> None:

@@ -8,6 +8,7 @@ key folder, too.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -103,8 +104,16 @@ class Totals:
     blob: int = 0
     payments: int = 0
 
-    def take(self, facts: dict[str, Any]) -> None:
-        """Add what one entry says; raise ``StoreFailed`` if it breaks the promise."""
+    def take(self, facts: dict[str, Any], *, recompute: bool = True) -> None:
+        """Add what one entry says; raise ``StoreFailed`` if it breaks the promise.
+
+        Parameters
+        ----------
+        facts : dict
+            The entry.
+        recompute : bool
+            Whether to compute again what the noise of a phase costs, which takes a while.
+        """
         kinds = {
             "checkpoint": self._restore,
             "made": self._make,
@@ -121,6 +130,8 @@ class Totals:
         if facts.get("event") not in kinds:
             raise _wrong("an event of an unknown kind")
         kinds[facts["event"]](facts)
+        if facts["event"] in ("phase", "rotated"):
+            self._price(facts, recompute=recompute)
         self.blob = facts.get("blob", self.blob)
         if self.used > self.releases:
             raise _wrong("more releases than the noise was calibrated for")
@@ -146,7 +157,6 @@ class Totals:
         self.epoch, self.phase = facts["epoch"], facts["phase"]
         self.releases, self.used = facts["releases"], facts["used"]
         self.answers += facts["count"]
-        self._price(facts["cost"])
 
     def _answer(self, facts: dict[str, Any]) -> None:
         if facts["debit"] < 0 or facts["used"] < self.used + facts["debit"]:
@@ -165,12 +175,14 @@ class Totals:
             raise _wrong("an event gives back what was used")
         self.used = used
 
-    def _price(self, cost: Any) -> None:
-        if cost is None:
+    def _price(self, facts: dict[str, Any], *, recompute: bool) -> None:
+        if facts["cost"] is None:
             self.epsilon = math.nan
             return
         guarantee = Guarantee.from_dict(self.guarantee)
-        spent = cost_from_dict(cost).epsilon(guarantee.delta)
+        spent = float(facts["epsilon"])
+        if recompute:
+            spent = price(json.dumps(facts["cost"], sort_keys=True), guarantee.delta)
         if spent > guarantee.epsilon * (1 + 1e-9):
             raise _wrong("noise that costs more than was promised")
         self.epsilon = max(self.epsilon, spent)
@@ -180,8 +192,16 @@ class Totals:
         return {**vars(self), "epsilon": repr(self.epsilon)}  # JSON has no infinity
 
 
+@functools.lru_cache(maxsize=256)
+def price(cost: str, delta: float) -> float:
+    """Return the epsilon at delta of a cost that is given as JSON."""
+    return cost_from_dict(json.loads(cost)).epsilon(delta)
+
+
 @claim("STORE")
-def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals, LedgerEntry]:
+def walk(
+    oracle: str, entries: Iterable[tuple[int, str, bytes]], *, recompute: bool = True
+) -> tuple[Totals, LedgerEntry]:
     """Walk a chain from its beginning, or from its last checkpoint.
 
     Parameters
@@ -190,6 +210,8 @@ def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals
         Id of the oracle.
     entries : iterable of tuples of int, str and bytes
         Numbers, texts and hashes, in order. The first one is entry 1 or a checkpoint.
+    recompute : bool
+        Whether to compute again what the noise of each phase costs.
 
     Returns
     -------
@@ -213,7 +235,7 @@ def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals
             entry = following(last.number, last.hash, facts)
             if (number, text, known) != (entry.number, entry.text, entry.hash):
                 raise _wrong("an entry was changed, dropped or moved")
-            totals.take(facts)
+            totals.take(facts, recompute=recompute)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise _wrong("an entry cannot be read") from error
         last = entry

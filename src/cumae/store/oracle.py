@@ -229,7 +229,7 @@ class _Opened:
     def __init__(self, file: SqliteFile, keys: KeyStore, oracle: str, lock: Any) -> None:
         self.file, self.keys, self.oracle, self.lock = file, keys, oracle, lock
         self.entries = file.entries()
-        self.totals, self.last = walk(oracle, self.entries)
+        self.totals, self.last = walk(oracle, self.entries, recompute=False)
         key, mark = keys.get(ORACLE), keys.read_mark()
         if key is None or mark is None:
             raise StoreFailed(
