@@ -340,7 +340,7 @@ def test_threads_that_wait_share_a_commit_and_lose_nothing(tmp_path: Path) -> No
     real = writer._commit
 
     def counted(transaction: Any) -> None:
-        commits.append(len(transaction.entries))
+        commits.extend(entry.facts["count"] for entry in transaction.entries)
         real(transaction)
 
     writer._commit = counted

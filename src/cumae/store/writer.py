@@ -200,7 +200,14 @@ class Writer:
 
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
-        events = [facts for change in changes for facts in change.events]
+        events: list[dict[str, Any]] = []
+        for facts in (facts for change in changes for facts in change.events):
+            if events and events[-1]["event"] == facts["event"] == ANSWERED:  # one for the group
+                before = events.pop()
+                sums = {name: before[name] + facts[name] for name in ("count", "debit")}
+                events.append({**facts, **sums})
+            else:
+                events.append(facts)
         events[-1] = {**events[-1], "blob": blob}
         entries, last, totals = [], self.last, Totals(**vars(self.totals))
         for given in events:
