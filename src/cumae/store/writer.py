@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -282,7 +283,8 @@ class Writer:
             try:
                 if self._failed is None:
                     self._write_pending()
-                    self.settle()
+                    with suppress(OSError):  # then the next opening charges up to the mark
+                        self.settle()
             finally:
                 self._failed = self._failed or LiveState("this oracle was closed.")
                 self.file.close()
