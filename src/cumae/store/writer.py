@@ -179,8 +179,9 @@ class Writer:
         for change in changes[-1:] if last.new_epoch else changes:
             for name, (digest, answer) in change.answers.items():
                 content = to_bytes({"body": digest, "answer": answer})
-                (sealed,) = seal.close(content, "answer", name.hex())
-                transaction.answers[name] = (totals.epoch, sealed)
+                sealed = seal.close(content, "answer", name.hex())
+                if len(sealed) == 1:  # larger ones are not kept, and a retry asks anew
+                    transaction.answers[name] = (totals.epoch, sealed[0])
         self._checkpoint(transaction, totals)
         self._commit(transaction)
         self.seal, self.totals, self.last = seal, totals, transaction.entries[-1]
