@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ RESULTS = Path(__file__).parent / "results"
 WIDTH = 10
 MANY = 1_000_000
 THREADS = 16
+ROUNDS = 5
 BATCH = 10_000
 WANTED = {"single": 0.5, "threads": 5.0, "batches": 0.3}
 
@@ -191,23 +193,26 @@ def run(folder: Path, seconds: float) -> dict[str, Any]:
     oracle.predict([[0.5]])
     last = list(oracle._journal_.writer.file.blobs())[-1]
     entry = len(oracle._journal_.writer.last.text)
-    commits, durable = [], []
-    for part in range(3):  # in turn, because others use the disk as well
-        commits.append(bare(folder / f"bare{part}.db", len(last.parts[0]), entry, seconds / 3))
-        durable.append(singles(oracle, seconds / 3))
-    one, many = threads(oracle, seconds, 1), threads(oracle, seconds, THREADS)
-    stored = batches(oracle, seconds)
+    memory = fitted(200_000)
+    found: dict[str, list[float]] = defaultdict(list)
+    for part in range(ROUNDS):  # in turn, because others use the disk and the cores as well
+        path, share = folder / f"bare{part}.db", seconds / ROUNDS
+        found["bare_commits"].append(bare(path, len(last.parts[0]), entry, share))
+        found["single_answers"].append(singles(oracle, share))
+        found["one_thread"].append(threads(oracle, share, 1))
+        found["16_threads"].append(threads(oracle, share, THREADS))
+        found["batch_rows"].append(batches(oracle, share))
+        found["batch_rows_in_memory"].append(batches(memory, share))
     oracle.close()
-    memory = batches(fitted(200_000), seconds)
-    single = float(np.sum(durable) / np.sum(commits))
+    mean = {name: float(np.mean(rates)) for name, rates in found.items()}
+    ratios = {
+        "single": mean["single_answers"] / mean["bare_commits"],
+        "threads": mean["16_threads"] / mean["one_thread"],
+        "batches": mean["batch_rows"] / mean["batch_rows_in_memory"],
+    }
     return {
-        "bare_commits_per_second": float(np.mean(commits)),
-        "single_answers_per_second": float(np.mean(durable)),
-        "one_thread_per_second": one,
-        f"{THREADS}_threads_per_second": many,
-        "batch_rows_per_second": stored,
-        "batch_rows_per_second_in_memory": memory,
-        "ratios": {"single": single, "threads": many / one, "batches": stored / memory},
+        "per_second": mean,
+        "ratios": ratios,
         "wanted": WANTED,
         "sizes": sizes(folder),
         "opening": opening(folder),
@@ -217,7 +222,7 @@ def run(folder: Path, seconds: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=None, help="a folder on the disk to measure")
-    parser.add_argument("--seconds", type=float, default=6.0, help="for each of the measurements")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each of the measurements")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=given.folder))
     try:

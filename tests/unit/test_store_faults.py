@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -514,6 +519,45 @@ def test_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     stored.close()
 
 
+def test_a_batch_that_is_broken_off_is_recorded_at_once(tmp_path: Path) -> None:
+    """Rows of users who ask again are not kept, so that there are too few for another phase."""
+    path, stored = oracle(tmp_path, user_ids=True)
+    stored.predict(rows_of(ROWS, 0, 390), users=["one"] * 390)
+    before = used(path)
+    real = stored._journal_.answered
+
+    def broken(count: int, *rest: Any) -> None:
+        real(count, *rest)
+        raise KeyboardInterrupt
+
+    stored._journal_.answered = broken
+    with pytest.raises(KeyboardInterrupt):
+        stored.predict(ROWS[:5], users=["one"] * 5)
+    assert used(path) == before + 5
+    stored.close()
+    assert cumae.open(path).answered_ == 395
+
+
+def test_a_clock_that_jumps_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, stored = oracle(tmp_path)
+    for number, now in enumerate((0.0, 4e9, -1e9)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        stored.predict(ROWS[:2])
+        stored.close()
+        os.utime(path, (abs(now), abs(now)))
+        stored = cumae.open(path)
+        assert stored.answered_ == used(path) == 2 * (number + 1)
+    stored.close()
+
+
+def test_without_its_packages_it_says_what_to_install() -> None:
+    work = "import sys; sys.modules['apsw'] = None; import cumae; cumae.open('oracle.db')"
+    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=False)
+    assert "pip install 'cumae[store]'" in done.stderr
+
+
 # --- anything, in any order
 
 
@@ -522,8 +566,6 @@ class Life(RuleBasedStateMachine):
 
     @initialize(late=st.sampled_from([0.0, 0.4]))
     def begin(self, late: float) -> None:
-        import tempfile
-
         self.folder = Path(tempfile.mkdtemp())
         self.path, self.stored = oracle(self.folder, late=late)
         self.answered = 0
@@ -613,8 +655,6 @@ TestLife.settings = settings(max_examples=8, stateful_step_count=12, deadline=No
 
 
 def test_a_child_of_a_fork_does_not_close_what_its_parent_has_open(tmp_path: Path) -> None:
-    import os
-
     path, stored = oracle(tmp_path)
     child = os.fork()
     if child == 0:  # pragma: no cover

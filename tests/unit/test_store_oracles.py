@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +21,7 @@ from cumae import InvalidParameter, LiveState, StoreFailed, store
 from cumae.concepts import Thresholds
 from cumae.mechanisms import base
 from cumae.predictors.state import restore
+from cumae.store import sealed
 from cumae.store.sealed import HiddenIds, canonical
 from cumae.store.writer import MERGE
 from tests.forks import answer_in_a_fork
@@ -75,6 +77,7 @@ EVERLASTING: list[dict[str, Any]] = [
     {"user_ids": True},
     {"client_cap": 0.5},
     {"late": 0.3, "background": True},
+    {"prior": cumae.PrivateLearner(Thresholds()), "columns": [(0.0, 1.0)]},
 ]
 
 
@@ -339,7 +342,7 @@ def test_threads_that_wait_share_a_commit_and_lose_nothing(tmp_path: Path) -> No
     real = writer._commit
 
     def counted(transaction: Any) -> None:
-        commits.append(len(transaction.entries))
+        commits.extend(entry.facts["count"] for entry in transaction.entries)
         real(transaction)
 
     writer._commit = counted
@@ -398,6 +401,27 @@ def test_small_pieces_are_merged_and_entries_cut_back(
     assert np.array_equal(np.concatenate([w for _, w in stored._state_.kept]), weights)
     assert stored.answered_ == 60
     stored.close()
+
+
+def test_large_pieces_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealed, "CHUNK", 2_000)
+    path, stored = oracle(tmp_path)
+    stored.predict(ROWS[:5], request_id="small")
+    stored.predict(rows_of(ROWS, 0, 390), request_id="large")
+    blobs = list(stored._journal_.writer.file.blobs())
+    assert len(blobs[0].parts) > 2
+    stored.close()
+    stored = cumae.open(path)
+    stored.predict(ROWS[:5], request_id="small")
+    assert stored.answered_ == 395
+    stored.predict(rows_of(ROWS, 0, 390), request_id="large")  # was too large to be kept
+    assert stored.answered_ == 785
+    stored.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM blobs WHERE part=1")
+    connection.close()
+    with pytest.raises(StoreFailed, match="does not open"):
+        cumae.open(path)
 
 
 def test_many_small_pieces_are_put_together_at_the_opening(

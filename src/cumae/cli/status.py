@@ -40,12 +40,17 @@ def status(path: OraclePath, keys: Command = None, as_json: AsJson = False) -> N
 def described(found: Status) -> str:
     """Return lines about an oracle, for people."""
     totals = found.totals
-    lines = [
-        ("oracle", f"{totals.kind} in {found.path}"),
-        ("guarantee", str(found.guarantee)),
+    spent = [
         ("phase", f"{totals.phase} (key {totals.epoch})"),
         ("answers", f"{totals.answers:,} recorded"),
         ("releases", _left(found)),
+    ]
+    if totals.kind == "Budget":
+        spent = [("payments", f"{totals.payments:,}")]
+    lines = [
+        ("oracle", f"{totals.kind} in {found.path}"),
+        ("guarantee", str(found.guarantee)),
+        *spent,
         ("ledger", f"{found.last.number:,} entries, verified"),
         ("disk", f"{found.n_bytes:,} bytes"),
         ("in use", "yes" if found.in_use else "no"),

@@ -20,7 +20,8 @@ def verify(path: OraclePath) -> None:
 
     Example: `cumae verify oracle.db`
     """
-    from cumae.store import status  # noqa: PLC0415 - takes seconds to load
+    import cumae  # noqa: PLC0415 - what is used of it takes seconds to load
+    from cumae.store import status  # noqa: PLC0415
 
     try:
         found = status(path)
@@ -30,7 +31,10 @@ def verify(path: OraclePath) -> None:
     totals, promised = found.totals, found.guarantee
     typer.echo(f"{found.n_entries:,} entries fit, up to entry {found.last.number:,}.")
     typer.echo(f"Head of the chain: {found.last.hash.hex()}")
-    if not totals.releases:
+    if totals.kind == "Budget":
+        cumae.open(path)  # which refuses payments beyond the cap
+        typer.echo(f"{totals.payments:,} payments stay within the cap.")
+    elif not totals.releases:
         typer.echo("What answers was published, and costs nothing.")
     elif math.isnan(totals.epsilon):
         typer.echo(

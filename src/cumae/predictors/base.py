@@ -297,7 +297,7 @@ class Predictor(PrivateEstimator, ABC):
 
 
 @claim("BBL", "QUERY")
-def check_own(concept: ConceptClass) -> None:
+def check_own(concept: ConceptClass | None) -> None:
     """Refuse hypotheses that may refuse a private row: those of cumae label any finite one."""
     if isinstance(concept, FiniteClass):
         for hypothesis in concept.hypotheses:

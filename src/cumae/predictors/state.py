@@ -182,7 +182,8 @@ class Journal:
     changes need no record of their own: they belong to the change that follows. What was drawn
     leaves only after ``answered``, ``prepared`` or ``entered``, and a durable journal writes the
     counters of the mechanisms down with that change, as one. If the process dies before, nothing is
-    recorded, and what was drawn is lost before anybody saw it.
+    recorded, and what was drawn is lost before anybody saw it. A call that answers runs within
+    ``recorded``, and its answers leave after ``commit``: so all of its changes can be one.
 
     Two kinds of events, answers and phases, would not do. Rows of ``add_unlabelled`` are neither,
     so there is ``supplied``. The training of a next phase begins while the old one goes on: from

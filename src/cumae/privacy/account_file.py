@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,34 @@ from cumae.errors import InvalidParameter
 
 FORMAT = 1
 KIND = "cumae budget"
+
+
+class AccountFile:
+    """The JSON file that an account lives in.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keep other processes from paying while a block runs."""
+        return held(self.path)
+
+    def read(self) -> dict[str, Any]:
+        """Return the account."""
+        return read_account(self.path)
+
+    def write(self, account: dict[str, Any]) -> None:
+        """Replace the account."""
+        write_account(self.path, account)
 
 
 def create_file(path: Path) -> None:

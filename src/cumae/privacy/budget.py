@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
 import threading
@@ -15,7 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost
 from cumae.parameters import check_choice
-from cumae.privacy.account_file import create_file, held, read_account, write_account
+from cumae.privacy.account_file import AccountFile, create_file
 from cumae.privacy.cost import ZCDP, Cost, check_cost
 from cumae.privacy.entries import Entry
 from cumae.privacy.formulas import round_up
@@ -86,7 +87,7 @@ the rows are used.
             )
         self._entries: list[Entry] = []
         self._totals: _Totals = (Fraction(0), Fraction(0), Fraction(0))
-        self._path: Path | None = None
+        self._home: Any = None  # an AccountFile, or a ledger of cumae.store
         self._stored: dict[str, Any] = {}  # what the file held when it was last read or written
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -135,9 +136,9 @@ the rows are used.
                     f"{what} needs {need}, but {left} remain of {self!r}; ask for less, or open a "
                     "larger budget before the rows are used."
                 )
-            if self._path is not None:  # first, so that no use begins whose payment may be lost
+            if self._home is not None:  # first, so that no use begins whose payment may be lost
                 stored = self._to_dict([*self._entries, entry])
-                write_account(self._path, stored)
+                self._home.write(stored)
                 self._stored = stored
             self._entries.append(entry)
             self._totals = totals
@@ -147,11 +148,11 @@ the rows are used.
         """Keep others from paying, and take over what other processes have paid."""
         self._check_process()  # first: in a forked process the lock may be held for ever
         with self._lock:
-            if self._path is None:
+            if self._home is None:
                 yield
                 return
-            with held(self._path):
-                found = read_account(self._path)
+            with self._home.held():
+                found = self._home.read()
                 if found != self._stored:
                     self._adopt(Budget._from_dict(found))
                     self._stored = found
@@ -162,7 +163,7 @@ the rows are used.
         known = stored._entries[: len(self._entries)]
         if repr(stored) != repr(self) or known != self._entries:
             raise LiveState(
-                f"{self._path} does not hold all that {self!r} has paid; it was replaced, perhaps "
+                f"{self._home} does not hold all that {self!r} has paid; it was replaced, perhaps "
                 "by an old copy. Put the right file back."
             )
         self._entries, self._totals = stored._entries, stored._totals
@@ -209,19 +210,62 @@ the rows are used.
         self._check_process()
         wanted = Path(path).resolve()
         with self._lock:
-            if self._path is not None:
-                if self._path == wanted:
+            if self._home is not None:
+                if str(self._home) == str(wanted):
                     return  # it is up to date already
                 raise LiveState(
-                    f"{self!r} is kept in {self._path}; a second file could be spent once more."
+                    f"{self!r} is kept in {self._home}; a second file could be spent once more."
                 )
             create_file(wanted)
+            home = AccountFile(wanted)
             try:
-                write_account(wanted, self._to_dict(self._entries))
+                home.write(self._to_dict(self._entries))
             except BaseException:
                 wanted.unlink(missing_ok=True)
                 raise
-            self._path = wanted
+            self._home = home
+
+    def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
+        """Keep the account in a file with a ledger from now on; ``cumae.open`` goes on with it.
+
+        As with ``save``, every payment is on the disk before it counts, and several processes may
+        open the file. Besides, an older copy that is put back is recognised, also after a restart,
+        by a mark in a folder beside the file. It needs the packages of ``cumae[store]``.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; there must be no file yet.
+        keys : str, or None
+            A command that keeps the mark, in the place of the folder beside the file.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is a file already.
+        LiveState
+            If the account is kept in another file.
+        StoreFailed
+            If the file cannot be written.
+        """
+        self._check_process()
+        with self._lock:
+            if self._home is not None:
+                raise LiveState(
+                    f"{self!r} is kept in {self._home}; a second file could be spent once more."
+                )
+            # By its name: the store knows accounts, and these do not know the store.
+            store = importlib.import_module("cumae.store")
+            account = self._to_dict(self._entries)
+            self._home = store.save_account(account, path, keys)
+            self._stored = account
+
+    @classmethod
+    def kept_in(cls, home: Any) -> Budget:
+        """Return the account that lives somewhere; it is read and written there."""
+        budget = cls._from_dict(home.read())
+        budget._home = home
+        return budget
 
     @classmethod
     def load(cls, path: str | Path) -> Budget:
@@ -246,9 +290,7 @@ the rows are used.
         OSError
             If the file cannot be read.
         """
-        budget = cls._from_dict(read_account(Path(path)))
-        budget._path = Path(path).resolve()
-        return budget
+        return cls.kept_in(AccountFile(Path(path).resolve()))
 
     def _to_dict(self, entries: list[Entry]) -> dict[str, Any]:
         return {

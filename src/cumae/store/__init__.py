@@ -1,15 +1,23 @@
 """Durable oracles: predictors and learners in one file, with a ledger of what was spent."""
 
-from cumae.store.oracle import (
-    Status,
-    backup,
-    destroy,
-    open,  # noqa: A004 - cumae.open is its name
-    rotate,
-    save_learner,
-    save_state,
-    status,
-)
+from cumae.errors import StoreFailed
+
+try:
+    from cumae.store.oracle import (
+        Status,
+        backup,
+        destroy,
+        open,  # noqa: A004 - cumae.open is its name
+        rotate,
+        save_account,
+        save_learner,
+        save_state,
+        status,
+    )
+except ModuleNotFoundError as error:
+    raise StoreFailed(
+        f"oracles in files need the package {error.name}; run pip install 'cumae[store]'."
+    ) from error
 
 __all__ = [
     "Status",
@@ -17,6 +25,7 @@ __all__ = [
     "destroy",
     "open",
     "rotate",
+    "save_account",
     "save_learner",
     "save_state",
     "status",

@@ -35,6 +35,7 @@ class OracleInFile:
     >>> driver.train([[0.0], [1.0]] * 500, [0, 1] * 500)
     >>> driver.ask([[0.0], [1.0]]).shape
     (2,)
+    >>> driver.close()
     """
 
     def __init__(self, make: Callable[[], Any], folder: str | None = None) -> None:
@@ -83,9 +84,14 @@ class OracleInFile:
         """Return what everybody may see."""
         return self._inner.published()
 
-    def __del__(self) -> None:
-        if self.estimator is not None:
+    def close(self) -> None:
+        """Close the oracle, and remove its files."""
+        if self.path.exists():
             self.estimator.close()
+        self._folder.cleanup()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def in_a_file(attack: Attack, folder: str | None = None) -> Attack:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import weakref
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, objects
 from cumae.store.counting import Counting, Record, counting_of
+from cumae.store.ledger import price
 from cumae.store.sealed import HiddenIds, from_bytes
 from cumae.store.sqlite import SqliteFile
 from cumae.store.writer import ANSWERED, SNAPSHOT, Change, Writer
@@ -116,22 +118,22 @@ class DurableJournal(Journal):
                         "its own."
                     )
                 return found[1:]
-        change = self._change = Change()
+        self._change, before = Change(), self.writer.last.number
         try:
-            before = self.writer.last.number
             answers = make()
-            change = self._change
-            spent = change.events or self.writer.last.number > before
-            if request_id is not None and spent:  # what costs nothing is not stored
-                # Named again: a new phase may have begun, with another key.
-                name, digest = self._named(request_id), self.writer.seal.digest_of(body)
-                change.answers[name] = (digest, answers)
-                if not change.events:  # all else is on the disk already
-                    change.events.append({"event": "rows", "kind": "answers", "count": 0})
-        finally:
-            # Also if it was broken off: what was recorded so far was spent.
+        except BaseException:  # what was recorded so far was spent
             change, self._change = self._change, None
-            ticket = self._add(change)
+            self.commit(self._add(change))
+            raise
+        change, self._change = self._change, None
+        spent = change.events or self.writer.last.number > before
+        if request_id is not None and spent:  # what costs nothing is not stored
+            # Named again: a new phase may have begun, with another key.
+            name, digest = self._named(request_id), self.writer.seal.digest_of(body)
+            change.answers[name] = (digest, answers)
+            if not change.events:  # all else is on the disk already
+                change.events.append({"event": "rows", "kind": "answers", "count": 0})
+        ticket = self._add(change)
         self._unwritten |= {name: (*kept, ticket) for name, kept in change.answers.items()}
         return answers, ticket
 
@@ -288,7 +290,7 @@ def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:
     count : int
         Answers that were given with it.
     """
-    return {
+    found = {
         "event": "phase",
         "phase": counting.phase,
         "releases": counting.releases,
@@ -296,6 +298,10 @@ def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:
         "cost": counting.cost,
         "count": count,
     }
+    if counting.cost is not None:
+        delta = counting.state.fitted.guarantee.delta
+        found["epsilon"] = repr(price(json.dumps(counting.cost, sort_keys=True), delta))
+    return found
 
 
 def _let_go(process: int, writer: Writer, reader: SqliteFile, lock: Any) -> None:

@@ -8,6 +8,7 @@ key folder, too.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -86,6 +87,8 @@ class Totals:
         it does not follow from the noise alone.
     blob : int
         Number of the last blob that belongs to the state.
+    payments : int
+        Of an account.
     """
 
     kind: str = ""
@@ -99,9 +102,18 @@ class Totals:
     used: int = 0
     epsilon: float = 0.0
     blob: int = 0
+    payments: int = 0
 
-    def take(self, facts: dict[str, Any]) -> None:
-        """Add what one entry says; raise ``StoreFailed`` if it breaks the promise."""
+    def take(self, facts: dict[str, Any], *, recompute: bool = True) -> None:
+        """Add what one entry says; raise ``StoreFailed`` if it breaks the promise.
+
+        Parameters
+        ----------
+        facts : dict
+            The entry.
+        recompute : bool
+            Whether to compute again what the noise of a phase costs, which takes a while.
+        """
         kinds = {
             "checkpoint": self._restore,
             "made": self._make,
@@ -113,13 +125,21 @@ class Totals:
             "prepared": self._go_on,
             "compacted": self._go_on,
             "rows": self._go_on,
+            "paid": self._pay,
         }
         if facts.get("event") not in kinds:
             raise _wrong("an event of an unknown kind")
         kinds[facts["event"]](facts)
+        if facts["event"] in ("phase", "rotated"):
+            self._price(facts, recompute=recompute)
         self.blob = facts.get("blob", self.blob)
         if self.used > self.releases:
             raise _wrong("more releases than the noise was calibrated for")
+
+    def _pay(self, facts: dict[str, Any]) -> None:
+        if self.kind != "Budget" or not isinstance(facts["entry"], dict):
+            raise _wrong("a payment from something that is no account")
+        self.payments += 1
 
     def _restore(self, facts: dict[str, Any]) -> None:
         for name, value in facts["totals"].items():
@@ -137,7 +157,6 @@ class Totals:
         self.epoch, self.phase = facts["epoch"], facts["phase"]
         self.releases, self.used = facts["releases"], facts["used"]
         self.answers += facts["count"]
-        self._price(facts["cost"])
 
     def _answer(self, facts: dict[str, Any]) -> None:
         if facts["debit"] < 0 or facts["used"] < self.used + facts["debit"]:
@@ -156,12 +175,14 @@ class Totals:
             raise _wrong("an event gives back what was used")
         self.used = used
 
-    def _price(self, cost: Any) -> None:
-        if cost is None:
+    def _price(self, facts: dict[str, Any], *, recompute: bool) -> None:
+        if facts["cost"] is None:
             self.epsilon = math.nan
             return
         guarantee = Guarantee.from_dict(self.guarantee)
-        spent = cost_from_dict(cost).epsilon(guarantee.delta)
+        spent = float(facts["epsilon"])
+        if recompute:
+            spent = price(json.dumps(facts["cost"], sort_keys=True), guarantee.delta)
         if spent > guarantee.epsilon * (1 + 1e-9):
             raise _wrong("noise that costs more than was promised")
         self.epsilon = max(self.epsilon, spent)
@@ -171,8 +192,16 @@ class Totals:
         return {**vars(self), "epsilon": repr(self.epsilon)}  # JSON has no infinity
 
 
+@functools.lru_cache(maxsize=256)
+def price(cost: str, delta: float) -> float:
+    """Return the epsilon at delta of a cost that is given as JSON."""
+    return cost_from_dict(json.loads(cost)).epsilon(delta)
+
+
 @claim("STORE")
-def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals, LedgerEntry]:
+def walk(
+    oracle: str, entries: Iterable[tuple[int, str, bytes]], *, recompute: bool = True
+) -> tuple[Totals, LedgerEntry]:
     """Walk a chain from its beginning, or from its last checkpoint.
 
     Parameters
@@ -181,6 +210,8 @@ def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals
         Id of the oracle.
     entries : iterable of tuples of int, str and bytes
         Numbers, texts and hashes, in order. The first one is entry 1 or a checkpoint.
+    recompute : bool
+        Whether to compute again what the noise of each phase costs.
 
     Returns
     -------
@@ -204,7 +235,7 @@ def walk(oracle: str, entries: Iterable[tuple[int, str, bytes]]) -> tuple[Totals
             entry = following(last.number, last.hash, facts)
             if (number, text, known) != (entry.number, entry.text, entry.hash):
                 raise _wrong("an entry was changed, dropped or moved")
-            totals.take(facts)
+            totals.take(facts, recompute=recompute)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise _wrong("an entry cannot be read") from error
         last = entry

@@ -16,7 +16,8 @@ from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
 from cumae.learners.base import Learner
 from cumae.predictors.state import State
 from cumae.predictors.stateful import StatefulPredictor
-from cumae.privacy import Guarantee
+from cumae.privacy import Budget, Guarantee
+from cumae.store.accounts import ACCOUNT, AccountLedger, create_account
 from cumae.store.counting import Counting, answered_again, counting_of
 from cumae.store.journal import DurableJournal, Moved, phase_event
 from cumae.store.keys import (
@@ -76,6 +77,24 @@ def save_learner(learner: Any, path: str | Path, command: str | None = None) -> 
     content = json.dumps(learner.to_dict(), allow_nan=False).encode()
     with _New(Path(path), command) as made:
         made.write(type(learner).__name__, learner.guarantee_, content, PUBLISHED, None)
+
+
+def save_account(
+    account: dict[str, Any], path: str | Path, command: str | None = None
+) -> AccountLedger:
+    """Write an account to a new file, and return what reads and writes it.
+
+    Parameters
+    ----------
+    account : dict
+        What ``Budget`` stores.
+    path : str or Path
+        Where to; there must be no file yet.
+    command : str, or None
+        What keeps the mark; None for a folder beside the file.
+    """
+    with _New(Path(path), command) as made:
+        return create_account(account, made.path, made.keys)
 
 
 class _New:
@@ -164,8 +183,9 @@ def open(  # noqa: A001 - cumae.open is its name
 
     Returns
     -------
-    Predictor or Learner
-        Of the stored class. A learner is published, and is never charged.
+    Predictor, Learner or Budget
+        Of the stored class. A learner is published, and is never charged. Several processes may
+        have an account open.
 
     Raises
     ------
@@ -180,6 +200,8 @@ def open(  # noqa: A001 - cumae.open is its name
     with SqliteFile(wanted, reading=True) as looked_at:
         meta = looked_at.meta()
     found = _keys_of(wanted, keys)
+    if meta["kind"] == ACCOUNT:
+        return Budget.kept_in(AccountLedger(wanted, found))
     lock = take_lock(found.lock_file)
     try:
         file = SqliteFile(wanted)
@@ -207,7 +229,7 @@ class _Opened:
     def __init__(self, file: SqliteFile, keys: KeyStore, oracle: str, lock: Any) -> None:
         self.file, self.keys, self.oracle, self.lock = file, keys, oracle, lock
         self.entries = file.entries()
-        self.totals, self.last = walk(oracle, self.entries)
+        self.totals, self.last = walk(oracle, self.entries, recompute=False)
         key, mark = keys.get(ORACLE), keys.read_mark()
         if key is None or mark is None:
             raise StoreFailed(
@@ -367,6 +389,7 @@ class Status:
             "answers": totals.answers,
             "releases": totals.releases,
             "used": totals.used,
+            "payments": totals.payments,
             "charged_without_answer": totals.charged,
             "rollbacks": totals.rollbacks,
             "epsilon_recomputed": repr(totals.epsilon),
@@ -478,9 +501,9 @@ def rotate(path: str | Path, *, estimator: Any = None, keys: str | None = None) 
         The command that keeps the keys, if there is one.
     """
     predictor = open(path, estimator=estimator, keys=keys)
-    if isinstance(predictor, Learner):
+    if not isinstance(predictor, StatefulPredictor):
         raise InvalidParameter(
-            "a published learner needs no new key; whoever has the file may have the model."
+            f"a {type(predictor).__name__} needs no new key: nothing in its file is secret."
         )
     try:
         predictor.rotate_key()

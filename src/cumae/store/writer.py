@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -17,7 +18,8 @@ from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
 from cumae.store.sealed import Seal, arrays_to_bytes, to_bytes
 from cumae.store.sqlite import Blob, SqliteFile, Transaction
 
-MERGE = 1_000  # small records that are merged into one
+SMALL = 64  # answers of a record that is merged with others
+MERGE = 1_000  # so many of them are merged into one
 SNAPSHOT, ANSWERED = "snapshot", "answered"
 
 
@@ -177,8 +179,9 @@ class Writer:
         for change in changes[-1:] if last.new_epoch else changes:
             for name, (digest, answer) in change.answers.items():
                 content = to_bytes({"body": digest, "answer": answer})
-                (sealed,) = seal.close(content, "answer", name.hex())
-                transaction.answers[name] = (totals.epoch, sealed)
+                sealed = seal.close(content, "answer", name.hex())
+                if len(sealed) == 1:  # larger ones are not kept, and a retry asks anew
+                    transaction.answers[name] = (totals.epoch, sealed[0])
         self._checkpoint(transaction, totals)
         self._commit(transaction)
         self.seal, self.totals, self.last = seal, totals, transaction.entries[-1]
@@ -199,7 +202,14 @@ class Writer:
 
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
-        events = [facts for change in changes for facts in change.events]
+        events: list[dict[str, Any]] = []
+        for facts in (facts for change in changes for facts in change.events):
+            if events and events[-1]["event"] == facts["event"] == ANSWERED:  # one for the group
+                before = events.pop()
+                sums = {name: before[name] + facts[name] for name in ("count", "debit")}
+                events.append({**facts, **sums})
+            else:
+                events.append(facts)
         events[-1] = {**events[-1], "blob": blob}
         entries, last, totals = [], self.last, Totals(**vars(self.totals))
         for given in events:
@@ -220,7 +230,7 @@ class Writer:
             number, after, found = before + 1, before, facts
             if kind == SNAPSHOT:
                 transaction.drop_from, transaction.drop_below = 0, number
-            if kind == ANSWERED:
+            if kind == ANSWERED and facts["count"] <= SMALL:
                 self._small.append((before, number, facts))
                 if len(self._small) >= MERGE and len(pieces) == 1:
                     after, first, _ = self._small[0]
@@ -274,7 +284,8 @@ class Writer:
             try:
                 if self._failed is None:
                     self._write_pending()
-                    self.settle()
+                    with suppress(OSError):  # then the next opening charges up to the mark
+                        self.settle()
             finally:
                 self._failed = self._failed or LiveState("this oracle was closed.")
                 self.file.close()

@@ -361,6 +361,9 @@ class EverlastingPredictor(PhasedPredictor):
         requests : list or array, or None
             An id for each query by which ``add_labels`` may name it later. Ids are public, and
             those of different people must differ.
+        request_id : str, int or tuple of these, or None
+            A name for the whole request. An oracle in a file gives a repeated one its stored
+            answers, for free.
 
         Returns
         -------

@@ -336,8 +336,7 @@ def _checked(prior: Any, n_classes: int, epsilon: float, delta: float) -> Learne
         raise InvalidParameter(
             f"prior={shown(prior)} is no learner; give one of cumae.learners, None or False."
         )
-    if isinstance(prior, ConceptLearner) and prior.concept_class is not None:
-        check_own(prior.concept_class)
+    check_own(getattr(prior, "concept_class", None))
     kind = type(prior).__name__
     if n_classes > 2 and prior.parameter_table.get("classes", TWO_CLASSES) is TWO_CLASSES:
         raise InvalidParameter(

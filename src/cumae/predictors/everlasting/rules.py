@@ -30,8 +30,8 @@ GAME: tuple[str, ...] = (
 )
 EITHER = (
     "one training row, or one query with its later label, is replaced by any other; the number of "
-    "rows, the number and order of queries, their ids and the number of labels are public; a row of "
-    "add_labelled counts as a training row; labels that come later are declared classes"
+    "rows, the number and order of queries, their ids and the number of labels are public; a row "
+    "of add_labelled counts as a training row; labels that come later are declared classes"
 )
 ANY = (
     "one training row, one query or one row of add_unlabelled is replaced by any other, and the "

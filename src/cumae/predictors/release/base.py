@@ -235,6 +235,9 @@ class Release(StatefulPredictor):
         ----------
         X : array-like of shape (n_queries, n_features)
             Public queries.
+        request_id : str, int or tuple of these, or None
+            A name for the whole request. An oracle in a file gives a repeated one its stored
+            answers, for free.
 
         Returns
         -------

@@ -287,6 +287,9 @@ class QueryRelease(Release):
         ----------
         X : array-like of shape (n_queries, n_features)
             Public queries; with ``"offline"`` all that there will ever be.
+        request_id : str, int or tuple of these, or None
+            A name for the whole request. An oracle in a file gives a repeated one its stored
+            answers, for free.
         """
         check_is_fitted(self, "guarantee_")
         offline = self._state_.offline
