@@ -182,9 +182,9 @@ def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPa
     trained: list[list[float]] = []
     init = phases.PhaseTraining.__init__
 
-    def spied(self: Any, school: Any, number: int, recipe: Any) -> None:
+    def spied(self: Any, school: Any, number: int, recipe: Any, *labelled: Any) -> None:
         trained.append(recipe.rows.take(np.arange(recipe.rows.n_rows)).ravel().tolist())
-        init(self, school, number, recipe)
+        init(self, school, number, recipe, *labelled)
 
     monkeypatch.setattr(phases.PhaseTraining, "__init__", spied)
     one = oracle(late=0.25).fit(X, Y)
