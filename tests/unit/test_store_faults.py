@@ -21,7 +21,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import cumae
-from cumae import InvalidParameter, LiveState, QueryRelease, StoreFailed, store
+from cumae import (
+    InvalidParameter,
+    LiveState,
+    QueryRelease,
+    StoreFailed,
+    UniversalQueryRelease,
+    store,
+)
 from cumae.concepts import Thresholds
 from cumae.store import counting, sqlite
 from cumae.store.counting import BLOCKS
@@ -43,6 +50,48 @@ def disk() -> Iterator[Unsynced]:
 
 def used(path: Path) -> int:
     return store.status(path).totals.used
+
+
+# --- what is published
+
+
+def published() -> dict[str, tuple[Any, Any, str]]:
+    """Return predictors that publish something, what makes them do it, and its name."""
+    labels = (ROWS[:, 0] > 0.3).astype(int)
+    offline = QueryRelease(Thresholds(), 3.0, mechanism="offline", max_queries=20)
+    two = UniversalQueryRelease(Thresholds(), 8.0, n_first=10)
+    renewed = cumae.EverlastingPredictor(Thresholds(), 8.0, growth=1.0, columns=[(0, 1)])
+    renewed.fit(ROWS, labels).add_labelled(np.tile(ROWS, (2, 1)), np.tile(labels, 2))
+    renewed.predict(ROWS[: renewed._state_.phase.left])
+    return {
+        "offline": (offline.fit(ROWS, labels), ROWS[:20], "hypothesis_"),
+        "universal": (two.fit(ROWS, labels), ROWS[:5], "first_answers_"),
+        "renewed": (renewed, ROWS[:5], "prior_"),  # with the first answer of the next phase
+    }
+
+
+@pytest.mark.parametrize("kind", ["offline", "universal", "renewed"])
+def test_nothing_is_published_that_could_be_drawn_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, asked, name = published()[kind]
+    made.save_to(tmp_path / "oracle.db")
+    stored = cumae.open(tmp_path / "oracle.db")
+
+    def fails(*_: Any) -> None:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite.SqliteFile, "commit", fails)
+        with pytest.raises(StoreFailed):
+            stored.predict(asked)
+        with pytest.raises(StoreFailed):
+            getattr(stored, name)
+    break_off(stored)
+    again = cumae.open(tmp_path / "oracle.db")
+    again.predict(asked)
+    assert getattr(again, name) is not None
+    again.close()
 
 
 # --- crashes and the mark

@@ -238,6 +238,9 @@ class Journal:
         """Return when what ``recorded`` named by a number can not be lost any more."""
         del ticket
 
+    def settled(self) -> None:
+        """Return when nothing that was recorded can be lost: what is published may be seen then."""
+
     def training(self) -> None:
         """Let nothing of what was recorded be lost from here on: a long training begins."""
 

@@ -198,6 +198,17 @@ class StatefulPredictor(Predictor):
             self._stored_parameters(), guarantee, self.classes_, *model, source, dict(shown)
         )
 
+    @claim("STORE")
+    @one_at_a_time
+    def _settled_state(self) -> Any:
+        """Return the state when nothing of it can be lost: then what is published may be seen.
+
+        What was drawn, seen and lost could be drawn again from the same rows.
+        """
+        check_is_fitted(self, "guarantee_")
+        self._journal_.settled()
+        return self._state_
+
     def _go_on(self, state: Any, journal: Journal | None = None) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
         belongs_here(self)  # also if it is restored, and forked before the first question

@@ -44,7 +44,7 @@ class Moved(Journal):
         raise AssertionError("check refuses")
 
     answered = supplied = labelled = labelled_requests = _refuse
-    used = prepared = entered = recorded = _refuse
+    used = prepared = entered = recorded = settled = _refuse
 
 
 @claim("STORE")
@@ -139,6 +139,11 @@ class DurableJournal(Journal):
 
     def commit(self, ticket: int) -> None:
         self.writer.commit(ticket)
+
+    @claim("STORE")
+    def settled(self) -> None:
+        self.check()
+        self.writer.commit(self.writer.asked)
 
     def _named(self, request_id: Any) -> bytes:
         parts = request_id if isinstance(request_id, tuple) else (request_id,)

@@ -92,7 +92,7 @@ class Writer:
         self._n_entries = n_entries
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
-        self._asked = 0
+        self.asked = 0  # the ticket of the last change
         self._queue, self._turn = threading.Condition(), threading.Condition()
         self._busy = False  # whether somebody writes
         self._together, self._seconds = 1, 0.0  # of the last commit
@@ -101,9 +101,9 @@ class Writer:
         """Take a change; return its ticket. Whoever adds holds the lock of the predictor."""
         with self._queue:
             self._pending.append(change)
-            self._asked += 1
+            self.asked += 1
             self._queue.notify_all()
-            return self._asked
+            return self.asked
 
     @claim("STORE")
     def commit(self, ticket: int) -> None:
@@ -149,7 +149,7 @@ class Writer:
 
     def _write_pending(self) -> None:
         with self._queue:
-            changes, self._pending, asked = self._pending, [], self._asked
+            changes, self._pending, asked = self._pending, [], self.asked
         if not changes:
             return
         started = time.monotonic()

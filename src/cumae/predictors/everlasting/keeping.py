@@ -164,7 +164,7 @@ class QueryRows(RowsOfNextPhase):
     def _needed(self, state: EverlastingState) -> str:
         asked = ["new users"] * state.rules.user_ids
         asked += ["clients below client_cap"] * (state.rules.client_cap is not None)
-        return f"{state.rules.least:,} rows of {' and '.join(asked)}"
+        return f"{state.rules.least:,} rows{' of ' * bool(asked)}{' and '.join(asked)}"
 
     def used_up(self, state: EverlastingState) -> bool:
         return state.phase.left == 0

@@ -309,13 +309,13 @@ class EverlastingPredictor(PhasedPredictor):
         """Return in a few lines what may be known of a fitted one; else how it was made."""
         if not hasattr(self, "guarantee_"):
             return repr(self)
-        prior, left = self.prior_, self.remaining_
+        prior, left = self._state_.prior, self.remaining_
         given = f"{self.answered_:,} answers were given"
         given += ", any number is left" if left == math.inf else f", {left:,} are left"
         votes = f"noise is {self.noise_per_vote_:.2f} of its {self.n_shards_:,} votes"
         told = "No prior."
         if prior is not None:
-            told = f"Prior: {type(prior).__name__}; trust in votes: {self.trust_:g}."
+            told = f"Prior: {type(prior.learner).__name__}; trust in votes: {self.trust_:g}."
         first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
         return f"{first}\n{told}\nPromise: {self.guarantee_}"
 
@@ -328,8 +328,7 @@ class EverlastingPredictor(PhasedPredictor):
     @property
     def prior_(self) -> Learner | None:
         """The published prior; None where there is none."""
-        check_is_fitted(self, "guarantee_")
-        prior = self._state_.prior
+        prior = self._settled_state().prior
         return None if prior is None else prior.learner
 
     @property

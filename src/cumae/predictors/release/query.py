@@ -271,13 +271,13 @@ class QueryRelease(Release):
     @property
     def hypothesis_(self) -> Hypothesis:
         """What ``"offline"`` published with its answers; it may be used freely."""
-        check_is_fitted(self, "guarantee_")
-        offline = self._state_.offline
+        offline = self._settled_state().offline
         if offline is None or offline.hypothesis is None:
             raise AttributeError(
                 "only mechanism='offline' publishes a hypothesis, with its answers; call predict."
             )
-        return offline.hypothesis
+        found: Hypothesis = offline.hypothesis
+        return found
 
     @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -342,8 +342,7 @@ class UniversalQueryRelease(StatefulPredictor):
     @property
     def hypothesis_(self) -> Hypothesis:
         """What was published for the second stage; it may be used freely."""
-        check_is_fitted(self, "guarantee_")
-        drawn = self._state_.published
+        drawn = self._settled_state().published
         if not isinstance(drawn, Hypothesis):
             raise AttributeError(
                 "a hypothesis is published after the first stage, and for a concept class only."
@@ -353,8 +352,7 @@ class UniversalQueryRelease(StatefulPredictor):
     @property
     def student_(self) -> Any:
         """What was trained for the second stage; it may be used freely."""
-        check_is_fitted(self, "guarantee_")
-        student = self._state_.published
+        student = self._settled_state().published
         if not isinstance(student, Student):
             raise AttributeError("a student is trained after the first stage, if there is one.")
         return student.model
@@ -362,8 +360,7 @@ class UniversalQueryRelease(StatefulPredictor):
     @property
     def first_answers_(self) -> tuple[Any, Floats]:
         """Queries of the first stage, and the share of each class in their answers."""
-        check_is_fitted(self, "guarantee_")
-        lesson = self._state_.first.lesson
+        lesson = self._settled_state().first.lesson
         return lesson.queries, lesson.shares
 
     # Answering
