@@ -553,7 +553,8 @@ FIRST = Path(__file__).parent.parent / "stored" / "format_1"
 def test_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     """A file that the first version wrote, with its keys: 25 answers, and a stored one."""
     for file in FIRST.iterdir():
-        target = tmp_path / file.name.replace("key-", "oracle.db.keys/")
+        name = file.name.replace("key-", "oracle.db.keys/").replace(".sqlite", ".db")
+        target = tmp_path / name
         target.parent.mkdir(mode=0o700, exist_ok=True)
         target.write_bytes(file.read_bytes())
         target.chmod(0o600)
@@ -561,7 +562,7 @@ def test_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     stored = cumae.open(path)
     assert (stored.answered_, stored.phase_) == (25, 1)
     known = json.loads((FIRST / "known.json").read_text(encoding="utf-8"))
-    assert stored.predict(ROWS[:20], request_id=["one"][0]).tolist() == known["answers"]
+    assert stored.predict(ROWS[:20], request_id="one").tolist() == known["answers"]
     assert stored.answered_ == 25
     assert stored.predict(ROWS[:380]).shape == (380,)
     assert stored.phase_ == 2

@@ -141,8 +141,9 @@ def test_labels_that_come_later_are_kept(tmp_path: Path, coins: Callable[[int], 
     assert stored._state_.requests == twin._state_.requests
     kept = [np.concatenate([part for _, part in each._state_.kept]) for each in (stored, twin)]
     assert np.array_equal(kept[0], kept[1])
-    with pytest.raises(InvalidParameter, match="does not wait"):
-        stored.add_labels(["r3"], [0])
+    assert stored._state_.told == twin._state_.told == {3, 7}
+    with pytest.raises(InvalidParameter, match="no waiting query has: 'never'"):
+        stored.add_labels(["never"], [0])
     twin = restore(twin.to_arrays())
     assert stored._state_.n_labelled == twin._state_.n_labelled == 5
     coins(2)

@@ -1,0 +1,36 @@
+"""Writes the oracle in a file by which later versions show that they still read the first format.
+
+    python -m tests.stored.write
+
+Run it only as long as no version was released: after that, files of that format exist elsewhere,
+and the one here must stay as it is. Its rows are made up, so that its keys may lie beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from tests.oracles import ROWS, oracle
+
+HERE = Path(__file__).parent / "format_1"
+
+
+def main() -> None:
+    shutil.rmtree(HERE, ignore_errors=True)
+    HERE.mkdir()
+    with tempfile.TemporaryDirectory() as folder:
+        path, stored = oracle(Path(folder))
+        stored.predict(ROWS[:5])
+        answers = stored.predict(ROWS[:20], request_id="one").tolist()
+        stored.close()
+        shutil.copy(path, HERE / "oracle.sqlite")
+        for key in path.with_name(f"{path.name}.keys").iterdir():
+            shutil.copy(key, HERE / f"key-{key.name}")
+    (HERE / "known.json").write_text(json.dumps({"answers": answers}) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
