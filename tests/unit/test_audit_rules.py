@@ -325,5 +325,5 @@ def test_a_learner_is_published_and_a_predictor_is_not() -> None:
         driver = InProcess(kind)
         driver.train([[1.0]], [0])
         assert (driver.published() is driver.estimator) == (kind is Model)
-    public = {"phase_": None, "answered_": None, "remaining_": 3, "trust_": None, "prior_": None}
-    assert driver.published() == public
+    names = ("phase_", "answered_", "n_shards_", "noise_per_vote_", "trust_", "prior_")
+    assert driver.published() == {**dict.fromkeys(names), "remaining_": 3}
