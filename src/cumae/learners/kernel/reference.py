@@ -24,7 +24,7 @@ from cumae.randomness import Source
 MADE_UP = 2_000  # rows
 BINS = 16  # of a column, in the second look, where noise hides more
 MOST_BINS = 40  # of a column, in any look
-CLEAR = 2.0  # how many times its noise a usual count is where there are more bins
+CLEAR = 4.0  # how many times its noise a usual count is where there are more bins
 FULL = 2.5  # times the usual share, from which on a bin holds one frequent value
 PAYS = 0.4  # how many times its noise a usual count must be
 COUNTED = 2**12  # whole numbers that stand for one row in a bin
