@@ -38,7 +38,8 @@ imports: $(READY)
 # Two halves side by side, one for each of two cores. The coverage data lies in a directory of its
 # own, so that runs beside each other do not mix.
 HALF := tests/unit/test_data_*.py tests/unit/test_ensembles_*.py \
-  tests/unit/test_learners_*.py tests/unit/test_predictors_*.py docs README.md
+  tests/unit/test_learners_*.py tests/unit/test_predictors_*.py tests/unit/test_store_*.py \
+  docs README.md
 tests: $(READY) packages
 	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; export COVERAGE_FILE="$$scratch/coverage"; \
 	run="$(BIN)/pytest --cov --cov-report= --cov-fail-under=0"; \

@@ -701,7 +701,7 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
+TestLife.settings = settings(max_examples=5, stateful_step_count=12, deadline=None)
 
 
 def test_a_child_of_a_fork_does_not_close_what_its_parent_has_open(tmp_path: Path) -> None:
