@@ -250,3 +250,18 @@ def test_lateness_and_users_do_not_wait_for_ever() -> None:
     half = oracle(late=0.5).fit(X, Y)
     half.predict(RNG.random((5 * N, 1)))
     assert half.answered_ == 5 * N
+
+
+@pytest.mark.claim("LATE")
+@pytest.mark.parametrize("background", [False, True])
+def test_phases_grow_though_the_next_one_trains_early(background: bool) -> None:
+    one = oracle(late=0.25, background=background, growth="auto").fit(X, Y)
+    sizes = [one._state_.phase.n_rows]
+    while one.phase_ < 4:
+        one.predict(RNG.random((50, 1)))
+        if one.phase_ > len(sizes):
+            sizes.append(one._state_.phase.n_rows)
+    assert sizes == sorted(sizes)
+    # Of 1.6 answers for each row, the last quarter is kept for the phase after next.
+    assert 1.1 < sizes[1] / sizes[0] < 1.6
+    assert 1.4 < sizes[3] / sizes[2] < 1.7
