@@ -14,7 +14,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
 from cumae.ensembles.sizing import try_sizes
-from cumae.errors import AnswersDrift, InvalidParameter
+from cumae.errors import AnswersDrift, InvalidParameter, listed
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
@@ -23,8 +23,6 @@ from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
 from cumae.predictors.recipes import Recipe
 from cumae.privacy import Guarantee
 from cumae.randomness import Source
-
-LISTED = 10  # names in a message
 
 # Before the payment: declared facts, types of columns and counts decide
 
@@ -63,18 +61,13 @@ def with_prior(
             # The first sentence says what is wrong, and the others what else a learner may get.
             missing = str(error).removeprefix(REFUSED).partition(". ")[0]
             if prior.open_columns:
-                missing += f". Declare the range of {_listed(prior.open_columns)} with columns="
+                missing += f". Declare the range of {listed(prior.open_columns)} with columns="
     elif training.undeclared_text:
-        names = _listed(training.undeclared_text)
+        names = listed(training.undeclared_text)
         missing = (
             f"columns of text were not declared. Declare the categories of {names} in columns="
         )
     return EverlastingRules.of(parameters, sizes), None, None, missing
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"{', '.join(names[:LISTED])}{more}"
 
 
 @claim("EVER")
@@ -161,7 +154,7 @@ def choose_trust(
     """Let rows that neither the prior nor a shard sees choose how much the votes count."""
     table, usable = training.reader.some(training.rows, places)
     labels = np.where(usable, training.labels[places], -1)
-    numbers = phase.query_numbers(len(table))
+    numbers = phase.query_numbers(len(table), None, table.shape[1])
     shares = prior.shares(table, numbers)
     noisy = phase.release(phase.ensemble.votes(table, numbers))
     n_shards = phase.ensemble.n_shards
