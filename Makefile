@@ -65,11 +65,13 @@ format: $(READY)  ## Format the code and apply the safe fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# Extras stay in the lock: without them pip looks for the newest version of a package that another
+# one wants with an extra, and refuses it because its hash is not listed.
 lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
 	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	$(PYTHON) -m venv "$$scratch"; "$$scratch/bin/pip" install --quiet uv; \
 	"$$scratch/bin/uv" pip compile --quiet pyproject.toml --group test --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-header --no-annotate $(LOCK_FLAGS) \
+	  --generate-hashes --no-strip-extras --no-emit-index-url --no-header --no-annotate $(LOCK_FLAGS) \
 	  --output-file requirements.lock
 
 clean:  ## Remove the environment and everything that was generated
