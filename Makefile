@@ -25,8 +25,8 @@ demo: $(READY)  ## Publish a private model of the bundled survey, and answer 100
 	@$(BIN)/cumae demo
 
 # Checking types takes a core for a minute, so the tests start beside it.
-test: lint imports  ## Run every check and test
-	@$(MAKE) --no-print-directory -j types tests
+test: lint  ## Run every check and test
+	@$(MAKE) --no-print-directory -j imports types tests
 
 lint: $(READY)
 	$(BIN)/ruff check

@@ -30,10 +30,19 @@ from cumae.predictors.everlasting.prior import Prior
 pytestmark = pytest.mark.usefixtures("trials_remembered")
 
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 0.05}
+ENOUGH = 60  # runs that can break such a promise
 
 
 def is_found(attack: Attack, runs: int) -> bool:
-    """Tell whether a planted bug is found."""
+    """Tell whether a planted bug is found.
+
+    Most bugs show in a third of many runs, so that these are played first. An attack that sees
+    nothing is taken for one that finds the bug with chance 5 % at most, by both tries together.
+    """
+    if runs >= 3 * ENOUGH:
+        if audit(attack, runs=runs // 3, confidence=0.99, progress=False).broken:
+            return True
+        return audit(attack, runs=runs, confidence=0.96, progress=False).broken
     return audit(attack, runs=runs, progress=False).broken
 
 
