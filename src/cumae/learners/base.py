@@ -323,6 +323,7 @@ class Learner(PrivateEstimator, ABC):
         self.guarantee_ = guarantee if found is None else found
         return self
 
+    @claim("REDUCE")
     def _decided(
         self, sizes: Sizes, rows: Rows, source: Source
     ) -> tuple[LearningPlan[Any], Guarantee]:

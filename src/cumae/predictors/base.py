@@ -50,7 +50,7 @@ from cumae.parameters import (
 from cumae.predictors.queries import QueryReader
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
-from cumae.randomness import Source, source_for
+from cumae.randomness import SYSTEM, Source, source_for
 
 LEAST_ROWS_PER_CLASS = 2
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
@@ -248,12 +248,12 @@ class Predictor(PrivateEstimator, ABC):
         self._check_given()
         n_samples, n_features, n_public, _ = check_table_counts(n_samples, n_features, n_public)
         training = self._stand_in(n_samples, n_features, tried=check_flag(trial, "trial"))
-        source = source_for(self.random_state)
-        plan, facts = self._decided(training, n_public, source)
-        guarantee = self._promised(plan, source)
+        # Mechanisms may draw a threshold when they are made; these are thrown away again.
+        plan, facts = self._decided(training, n_public, SYSTEM)
+        guarantee = self._promised(plan, source_for(self.random_state))
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
-        told = ()
+        told: tuple[str, ...] = ()
         if n_public and not self.takes_public:
             told = (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
         name = type(self).__name__
@@ -281,9 +281,10 @@ class Predictor(PrivateEstimator, ABC):
         n_public : int
             Number of public rows.
         source : Source
-            Where random bits would come from; none is drawn.
+            Where the coins of mechanisms come from, which see no row here.
         """
 
+    @claim("BBL", "QUERY")
     def _promised(self, plan: Plan, source: Source) -> Guarantee:
         """Return what ``guarantee_`` will be."""
         return promise(plan, self.epsilon, self.delta, void=source.deterministic)
