@@ -234,9 +234,9 @@ class Predictor(PrivateEstimator, ABC):
         n_public : int of 0 or more
             Public rows, for a predictor that takes some; others leave them out, with a warning.
         trial : bool
-            Whether an estimator is tried on made-up rows, as ``fit`` does. It takes from a second
-            to a minute, may make shards larger, and tells what is wrong with an estimator. Without
-            it a plan takes milliseconds, and a concept class needs none.
+            Whether an estimator is tried on made-up rows, as ``fit`` does. That takes half a second
+            for small trees, and minutes for slow estimators. It may make shards larger, and tells
+            what is wrong with an estimator. Without it a plan takes a fraction of a second.
 
         Returns
         -------
@@ -254,23 +254,14 @@ class Predictor(PrivateEstimator, ABC):
         began = time.process_time()
         # Mechanisms may draw a threshold when they are made; these are thrown away again.
         plan, facts, others = self._decided(training, n_public, SYSTEM)
-        works = _all_work(training, facts, others, time.process_time() - began)
-        seconds, memory = total_effort(works)
+        effort = total_effort(_all_work(training, facts, others, time.process_time() - began))
         guarantee = self._promised(plan, source_for(self.random_state))
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
         told: tuple[str, ...] = ()
         if n_public and not self.takes_public:
             told = (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
-        return Outlook(
-            type(self).__name__,
-            can_run=True,
-            guarantee=guarantee,
-            facts=facts,
-            seconds=seconds,
-            memory=memory,
-            warnings=told,
-        )
+        return Outlook.of(type(self).__name__, guarantee, facts, effort, told)
 
     def _stand_in(self, n_samples: int, n_features: int, *, tried: bool) -> Training:
         """Return made-up rows in the place of private ones; they take no memory."""
