@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from cumae.data import (
     EncodedRows,
     ParquetRows,
     check_rows,
+    check_some_rows,
     class_names,
     class_places,
     labelled_table,
@@ -33,10 +35,13 @@ from cumae.data import (
     table_of,
     width_of,
 )
+from cumae.effort import Effort, total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import forget
+from cumae.made_up import few_labels, made_up_table
 from cumae.mechanisms import LaplaceNoise
+from cumae.outlook import Fact, Outlook, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
     DELTA,
@@ -123,19 +128,19 @@ class Sizes:
     def features(self) -> int:
         return len(self.columns)
 
-
-def check_some(labels: Integers) -> None:
-    """Refuse a table without rows."""
-    if not len(labels):
-        raise InvalidData("X has no rows; give at least one.")
+    @property
+    def cells(self) -> int:
+        """Numbers in the encoded private rows."""
+        return (self.labelled + self.unlabelled) * self.features
 
 
 class Learner(PrivateEstimator, ABC):
     """A classifier that may be published: its fitted state is its private output, and no more.
 
-    A subclass makes a ``plan`` from public numbers, which says what the fit costs; then ``_learn``
-    does what was planned. ``fit`` checks parameters and rows, pays, and keeps the guarantee.
-    Learners around another one call ``prepare`` and ``plan`` to know what it is going to cost.
+    A subclass lets ``decide`` make a plan from public numbers, which says what the fit costs; then
+    ``_learn`` does what was planned. ``fit`` checks parameters and rows, pays, and keeps the
+    guarantee; ``plan`` decides in the same way for rows that are only counted. Learners around
+    another one call ``decide`` to know what it is going to do and to cost.
     """
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {"epsilon": EPSILON, "delta": DELTA}
@@ -184,6 +189,91 @@ class Learner(PrivateEstimator, ABC):
         """
         return self._fit(X, y, X_public, None)
 
+    def plan(
+        self, n_samples: int, n_features: int, n_public: int = 0, *, n_unlabelled: int = 0
+    ) -> Outlook:
+        """Tell what ``fit`` would do with so many rows, without any row and without spending.
+
+        Parameters
+        ----------
+        n_samples : int of 0 or more
+            Private rows that have a label.
+        n_features : int of 1 or more
+            Columns of the table, before they are encoded. Those that are not declared are numbers.
+        n_public : int of 0 or more
+            Public rows. Rows are made up for them: where their values decide, as cuts at their
+            quantiles do, the real ones may decide otherwise.
+        n_unlabelled : int of 0 or more
+            Private rows beside them that have no label.
+
+        Returns
+        -------
+        Outlook
+            What it would do, promise and take, or why it would be refused.
+        """
+        counts = (n_samples, n_features, n_public, n_unlabelled)
+        return foresee(type(self).__name__, lambda: self._foreseen(*counts))
+
+    @np.errstate(all="ignore")
+    def _foreseen(self, *counts: int) -> Outlook:
+        """Decide as ``fit`` does before it pays; refuse what it refuses."""
+        check_parameters(self, self.parameter_table)
+        sizes, rows = self._stand_in(*check_table_counts(*counts))
+        began = time.process_time()
+        plan, guarantee = self._decided(sizes, rows, source_for(self.random_state))
+        spent = time.process_time() - began  # a fit decides in the same way
+        if self.budget is not None:
+            self.budget.check(plan.cost, delta=self.limits()[1], what=type(self).__name__)
+        effort = total_effort(self.work(plan, sizes, rows), spent)
+        shown, facts = self.shown_promise(guarantee, sizes, rows), self._facts(plan, sizes, rows)
+        return Outlook.of(type(self).__name__, shown, facts, effort)
+
+    def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
+        """Return what ``guarantee_`` would be after a fit; None if only a fit can tell.
+
+        Parameters
+        ----------
+        planned : Guarantee
+            What the plan promises.
+        sizes, rows : Sizes and Rows
+            What was decided for.
+        """
+        del sizes, rows
+        return planned
+
+    def _stand_in(
+        self, n_samples: int, n_features: int, n_public: int, n_unlabelled: int
+    ) -> tuple[Sizes, Rows]:
+        """Read a few made-up rows in the place of many, and return the sizes of the many."""
+        labels = few_labels(self.classes, n_samples, n_unlabelled)
+        declared = self.known_columns()
+        X = made_up_table(declared, len(labels), n_features)
+        public = made_up_table(declared, n_public, n_features) if n_public else None
+        sizes, rows = self.read_rows(X, labels, public)
+        return replace(sizes, labelled=n_samples, unlabelled=n_unlabelled), rows
+
+    def known_columns(self) -> Declared:
+        """Return what is declared about the columns, here or in what reads the rows."""
+        return self.declared_columns()
+
+    def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        """Return public numbers of a plan, by the names of the attributes that show them."""
+        del plan, sizes, rows
+        return {}
+
+    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
+        """Return the parts of a fit, for what it takes; None if that is not known.
+
+        Parameters
+        ----------
+        plan : LearningPlan
+            What ``decide`` returned.
+        sizes, rows : Sizes and Rows
+            What it was given.
+        """
+        del plan, sizes, rows
+        return None
+
     @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
@@ -218,11 +308,9 @@ class Learner(PrivateEstimator, ABC):
     @claim("REDUCE")
     def _fit_rows(self, sizes: Sizes, rows: Rows, width: int, names: list[str] | None) -> Self:
         """Plan, pay and learn; ``width`` and ``names`` are those of the table as it came."""
-        plan = self.plan(sizes, rows)
         epsilon, delta = self.limits()
         source = source_for(self.random_state)
-        guarantee = promise(plan, epsilon, delta, void=source.deterministic)
-        self._warn_of_few_rows(sizes, epsilon)
+        plan, guarantee = self._decided(sizes, rows, source)
         warn_if_clones_pay(self, epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
@@ -240,6 +328,17 @@ class Learner(PrivateEstimator, ABC):
         self.guarantee_ = guarantee if found is None else found
         return self
 
+    @claim("REDUCE")
+    def _decided(
+        self, sizes: Sizes, rows: Rows, source: Source
+    ) -> tuple[LearningPlan[Any], Guarantee]:
+        """Return the plan and what it promises: all that is decided before anything is paid."""
+        plan = self.decide(sizes, rows)
+        epsilon, delta = self.limits()
+        guarantee = promise(plan, epsilon, delta, void=source.deterministic)
+        self._warn_of_few_rows(sizes, epsilon)
+        return plan, guarantee
+
     def _warn_of_few_rows(self, sizes: Sizes, epsilon: float) -> None:
         """Warn, by public numbers, if noise is going to drown what the rows say."""
         if epsilon == 0 or is_quiet():
@@ -252,7 +351,7 @@ class Learner(PrivateEstimator, ABC):
                 f"epsilon={epsilon!r}: noise is likely to drown them. {math.ceil(needed)} rows "
                 "would do, or a larger epsilon, or fewer columns.",
                 TooFewRows,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def declared_columns(self) -> Declared:
@@ -303,13 +402,13 @@ class Learner(PrivateEstimator, ABC):
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)
-        check_some(labels)
+        check_some_rows(labels)
         labelled = int(np.count_nonzero(labels != UNLABELLED))
         public = 0 if rows.public is None else length_of(rows.public)
         return Sizes(labelled, len(labels) - labelled, public, columns), rows
 
     @abstractmethod
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do and what it costs.
 
         Parameters
@@ -387,7 +486,7 @@ class Learner(PrivateEstimator, ABC):
         """
         labels = self._check_y(y, unlabelled=False)
         check_rows(length_of(X), labels)
-        check_some(labels)
+        check_some_rows(labels)
         right = np.count_nonzero(self.predict(X) == self.classes_[labels])
         noise = LaplaceNoise(epsilon, random_state=random_state)
         if budget is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import pieces
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
@@ -31,6 +32,7 @@ from cumae.learners.kernel.sums import (
     room,
 )
 from cumae.learners.scored import ScoredLearner
+from cumae.outlook import Fact
 from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
@@ -119,7 +121,7 @@ class KernelLearner(Readable, ScoredLearner):
         """Number of scores of a row: one for two classes, else one for each class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do, and what it costs; the noise needs a delta, and so do open ranges."""
         if not self.delta > 0:
             names = [column.name for column in sizes.columns.columns if column.is_open]
@@ -128,9 +130,9 @@ class KernelLearner(Readable, ScoredLearner):
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 f"pure privacy use PrivateBooster{ranges}."
             )
-        return super().plan(sizes, rows)
+        return super().decide(sizes, rows)
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
+    def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
         self._need_room(sizes)
         plans = self._measurements(sizes)
         return LearningPlan(
@@ -139,6 +141,31 @@ class KernelLearner(Readable, ScoredLearner):
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=plans,
         )
+
+    def _coefficients(self, plans: Measurements, sizes: Sizes) -> int:
+        """Return how many coefficients each score has."""
+        curves, _ = self._shapes
+        return additive_features(sizes.columns, curves) + 4 * plans.waves
+
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
+        del rows
+        steps: Measurements = plan.steps
+        count = self._coefficients(steps, sizes)
+        sums = steps.steps * sizes.labelled * count * self._scores
+        posterior = steps.steps * self._scores * count**2
+        # The posterior, its reference rows, and a few tables of some private rows.
+        held = self._scores * count * (count + MOST_PUBLIC + 2 * min(sizes.labelled, 2 * CHUNK))
+        return [Effort("sums", sums, sizes.cells), Effort("posteriors", posterior, held)]
+
+    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del rows
+        steps: Measurements = plan.steps
+        return {
+            "n_steps": steps.steps,
+            "noise": steps.noise,
+            "n_coefficients": self._scores * self._coefficients(steps, sizes),
+            "reference": _reference_of(steps, sizes),
+        }
 
     def _need_room(self, sizes: Sizes) -> None:
         """Refuse, before anything is paid, what would take hours and all memory."""
@@ -232,6 +259,13 @@ class KernelLearner(Readable, ScoredLearner):
             rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source
         )
         return reference, MADE_UP_WORTH
+
+
+def _reference_of(plans: Measurements, sizes: Sizes) -> str:
+    """Tell where the rows come from that features are made from."""
+    if sizes.public:
+        return "public rows"
+    return "rows made up from noisy counts" if plans.made_up else "declared ranges"
 
 
 @claim("KERNEL")

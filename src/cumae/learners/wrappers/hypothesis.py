@@ -16,11 +16,12 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import cells_of_columns, check_labels, check_rows, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.learners.base import ACCOUNT, Rows
+from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, take_rows
 from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
+from cumae.outlook import Fact
 from cumae.parameters import CHANCE, Choice, Kind, Object, check_share
-from cumae.privacy import Budget
+from cumae.privacy import Approximate, Budget
 from cumae.randomness import Source, integers, permutation
 
 
@@ -104,10 +105,17 @@ class HypothesisLearner(Reduction):
         self.budget = budget
         self.random_state = random_state
 
+    def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
+        self._questions()  # refuse what cannot be asked before anything is spent
+        return [sizes]
+
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         del source
-        self._questions()  # refuse what cannot be asked before anything is spent
         return [rows]
+
+    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del plan, sizes, rows
+        return {"n_points": length_of(self.domain), "n_questions": self._questions()}
 
     def _questions(self) -> int:
         keys = _keys(self.domain)
@@ -115,14 +123,17 @@ class HypothesisLearner(Reduction):
             raise InvalidParameter("domain is empty, or has a row twice; give each point once.")
         return len(keys) if self.variant == "tight" else n_rounds(len(keys), self.beta)
 
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
-        count, points = self._questions(), length_of(self.domain)
-        left = getattr(copies[0], "remaining_", math.inf)
+    def _need_answers(self, left: float) -> None:
+        count = self._questions()
         if left < count:
             raise BudgetExhausted(
-                f"{left} answers are left of the predictor, but {count} are needed for this "
+                f"{left:g} answers are left of the predictor, but {count} are needed for this "
                 "domain; allow more, or take a coarser domain."
             )
+
+    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
+        count, points = self._questions(), length_of(self.domain)
+        self._need_answers(getattr(copies[0], "remaining_", math.inf))
         tight = self.variant == "tight"
         asked = permutation(points, source) if tight else integers(points, count, source)
         answers = check_labels(copies[0].predict(take_rows(self.domain, asked)), "the prediction")

@@ -19,6 +19,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.relabelling import largest_rate, relabelled
 from cumae.data import UNLABELLED, Columns, cells_of_columns, check_column, width_of
+from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import ONE_COLUMN, check_labelled
@@ -29,6 +30,7 @@ from cumae.learners.wrappers.schedules import (
     check_schedule,
     schedule_cost,
 )
+from cumae.outlook import Fact
 from cumae.parameters import EPSILON, Choice, Count, Or
 from cumae.privacy import Approximate
 from cumae.privacy.formulas import SLACK
@@ -75,7 +77,7 @@ class RelabellingWrapper(Published):
         check_labelled(self.concept_class, len(columns), self._table(columns, rows.X))
 
     @claim("ITER")
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[BoostSteps]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[BoostSteps]:
         """Decide all sizes: they are the steps, with the plan of the base."""
         base, concept = self._checked_base(), self.concept_class
         if not sizes.labelled:
@@ -110,6 +112,27 @@ class RelabellingWrapper(Published):
             steps=BoostSteps(schedule, inner),
             void=inner.void,
         )
+
+    def work(self, plan: LearningPlan[BoostSteps], sizes: Sizes, rows: Rows) -> list[Effort] | None:
+        """Return the draws of all rounds, and the work of the base."""
+        schedule = plan.steps.schedule
+        base = self._base_work(self._copy(), rows, schedule.last, schedule.reserved)
+        if base is None:
+            return None
+        kept = [(step.labelled + step.kept) * sizes.features for step in schedule.rounds]
+        return [*(Effort("draws", cells, sizes.cells) for cells in kept), *base]
+
+    def _facts(self, plan: LearningPlan[BoostSteps], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del sizes, rows
+        schedule = plan.steps.schedule
+        facts: dict[str, Fact] = {"n_rounds": len(schedule.rounds)}
+        for number, step in enumerate(schedule.rounds, start=1):
+            facts |= {
+                f"round_{number}_labelled": step.labelled,
+                f"round_{number}_kept": step.kept,
+                f"round_{number}_epsilon": step.epsilon,
+            }
+        return facts | {"base_labelled": schedule.last, "base_unlabelled": schedule.reserved}
 
     @claim("ITER")
     def _learn(self, rows: Rows, plan: LearningPlan[BoostSteps], source: Source) -> None:
