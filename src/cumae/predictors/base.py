@@ -36,7 +36,7 @@ from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
-from cumae.made_up import MadeUpRows, stand_in_row
+from cumae.made_up import MadeUpRows, few_labels, stand_in_row
 from cumae.outlook import Fact, Outlook, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
@@ -268,7 +268,7 @@ class Predictor(PrivateEstimator, ABC):
         rows = MadeUpRows(self.columns, n_samples, n_features)
         need_cells(rows)
         one = MadeUpRows(self.columns, 1, n_features)
-        label_codes(one, list(self.classes)[:1], self.classes)  # refuses classes that cannot be
+        label_codes(one, few_labels(self.classes, 1, 0), self.classes)  # checks the classes
         labels = np.broadcast_to(np.int64(0), n_samples)
         return replace(self._described(rows, labels), tried=tried)
 
