@@ -46,6 +46,7 @@ UNTRACED = {
     "test_predictors_sklearn",
     "test_predictors_state_of_all",
     "test_privacy_interleaving",
+    "test_privacy_laws",
     "test_privacy_numbers",
     "test_tables",
 }
