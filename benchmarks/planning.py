@@ -18,7 +18,8 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -28,11 +29,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from _table import Table
+from sklearn.isotonic import IsotonicRegression
 from sklearn.tree import DecisionTreeClassifier
 from tables import ELSEWHERE, REAL, load
 
 from cumae.concepts import ConceptClass, Intervals, Rectangles, Thresholds
 from cumae.data import Columns
+from cumae.planning.forecasts import VOTES, context, strength
+from cumae.planning.outlooks import outlook
 from cumae.planning.routes import ROUTES, Situation
 
 CELLS = Path(tempfile.gettempdir()) / "cumae_planning.jsonl"
@@ -40,6 +44,9 @@ PUBLIC, TESTED, QUERIES = 2_000, 5_000, 1_000
 DELTA = 1e-6
 SIZES = (300, 1_000, 10_000, 100_000)
 EPSILONS = (0.5, 1.0, 3.0)
+POWERS = (0.0, 0.25, 0.5)  # of the width, by which the strength is divided
+STEP, NEAR = 0.25, 0.2  # between knots, and how near cells count for one, in powers of ten
+SHIPPED = Path(__file__).parents[1] / "src" / "cumae" / "planning" / "forecasts.json"
 # With public rows, a PrivateLearner draws as a SemiPrivateLearner does, and is measured for both.
 LEARNERS = ("kernel", "booster", "trees", "logistic", "learner")
 PREDICTORS = ("gaussian", "student", "everlasting")
@@ -261,16 +268,146 @@ def run(path: Path, minutes: float) -> None:
                 split.cache_clear()
 
 
+# Calibration: what the package ships
+
+
+def situation_of(cell: Cell) -> Situation:
+    """Return the public facts of a cell."""
+    return _situation(cell[:4], cell.epsilon)
+
+
+@cache
+def _situation(task: tuple[Any, ...], epsilon: float) -> Situation:
+    split.cache_clear()
+    return split(Task(*task)).situation(epsilon)
+
+
+@cache
+def facts_of(cell: Cell) -> dict[str, Any]:
+    """Return what the plan of the cell's estimator says, for routes whose noise is told there."""
+    if cell.route not in VOTES:
+        return {}
+    return dict(outlook(ROUTES[cell.route], situation_of(cell)).facts)
+
+
+def twin(cell: Cell) -> Cell:
+    """Return the same model without privacy."""
+    route = "kernel" if cell.route == "everlasting" and cell.table not in SHAPES else cell.route
+    return cell._replace(route=route, epsilon=math.inf)
+
+
+def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return, for each private cell, its strength and what privacy cost."""
+    found = []
+    for cell, line in done.items():
+        if cell.table not in names or cell.epsilon == math.inf or "accuracy" not in line:
+            continue
+        open_cells = [cell._replace(route=route, epsilon=math.inf) for route in LEARNERS]
+        known = [done[one]["accuracy"] for one in open_cells if "accuracy" in done.get(one, {})]
+        if len(known) < len(LEARNERS) or "accuracy" not in done.get(twin(cell), {}):
+            continue
+        situation = situation_of(cell)
+        found.append(
+            cell._asdict()
+            | {
+                "context": context(situation),
+                "width": situation.width,
+                "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
+                "cost": done[twin(cell)]["accuracy"] - line["accuracy"],
+                "behind": max(known) - line["accuracy"],
+            }
+        )
+    return found
+
+
+def falling(values: Sequence[float]) -> list[float]:
+    """Return the falling curve that is nearest to the values."""
+    fitted = IsotonicRegression(increasing=False).fit_transform(np.arange(len(values)), values)
+    return [round(float(value), 4) for value in fitted]
+
+
+def quantile(values: Any, weights: Any, share: float) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order]) - weights[order] / 2
+    return float(np.interp(share * weights.sum(), total, values[order]))
+
+
+def curves(found: list[dict[str, Any]], power: float) -> dict[str, list[float]]:
+    """Return quantiles of the cost around each strength; they fall with it."""
+    reached = np.log10([max(one["strength"], 1e-3) / one["width"] ** power for one in found])
+    cost, behind = (np.array([one[name] for one in found]) for name in ("cost", "behind"))
+    knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
+    lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
+    for knot in knots:
+        weights = np.exp(-(((reached - knot) / NEAR) ** 2) / 2) + 1e-9
+        for name, share in (("low", 0.1), ("likely", 0.5), ("high", 0.9)):
+            lines[name].append(quantile(cost, weights, share))
+        lines["behind"].append(float(np.average(behind, weights=weights)))
+    return {"knots": [round(float(knot), 3) for knot in knots]} | {
+        name: falling(values) for name, values in lines.items()
+    }
+
+
+def calibrated(found: list[dict[str, Any]], power: float) -> dict[str, Any]:
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for one in found:
+        groups[one["route"]][one["context"]].append(one)
+    return {
+        route: {name: curves(lines, power) for name, lines in sorted(contexts.items())}
+        for route, contexts in groups.items()
+    }
+
+
+def off(found: list[dict[str, Any]], power: float) -> float:
+    """Return by how much forecasts are off for a table that is left out, on the mean."""
+    errors = []
+    for name in {one["table"] for one in found}:
+        known = calibrated([one for one in found if one["table"] != name], power)
+        for one in (one for one in found if one["table"] == name):
+            line = known.get(one["route"], {}).get(one["context"])
+            if line is not None:
+                reached = math.log10(max(one["strength"], 1e-3) / one["width"] ** power)
+                errors.append(
+                    abs(float(np.interp(reached, line["knots"], line["likely"])) - one["cost"])
+                )
+    return float(np.mean(errors))
+
+
+def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
+    """Write the file that the package ships."""
+    found = costs(done, CALIBRATING)
+    errors = {power: off(found, power) for power in POWERS}
+    print("Mean error by power of the width:", {k: round(v, 4) for k, v in errors.items()})
+    power = min(errors, key=lambda one: errors[one])
+    rows = [one["rows"] for one in found]
+    text = json.dumps(
+        {
+            "command": "python benchmarks/planning.py calibrate",
+            "tables": sorted({one["table"] for one in found}),
+            "rows": [min(rows), max(rows)],
+            "epsilon": [min(EPSILONS), max(EPSILONS)],
+            "delta": DELTA,
+            "cells": len(found),
+            "width_power": power,
+            "routes": calibrated(found, power),
+        }
+    )
+    SHIPPED.write_text(text.replace('"routes": {', '"routes": {\n').replace("}, ", "},\n") + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure routes, for the planner.")
-    parser.add_argument("what", choices=["measure"])
+    parser.add_argument("what", choices=["measure", "calibrate"])
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--data", help=f"folder with cardio.csv.gz (default: ${ELSEWHERE})")
     parser.add_argument("--cells", type=Path, default=CELLS, help="file of cells that are done")
     asked = parser.parse_args()
     if asked.data:
         os.environ[ELSEWHERE] = asked.data
-    run(asked.cells, asked.minutes)
+    if asked.what == "measure":
+        run(asked.cells, asked.minutes)
+    else:
+        calibrate(read(asked.cells))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,11 @@ class Prospect:
         handicap = 0.0 if self.route.publishes else LEVEL
         if self.simulated is not None:
             return not self.can_run, not known, handicap - self.simulated.accuracy
-        return not self.can_run, not known, handicap + (self.expected.behind if self.expected else 0)
+        return (
+            not self.can_run,
+            not known,
+            handicap + (self.expected.behind if self.expected else 0),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
@@ -112,9 +116,7 @@ class Advice:
         if best is None:
             first = next((found for found in self.prospects if found.needs), None)
             if first is not None:
-                return (
-                    f"No route can run; with {first.needs} you could {first.route.title}."
-                )
+                return f"No route can run; with {first.needs} you could {first.route.title}."
             return "No route can run; the reason stands with each of them."
         title = best.route.title[0].upper() + best.route.title[1:]
         told = []

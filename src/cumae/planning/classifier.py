@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats
 from cumae.concepts import ConceptClass
-from cumae.data import Columns, Declared, kinds_of, length_of, names_of, table_of, width_of
+from cumae.data import Columns, Declared, length_of, table_of, width_of
 from cumae.errors import InvalidParameter
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.learners import Learner
@@ -31,7 +32,7 @@ from cumae.parameters import (
     Or,
     check_parameters,
 )
-from cumae.planning.advice import Advice, Prospect, advise
+from cumae.planning.advice import Advice, advise
 from cumae.planning.routes import ROUTES, Route, Situation
 from cumae.predictors.base import ESTIMATOR
 from cumae.privacy import Budget, Guarantee
@@ -163,7 +164,7 @@ class PrivateClassifier(PrivateEstimator):
         Outlook
             That of the route that would be taken, or why there is none.
         """
-        advice = self._advice(n_samples, n_features, n_public, self.columns)
+        advice = self._advice(self.columns, n_samples, n_features, n_public)
         if advice.best is not None:
             return advice.best.outlook
         reasons = tuple(
@@ -173,7 +174,7 @@ class PrivateClassifier(PrivateEstimator):
         )
         return Outlook(type(self).__name__, can_run=False, reasons=reasons)
 
-    def _advice(self, n_samples: int, n_features: int, n_public: int, columns: Declared) -> Advice:
+    def _advice(self, columns: Declared, n_samples: int, n_features: int, n_public: int) -> Advice:
         situation = Situation(
             n_samples,
             n_public=n_public,
@@ -222,13 +223,15 @@ class PrivateClassifier(PrivateEstimator):
         check_parameters(self, self.parameter_table)
         X, X_public = table_of(X), table_of(X_public)
         n_public = 0 if X_public is None else length_of(X_public)
-        advice = self._advice(
-            length_of(X), width_of(X), n_public, known_columns(X, self.columns)
-        )
+        known = known_columns(X, self.columns)
+        advice = self._advice(known, length_of(X), width_of(X), n_public)
         best = advice.best
         if best is None:
-            raise InvalidParameter(_refusal(advice))
-        model = best.route.build(_with_columns(advice.situation, self.columns))
+            told = "; ".join(
+                f"{one.route.name}: {one.outlook.reasons[0]}" for one in advice.prospects
+            )
+            raise InvalidParameter(f"no route can run. {told}")
+        model = best.route.build(replace(advice.situation, columns=self.columns))
         model.set_params(budget=self.budget, random_state=self.random_state)
         warn_if_clones_pay(self, self.epsilon)
         if best.route.publishes:
@@ -305,7 +308,9 @@ class PrivateClassifier(PrivateEstimator):
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Rebuild what ``to_dict`` returned; the plan is not kept."""
         if not isinstance(plain, dict) or plain.get("kind") != cls.__name__:
-            raise InvalidParameter("this is no stored PrivateClassifier; give what to_dict returned.")
+            raise InvalidParameter(
+                "this is no stored PrivateClassifier; give what to_dict returned."
+            )
         model = Learner.from_dict(plain["model"])
         found = cls(model.epsilon, model.delta, classes=model.classes)
         found.model_, found.route_, found.why_ = model, plain["route"], plain["why"]
@@ -328,3 +333,25 @@ class PrivateClassifier(PrivateEstimator):
         except ValueError as error:
             raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
         return cls.from_dict(plain)
+
+
+def known_columns(X: Any, declared: Declared) -> Declared:
+    """Return what is declared, with columns of true and false whose type says so.
+
+    Parameters
+    ----------
+    X : table
+        Rows, of which names and types are looked at, and nothing else.
+    declared : mapping or sequence, or None
+        What was declared.
+    """
+    columns = Columns.of(X, declared)
+    found: dict[Any, Any] = {}
+    for place, column in enumerate(columns.columns):
+        key = place if columns.original_names is None else column.name
+        if isinstance(declared, Mapping):
+            given = declared.get(key, declared.get(place))
+        else:
+            given = declared[place] if declared is not None else None
+        found[key] = bool if given is None and column.boolean else given
+    return found

@@ -11,7 +11,7 @@ import functools
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
@@ -32,6 +32,8 @@ STANDS_FOR = {
     "agnostic": "gaussian",
 }
 GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # by noise that has a mu
+WORST = 0.35  # what privacy costs where nothing is learnt, at most and about
+LEAST = 1e-6  # strength of what has none
 VOTES = ("gaussian", "laplace", "stability", "between", "agnostic", "student")
 
 
@@ -60,7 +62,9 @@ class Expected:
 
     def __str__(self) -> str:
         """Return it in points."""
-        likely, low, high = (round(100 * part, 1) + 0.0 for part in (self.likely, self.low, self.high))
+        likely, low, high = (
+            round(100 * part, 1) + 0.0 for part in (self.likely, self.low, self.high)
+        )
         return f"{likely:.1f} points ({low:.1f} to {high:.1f})"
 
 
@@ -127,23 +131,34 @@ def forecast(
     found = known["routes"].get(STANDS_FOR.get(route.name, route.name))
     if found is None:
         return None
-    place = "public" if situation.n_public and "public" in found else "private"
-    curves = found[place]
-    power = float(known["width_power"])
-    reached = scale * strength(route, situation, facts) / situation.width**power
+    curves = found.get(context(situation)) or found.get(context(replace(situation, n_public=0)))
+    if curves is None:
+        return None
+    reached = scale * strength(route, situation, facts) / situation.width ** known["width_power"]
     low, likely, high, behind = (
         _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high", "behind")
     )
     return Expected(likely, low, high, behind, _rests_on(route, situation, known))
 
 
+def context(situation: Situation) -> str:
+    """Return in which of four cases a situation is: each has curves of its own.
+
+    With a concept class or without, and with public rows or without.
+    """
+    shape = "any" if situation.concept_class is None else "concept"
+    return f"{shape}, public rows" if situation.n_public else shape
+
+
 def _at(reached: float, knots: list[float], values: list[float]) -> float:
-    """Read a curve over the logarithm of the strength; beyond its end it falls with the root."""
-    if reached <= 0:
-        return values[0]
-    found = float(np.interp(math.log10(reached), knots, values))
-    beyond = math.log10(reached) - knots[-1]
-    return found if beyond <= 0 or found <= 0 else found * 10 ** (-beyond / 2)
+    """Read a curve over the logarithm of the strength.
+
+    Beyond what was measured it goes on as the root of the noise does, up to ``WORST``.
+    """
+    place = math.log10(max(reached, LEAST))
+    found = float(np.interp(place, knots, values))
+    beyond = min(place - knots[0], 0.0) + max(place - knots[-1], 0.0)
+    return found if found <= 0 else min(found * 10 ** (-beyond / 2), max(found, WORST))
 
 
 def _rests_on(route: Route, situation: Situation, known: Mapping[str, Any]) -> str:

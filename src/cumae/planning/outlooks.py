@@ -49,20 +49,29 @@ def _unlabelled(route: Route, situation: Situation) -> int:
 
 def impossible(route: Route, situation: Situation) -> str:
     """Return why nobody could take this route in such a situation; "" if somebody could."""
-    epsilon, queries = situation.epsilon, situation.n_queries
-    if len(set(situation.classes)) < 2:
-        return f"classes={situation.classes!r}: there is nothing to tell apart; declare two or more."
-    if epsilon == math.inf:
-        return "epsilon=inf promises nothing, so that no route is needed; give a finite one."
-    if not epsilon > 0:
-        return f"epsilon={epsilon!r}: answers could not depend on the rows; give more than 0."
-    if situation.n_labelled < 1:
-        return f"n_labelled={situation.n_labelled}: there is nothing to learn from; give rows."
-    if queries is not None and queries < 1:
-        return f"n_queries={queries}: give 1 or more, or None if a model is to be published."
-    if route.way == "release" and queries is None:
-        return "it answers a number of questions that is fixed beforehand; give n_queries."
-    return ""
+    rows, epsilon, asked = situation.n_labelled, situation.epsilon, situation.n_queries
+    refusals = {
+        f"classes={situation.classes!r}: there is nothing to tell apart; declare two or more.": (
+            len(set(situation.classes)) < 2
+        ),
+        "epsilon=inf promises nothing, so that no route is needed; give a finite one.": (
+            epsilon == math.inf
+        ),
+        f"epsilon={epsilon!r}: answers could not depend on the rows; give more than 0.": (
+            not epsilon > 0
+        ),
+        f"n_labelled={rows}: there is nothing to learn from; give rows.": rows < 1,
+        f"n_queries={asked}: give 1 or more, or None if a model is to be published.": (
+            asked is not None and asked < 1
+        ),
+        "it answers a number of questions that is fixed beforehand; give n_queries.": (
+            route.way == "release" and asked is None
+        ),
+        "delta=0: without a delta it is the route 'trees'; give 1e-6, say.": (
+            route.name == "booster" and situation.delta == 0
+        ),
+    }
+    return next((reason for reason, holds in refusals.items() if holds), "")
 
 
 def needs(route: Route, situation: Situation) -> str:
