@@ -118,13 +118,17 @@ class Advice:
             if first is not None:
                 return f"No route can run; with {first.needs} you could {first.route.title}."
             return "No route can run; the reason stands with each of them."
-        title = best.route.title[0].upper() + best.route.title[1:]
-        told = []
+        count = sum(found.can_run for found in self.prospects)
+        told = f"{best.route.title[0].upper()}{best.route.title[1:]}: "
+        if count == 1:
+            told += "it is the only route that can run"
+        else:
+            told += f"of {count} routes that can run it is likely to be the most accurate"
         if best.simulated is not None:
-            told.append(f"it is likely to answer {best.simulated} of all questions right")
+            told += f", with {best.simulated} right answers"
         if best.expected is not None:
-            told.append(f"privacy is likely to cost {best.expected} of accuracy")
-        return f"{title}: {', and '.join(told)}." if told else f"{title}."
+            told += f", and privacy is likely to cost {best.expected} of accuracy"
+        return f"{told}."
 
     def __getitem__(self, name: str) -> Prospect:
         """Return the prospect of a route by its name."""

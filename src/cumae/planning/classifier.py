@@ -100,7 +100,7 @@ class PrivateClassifier(PrivateEstimator):
     >>> model.route_
     'kernel'
     >>> print(model.why_)
-    Publish a PrivateKernelClassifier: privacy is likely to cost ...
+    Publish a PrivateKernelClassifier: of 5 routes that can run it is likely to be the most ...
     """
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
@@ -227,10 +227,11 @@ class PrivateClassifier(PrivateEstimator):
         advice = self._advice(known, length_of(X), width_of(X), n_public)
         best = advice.best
         if best is None:
-            told = "; ".join(
-                f"{one.route.name}: {one.outlook.reasons[0]}" for one in advice.prospects
+            first = advice.prospects[0]
+            raise InvalidParameter(
+                f"no route can run. {first.route.name}: {first.outlook.reasons[0]} For the reasons "
+                "of all routes there is cumae.planning.plan."
             )
-            raise InvalidParameter(f"no route can run. {told}")
         model = best.route.build(replace(advice.situation, columns=self.columns))
         model.set_params(budget=self.budget, random_state=self.random_state)
         warn_if_clones_pay(self, self.epsilon)
