@@ -27,7 +27,7 @@ def demo(
     epsilon: Epsilon = 1.0,
     rows: Rows = ROWS,
     questions: Questions = QUESTIONS,
-    seconds: Seconds = 8.0,
+    seconds: Seconds = 10.0,
     output: Folder = Path("demo"),
 ) -> None:
     """Publish a model of a health survey, answer 100,000 questions for ever, and attack both.
@@ -64,8 +64,10 @@ def demo(
         typer.echo("\n2. An oracle that answers for ever. The models that vote are never published.")
         _say("A process of its own trains thousands of small models and asks them ...")
         before = first.result()
-    _say(f"It was killed after {sum(len(batch.answers) for batch in before):,} answers. ...")
+    given = sum(len(batch.answers) for batch in before)
+    _say(f"It was killed after {given:,} answers. Another process opens the file and goes on ...")
     answered = steps.go_on(interviews, output / "oracle.db", before)
+    _say(f"Answers that count as given, because nobody can know: {answered.charged:,}")
     _say(f"Promise: {answered.guarantee}")
     for phase, models in {batch.phase: batch.models for batch in answered.batches}.items():
         _say(f"Phase {phase}: {models:,} models vote, and noise is added.")
@@ -74,7 +76,7 @@ def demo(
     _say("It would go on answering under the same promise.")
 
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")
-    attacked = steps.attack(epsilon, seconds)
+    attacked = steps.attack(published.name, epsilon, seconds)
     for item in attacked:
         told = ", ".join(f"{one.epsilon:.2f} of {one.claimed.epsilon:.3g}" for one in item.audits)
         _say(f"Attack on {item.target}, epsilon proven of that claimed: {told}")
