@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.demonstrations import Demonstration, demonstrate
 from tests.states import throw_coins
 from tests.trials import remember_trials
 
@@ -62,12 +61,6 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def trials_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let predictors try out a model on made-up rows once, and not in every run of an audit."""
     remember_trials(monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Demonstration:
-    """Return what one short run of the demo said and wrote."""
-    return demonstrate(tmp_path_factory.mktemp("demo"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
