@@ -33,6 +33,7 @@ from cumae.data import (
     table_of,
     width_of,
 )
+from cumae.effort import Work, total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import forget
@@ -124,6 +125,11 @@ class Sizes:
     @property
     def features(self) -> int:
         return len(self.columns)
+
+    @property
+    def cells(self) -> int:
+        """Numbers in the encoded private rows."""
+        return (self.labelled + self.unlabelled) * self.features
 
 
 def check_some(labels: Integers) -> None:
@@ -221,11 +227,14 @@ class Learner(PrivateEstimator, ABC):
         plan, guarantee = self._decided(sizes, rows, source)
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.limits()[1], what=type(self).__name__)
+        seconds, memory = total_effort(self.work(plan, sizes, rows))
         return Outlook(
             type(self).__name__,
             can_run=True,
             guarantee=self.shown_promise(guarantee, sizes, rows),
             facts=self._facts(plan, sizes, rows),
+            seconds=seconds,
+            memory=memory,
         )
 
     def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
@@ -268,6 +277,19 @@ class Learner(PrivateEstimator, ABC):
         """Return public numbers of a plan, by the names of the attributes that show them."""
         del plan, sizes, rows
         return {}
+
+    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Work] | None:
+        """Return the parts of a fit, for what it takes; None if that is not known.
+
+        Parameters
+        ----------
+        plan : LearningPlan
+            What ``decide`` returned.
+        sizes, rows : Sizes and Rows
+            What it was given.
+        """
+        del plan, sizes, rows
+        return None
 
     @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
@@ -323,6 +345,7 @@ class Learner(PrivateEstimator, ABC):
         self.guarantee_ = guarantee if found is None else found
         return self
 
+    @claim("REDUCE")
     def _decided(
         self, sizes: Sizes, rows: Rows, source: Source
     ) -> tuple[LearningPlan[Any], Guarantee]:

@@ -26,6 +26,7 @@ from cumae.data import (
     names_of,
     width_of,
 )
+from cumae.effort import Work
 from cumae.errors import (
     AnswersDrift,
     CumaeError,
@@ -264,6 +265,15 @@ class Wrapper(Learner):
         if self.columns is not None:
             wanted["columns"] = self.columns
         return copy_base(self._checked_base(), source, classes=(0, 1), **wanted)
+
+    def _base_work(
+        self, copy: Any, rows: Rows, labelled: int, unlabelled: int
+    ) -> list[Work] | None:
+        """Return what fitting a copy of the base to so many rows takes; None if it cannot tell."""
+        if not isinstance(copy, Learner):
+            return None
+        given = rows_for_base(copy, rows, labelled, unlabelled)
+        return copy.work(copy.decide(*given), *given)
 
     def known_columns(self) -> Declared:
         """Return what is declared about the columns, here or in the base."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from cumae.claims import claim
+from cumae.effort import Work
 from cumae.errors import InvalidParameter, TooFewRows, UnknownCost
 from cumae.estimators import PrivateEstimator
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
@@ -105,6 +107,18 @@ class Reduction(Wrapper):
         if not isinstance(base, Learner):
             return most  # what cannot plan is taken at its word, and held to it after the fit
         return plan_base(base, self._public_rows(rows), run.labelled, run.unlabelled).cost
+
+    def work(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> list[Work] | None:
+        """Return the work of all copies."""
+        del plan
+        found: list[Work] = []
+        for run, count in Counter(self._run_sizes(sizes)).items():
+            given = (self._public_rows(rows), run.labelled, run.unlabelled)
+            parts = self._base_work(self._copy(), *given)
+            if parts is None:
+                return None
+            found += [part.repeated(count) for part in parts]
+        return found
 
     def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
         """Return what the copies will promise together; None if one of them cannot tell yet.
