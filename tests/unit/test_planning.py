@@ -79,6 +79,18 @@ def test_the_number_of_columns_must_be_known() -> None:
     assert plan(1_000, columns={"job": ["a", "b", "c"], "age": (0, 9)}).situation.width == 4
 
 
+@pytest.mark.parametrize("wrong", [{"epsilon": "1"}, {"delta": None}, {"n_queries": 1.5}])
+def test_what_is_no_number_is_an_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter, match="number"):
+        plan(1_000, columns=TWO, **wrong)
+
+
+def test_a_concept_class_may_be_given_as_an_estimator() -> None:
+    found = Situation(100, columns=[(0, 1)], estimator=Thresholds())
+    assert isinstance(found.concept_class, Thresholds)
+    assert found.estimator is None
+
+
 IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
     "no rows": ({"n_labelled": 0}, "n_labelled=0"),
     "one class": ({"classes": (1,)}, "nothing to tell apart"),
@@ -231,6 +243,10 @@ def test_a_sample_decides_the_order_of_routes() -> None:
     assert "Accuracy is forecast from" in str(advice)
     assert advice.situation.n_public == 120
     assert advice["semi"].can_run
+
+
+def test_a_sample_is_not_looked_at_where_nothing_can_run() -> None:
+    assert plan(0, columns=TWO, public=sample_of(60)).best is None
 
 
 def test_a_sample_that_is_too_small_or_wrong_is_refused() -> None:
