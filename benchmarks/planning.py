@@ -218,25 +218,25 @@ def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
     whole = {(*cell[:4], cell.epsilon): cell for cell in known if cell.table in JUDGED}
     lines = []
     for cell in whole.values():
-        private = {route: known.get(cell._replace(route=route)) for route in LEARNERS}
-        plain = {
-            route: known.get(cell._replace(route=route, epsilon=math.inf)) for route in LEARNERS
-        }
-        if cell.epsilon == math.inf or None in private.values() or None in plain.values():
+        if cell.epsilon == math.inf or any(
+            cell._replace(route=route) not in known for route in LEARNERS
+        ):
             continue  # not all of it was measured
+        accuracy = {route: known[cell._replace(route=route)] for route in LEARNERS}
         situation = replace(situation_of(cell._replace(seed=0)), n_queries=None)
         advice = advise(situation, [ROUTES[route] for route in LEARNERS], search=False)
-        chosen = advice.prospects[0].route.name
-        best = max(private, key=lambda route: private[route])
-        line = {"table": cell.table, "rows": cell.rows, "public": cell.public}
-        line |= {"epsilon": cell.epsilon, "chosen": chosen, "best": best}
-        line |= {"accuracy": private[chosen], "best_accuracy": private[best]}
-        line["costs"] = {}
+        costs = {}
         for route in LEARNERS:
+            plain = known.get(cell._replace(route=route, epsilon=math.inf))
             expected = advice[route].expected
-            if expected is not None:
-                cost = plain[route] - private[route]
-                line["costs"][route] = [cost, expected.likely, expected.low, expected.high]
+            if plain is not None and expected is not None:
+                told = (expected.likely, expected.low, expected.high)
+                costs[route] = [plain - accuracy[route], *told]
+        chosen = advice.prospects[0].route.name
+        best = max(accuracy, key=lambda route: accuracy[route])
+        line: dict[str, Any] = {"table": cell.table, "rows": cell.rows, "public": cell.public}
+        line |= {"epsilon": cell.epsilon, "chosen": chosen, "best": best}
+        line |= {"accuracy": accuracy[chosen], "best_accuracy": accuracy[best], "costs": costs}
         lines.append(line)
     return sorted(lines, key=lambda one: (JUDGED.index(one["table"]), *list(one.values())[1:4]))
 
@@ -244,11 +244,16 @@ def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
 def verdict(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Return in which share of the grid each promise of the planner held."""
     behind = np.array([one["best_accuracy"] - one["accuracy"] for one in lines])
-    chosen = np.array([one["costs"][one["chosen"]] for one in lines])
+    chosen = np.array(
+        [one["costs"][one["chosen"]] for one in lines if one["chosen"] in one["costs"]]
+    )
     every = np.array([cost for one in lines for cost in one["costs"].values()])
-    found = {"cells": len(lines), "chosen_within_one_point": share(behind <= 0.01 + TIE)}
+    found: dict[str, Any] = {"cells": len(lines), "cells_with_a_cost": len(chosen)}
+    found["chosen_within_one_point"] = share(behind <= 0.01 + TIE)
     found["mean_points_behind_best"] = round(100 * float(behind.mean()), 2)
     for name, costs in (("chosen", chosen), ("all_routes", every)):
+        if not len(costs):
+            continue
         found[f"cost_of_{name}_within_two_points"] = share(
             np.abs(costs[:, 0] - costs[:, 1]) <= 0.02 + TIE
         )

@@ -296,7 +296,7 @@ def test_it_takes_a_table_as_it_is(table: Any, tmp_path: Any) -> None:
     X, y, columns = table
     budget = Budget(1.0, 1e-6)
     model = PrivateClassifier(columns=columns, classes=("no", "yes"), budget=budget).fit(X, y)
-    assert model.route_ == model.plan_.best.route.name
+    assert model.route_ == model.plan_.prospects[0].route.name
     assert model.why_ == model.plan_.sentence
     assert model.guarantee_ == model.model_.guarantee_
     assert model.score(X, y) > 0.85
@@ -361,7 +361,7 @@ def test_its_own_plan_is_that_of_the_route(table: Any) -> None:
     assert any("nothing to learn from" in reason for reason in refused.reasons)
 
 
-class PublicToo(PrivateClassifier):  # type: ignore[misc]  # untyped bases
+class PublicToo(PrivateClassifier):
     """The checks know no public rows and no declarations: here the rows serve as both."""
 
     def fit(self, X: Any, y: Any) -> PublicToo:  # type: ignore[override]

@@ -273,17 +273,17 @@ class PrivateClassifier(PrivateEstimator):
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.model_.predict(X))
 
-    @_has("decision_function")
+    @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Return the log odds of the second of two classes, or a score for each of more."""
         return np.asarray(self.model_.decision_function(X))
 
-    @_has("predict_proba")
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Return the chance of each class."""
         return np.asarray(self.model_.predict_proba(X))
 
-    @_has("private_score")
+    @_has("private_score")  # type: ignore[untyped-decorator]
     def private_score(
         self,
         X: Any,
@@ -303,7 +303,7 @@ class PrivateClassifier(PrivateEstimator):
         check_is_fitted(self, "guarantee_")
         return float(getattr(self.model_, "remaining_", np.inf))
 
-    @_has("to_dict")
+    @_has("to_dict")  # type: ignore[untyped-decorator]
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: the model inside, and why it was chosen."""
         return {
@@ -317,7 +317,7 @@ class PrivateClassifier(PrivateEstimator):
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Rebuild what ``to_dict`` returned; the plan is not kept."""
-        if not isinstance(plain, dict) or plain.get("kind") != cls.__name__:
+        if plain.get("kind") != cls.__name__:
             raise InvalidParameter(
                 "this is no stored PrivateClassifier; give what to_dict returned."
             )
@@ -330,7 +330,7 @@ class PrivateClassifier(PrivateEstimator):
         found.guarantee_ = model.guarantee_
         return found
 
-    @_has("to_dict")
+    @_has("to_dict")  # type: ignore[untyped-decorator]
     def save(self, path: str | Path) -> None:
         """Write the fitted model as JSON."""
         Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")

@@ -173,11 +173,10 @@ def _release(mechanism: str) -> Callable[[Situation], Any]:
 
 def _agnostic(facts: Situation) -> Any:
     return AgnosticQueryRelease(
-        facts.concept_class,
-        facts.epsilon,
-        facts.delta,
+        epsilon=facts.epsilon,
+        delta=facts.delta,
         max_queries=facts.n_queries or 1,
-        **facts.shared,
+        **{"concept_class": facts.concept_class, **facts.shared},
     )
 
 

@@ -113,7 +113,7 @@ class Sample:
 
     def __len__(self) -> int:
         """Return the number of public rows."""
-        return self.chances.shape[1]
+        return int(self.chances.shape[1])
 
 
 def _functions(
