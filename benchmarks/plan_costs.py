@@ -5,9 +5,9 @@ of the processor, so that other programs on the machine hardly matter; the first
 compiles, and is not counted. Memory is the peak of what Python and numpy allocate in a second fit,
 the table not included. Then each rate is chosen so that the largest factor by which a forecast is
 off is as small as possible. Run it with one thread, write the printed rates into ``RATES``, and run
-it with ``--check`` to see by what factors the shipped rates are off:
+it with ``--check`` to see by what factors they are off, for other estimators as well:
 
-    OMP_NUM_THREADS=1 python benchmarks/plan_costs.py
+    OMP_NUM_THREADS=1 python benchmarks/plan_costs.py --measure
     OMP_NUM_THREADS=1 python benchmarks/plan_costs.py --check
 """
 
@@ -70,7 +70,7 @@ MEASURED: dict[str, tuple[Callable[[int], Any], tuple[int, ...], tuple[int, ...]
         (2, 8),
     ),
     "one column": (
-        lambda width: QueryRelease(Thresholds(), 1.0, 1e-6, max_queries=100),
+        lambda _: QueryRelease(Thresholds(), 1.0, 1e-6, max_queries=100),
         (2_000, 16_000, 128_000),
         (1,),
     ),
@@ -100,7 +100,7 @@ CHECKED: dict[str, tuple[Callable[[int], Any], tuple[int, ...], tuple[int, ...]]
         (4, 12),
     ),
     "everlasting, thresholds": (
-        lambda width: EverlastingPredictor(Thresholds(), 1.0),
+        lambda _: EverlastingPredictor(Thresholds(), 1.0),
         (4_000, 64_000),
         (1,),
     ),
@@ -148,12 +148,12 @@ def others(
     return found.seconds, found.memory
 
 
-def best_line(steps: Any, seconds: Any) -> tuple[float, float]:
+def best_line(steps: Any, known: Any, seconds: Any) -> tuple[float, float]:
     """Return start and step of a line whose largest factor off is the smallest."""
     tried = []
-    for start in np.geomspace(1e-3, max(seconds), 60):
+    for start in (0.0, *np.geomspace(1e-3, max(seconds), 60)):
         for step in np.geomspace(1e-13, 1.0, 400):
-            off = np.abs(np.log((start + step * steps) / seconds))
+            off = np.abs(np.log((known + start + step * steps) / seconds))
             tried.append((off.max(), start, step))
     _, start, step = min(tried)
     return float(start), float(step)
@@ -163,16 +163,16 @@ def fit_rates(found: dict[str, list[dict[str, Any]]]) -> dict[str, Rate]:
     """Fit the kinds one after another; what earlier ones take is taken off first."""
     rates: dict[str, Rate] = {"measured": Rate(0.0, 1.0, 24.0)}
     for kind, (make, _, _) in MEASURED.items():
-        sizes = [(row["rows"], row["columns"]) for row in found[kind]]
-        known = [others(make, *size, rates)[0] for size in sizes]
-        steps = np.array([units(make, *size, kind)[0] for size in sizes])
-        seconds = np.array([row["seconds"] for row in found[kind]])
-        left = np.maximum(seconds - known, seconds / 10)
-        start, step = best_line(steps, left)
-        numbers = np.array([max(1.0, units(make, *size, kind)[1]) for size in sizes])
-        memory = np.array([row["memory"] for row in found[kind]])
-        each = np.maximum(memory - FIXED, memory / 10) / numbers
-        rates[kind] = Rate(*(float(f"{value:.2g}") for value in (start, step, np.median(each))))
+        rows = found[kind] + (found["posteriors"] if kind == "sums" else [])  # the same estimator
+        sizes = [(row["rows"], row["columns"]) for row in rows]
+        known = np.array([others(make, *size, rates) for size in sizes])
+        own = np.array([units(make, *size, kind) for size in sizes])
+        seconds = np.array([row["seconds"] for row in rows])
+        start, step = best_line(own[:, 0], known[:, 0], seconds)
+        memory = np.array([row["memory"] for row in rows])
+        more = memory > 2 * known[:, 1]  # else another kind holds most of it
+        number = np.median((memory[more] - FIXED) / own[more, 1]) if more.any() else 8.0
+        rates[kind] = Rate(*(float(f"{value:.2g}") for value in (start, step, number)))
     return rates
 
 
@@ -213,15 +213,18 @@ def share_within(rows: list[dict[str, Any]], name: str, factor: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare the shipped rates")
+    parser.add_argument("--measure", action="store_true", help="measure, before rates are fitted")
+    parser.add_argument("--check", action="store_true", help="compare the rates in the package")
     warnings.simplefilter("ignore")
-    if not parser.parse_args().check:
+    asked = parser.parse_args()
+    if asked.measure:
         found = measure_all(MEASURED)
-        for kind, rate in fit_rates(found).items():
-            print(f'    "{kind}": {rate},')
         RESULT.write_text(json.dumps({"measured": found}, indent=1) + "\n", encoding="utf-8")
-        return
     stored = json.loads(RESULT.read_text(encoding="utf-8"))
+    if not asked.check:
+        for kind, rate in fit_rates(stored["measured"]).items():
+            print(f'    "{kind}": Rate({rate.start:g}, {rate.step:g}, {rate.number:g}),')
+        return
     checked = measure_all(CHECKED)
     rows = compare(stored["measured"], MEASURED) + compare(checked, CHECKED)
     summary = {

@@ -1,6 +1,6 @@
 """How long a fit takes, and how much memory: simple models, fitted once to what was measured.
 
-Each part of a fit is a ``Work``: so many steps of one kind, and so many numbers that are held at
+Each part of a fit is a ``Effort``: so many steps of one kind, and so many numbers that are held at
 once. A rate says what a step and a number of this kind take. ``benchmarks/plan_costs.py`` measures
 fits and fits the rates to them; its result, with the machine that it ran on, lies beside it. Half
 of what is measured is within a factor of two, and nearly all within three.
@@ -33,19 +33,19 @@ class Rate:
 
 # Fitted by benchmarks/plan_costs.py; benchmarks/results/plan_costs.json has what was measured.
 RATES: Mapping[str, Rate] = {
-    "draws": Rate(0.01, 1.5e-7, 24.0),
-    "trees": Rate(0.01, 4e-3, 24.0),
-    "sums": Rate(0.1, 1e-8, 24.0),
-    "posteriors": Rate(0.1, 1e-7, 24.0),
-    "small trees": Rate(0.5, 1e-6, 24.0),
-    "measured": Rate(0.0, 1.0, 24.0),  # steps are seconds: an estimator was timed
-    "one column": Rate(0.05, 1e-6, 24.0),
+    "draws": Rate(0.0027, 3e-8, 28.0),  # by the exponential mechanism; a step is a cell
+    "trees": Rate(0.0, 0.0016, 12.0),  # of a booster; a step is a tree
+    "posteriors": Rate(0.0062, 8.1e-7, 11.0),  # of the kernel classifier; a pair of coefficients
+    "sums": Rate(0.035, 1.2e-8, 8.0),  # of the same; a row times a coefficient
+    "one column": Rate(0.064, 3.4e-6, 39.0),  # shards of a concept class; a step is a cell
+    "small trees": Rate(0.079, 2.3e-6, 72.0),  # shards of trees and their trial; a step is a cell
+    "measured": Rate(0.0, 1.0, 24.0),  # an estimator that was timed; a step is a second
 }
-FIXED = 2_000_000  # bytes of any fit
+FIXED = 100_000  # bytes of any fit
 
 
 @dataclass(frozen=True)
-class Work:
+class Effort:
     """A part of a fit: steps of one kind, and what is held meanwhile.
 
     Parameters
@@ -76,17 +76,17 @@ class Work:
         """About how many bytes it needs."""
         return RATES[self.kind].number * self.numbers
 
-    def repeated(self, times: int) -> Work:
+    def repeated(self, times: int) -> Effort:
         """Return it as often as that, one after another."""
         return replace(self, fits=self.fits * times)
 
 
-def total_effort(works: Sequence[Work] | None) -> tuple[float | None, int | None]:
+def total_effort(works: Sequence[Effort] | None) -> tuple[float | None, int | None]:
     """Return the seconds of all parts together, and the memory of the largest one.
 
     Parameters
     ----------
-    works : sequence of Work, or None
+    works : sequence of Effort, or None
         All parts of a fit; None if one of them is not known.
 
     Returns
@@ -98,8 +98,8 @@ def total_effort(works: Sequence[Work] | None) -> tuple[float | None, int | None
 
     Examples
     --------
-    >>> from cumae.effort import Work, total_effort
-    >>> seconds, memory = total_effort([Work("draws", 1e6, 1e6)])
+    >>> from cumae.effort import Effort, total_effort
+    >>> seconds, memory = total_effort([Effort("draws", 1e6, 1e6)])
     >>> 0.01 < seconds < 10, 1e6 < memory < 1e9
     (True, True)
     >>> total_effort(None)

@@ -12,7 +12,7 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, length_of
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import LEARNER, Published
@@ -289,7 +289,7 @@ class ActiveLearner(Published):
         asked = min(self.n_labels, total)
         return super()._stand_in(asked, n_features, n_public, total - asked)
 
-    def work(self, plan: LearningPlan[Plan], sizes: Sizes, rows: Rows) -> list[Work] | None:
+    def work(self, plan: LearningPlan[Plan], sizes: Sizes, rows: Rows) -> list[Effort] | None:
         """Return the work of the base on the sample."""
         del plan
         count = self._count(sizes.labelled + sizes.unlabelled)

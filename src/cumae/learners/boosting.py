@@ -17,7 +17,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
 from cumae.data import Columns, Declared
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
@@ -177,7 +177,7 @@ class PrivateBooster(ScoredLearner):
             steps=blocks,
         )
 
-    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Work]:
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
         blocks, start = plan.steps, self._start(SYSTEM)
         found = block_work(blocks, sizes)
         if start is None:
@@ -360,11 +360,11 @@ def keep(scores: Floats, y: Integers, source: Source) -> NDArray[np.bool_]:
     return np.asarray(coins < 2 * wrong)
 
 
-def block_work(blocks: Blocks, sizes: Sizes) -> list[Work]:
+def block_work(blocks: Blocks, sizes: Sizes) -> list[Effort]:
     """Return what drawing the trees takes."""
     return [
-        Work("draws", sizes.cells, sizes.cells),
-        Work("trees", len(blocks.rounds), sizes.cells),
+        Effort("draws", sizes.cells, 0),
+        Effort("trees", len(blocks.rounds), sizes.cells),
     ]
 
 

@@ -24,7 +24,7 @@ from cumae.data import (
     table_of,
     width_of,
 )
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
@@ -132,10 +132,10 @@ class ConceptLearner(Learner):
         self.n_candidates_: int = concept.n_candidates(points)
         self.hypothesis_ = concept.choose(points, X, y, epsilon, random_state=source)
 
-    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Work] | None:
+    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
         """Return the one draw, which looks at all cells."""
         del plan, rows
-        return [Work("draws", sizes.cells, sizes.cells)]
+        return [Effort("draws", sizes.cells, sizes.cells)]
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)

@@ -29,7 +29,7 @@ from cumae.data import (
     row_source,
     undeclared_kinds,
 )
-from cumae.effort import Work, total_effort
+from cumae.effort import Effort, total_effort
 from cumae.ensembles.growing.trees import can_grow
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
@@ -284,7 +284,7 @@ class Predictor(PrivateEstimator, ABC):
     @abstractmethod
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Work] | None]:
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         """Return the plan of a fit, public numbers of it, and its work beside training shards.
 
         That is all that is decided before it pays. The work is None if it is not known.
@@ -400,8 +400,8 @@ class Predictor(PrivateEstimator, ABC):
 
 
 def _all_work(
-    training: Training, facts: Mapping[str, Fact], others: list[Work] | None, spent: float
-) -> list[Work] | None:
+    training: Training, facts: Mapping[str, Fact], others: list[Effort] | None, spent: float
+) -> list[Effort] | None:
     """Return the work of a fit: that of the shards, by public numbers, and all others.
 
     Parameters
@@ -410,7 +410,7 @@ def _all_work(
         The declared facts.
     facts : mapping
         Public numbers; without ``n_shards``, there are none.
-    others : list of Work, or None
+    others : list of Effort, or None
         What is done beside.
     spent : float
         Seconds that it took to decide: a fit decides in the same way.
@@ -421,13 +421,13 @@ def _all_work(
     cells = count * size * training.width
     model = training.model
     if isinstance(model, ConceptClass) and training.width == 1:
-        return [*others, Work("one column", cells, cells)]
+        return [*others, Effort("one column", cells, cells)]
     if can_grow(model):
-        return [*others, Work("small trees", cells, cells)]
+        return [*others, Effort("small trees", cells, cells)]
     if not training.tried:
         return None
     each = seconds_of_a_shard(training.trainer, training.rows, size)
-    return [*others, Work("measured", spent + count * each, cells)]
+    return [*others, Effort("measured", spent + count * each, cells)]
 
 
 @claim("BBL", "QUERY")

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Declared, class_places
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster, block_facts, block_work
 from cumae.learners.kernel.features import CURVES, WAVES
@@ -128,7 +128,7 @@ class PrivateKernelClassifier(KernelLearner):
         few = planned.steps.strength < least
         return self._booster(SYSTEM).decide(sizes, rows) if few and self._scores == 1 else planned
 
-    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Work]:
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
         if isinstance(plan.steps, Measurements):
             return super()._work_within(plan, sizes, rows)
         return block_work(plan.steps, sizes)

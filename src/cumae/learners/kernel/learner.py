@@ -13,7 +13,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import pieces
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
@@ -147,14 +147,15 @@ class KernelLearner(Readable, ScoredLearner):
         curves, _ = self._shapes
         return additive_features(sizes.columns, curves) + 4 * plans.waves
 
-    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Work]:
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
         del rows
         steps: Measurements = plan.steps
         count = self._coefficients(steps, sizes)
         sums = steps.steps * sizes.labelled * count * self._scores
         posterior = steps.steps * self._scores * count**2
-        held = self._scores * (count**2 + MOST_PUBLIC * count)
-        return [Work("sums", sums, sizes.cells), Work("posteriors", posterior, held)]
+        # The posterior, its reference rows, and a few tables of some private rows.
+        held = self._scores * count * (count + MOST_PUBLIC + 2 * min(sizes.labelled, 2 * CHUNK))
+        return [Effort("sums", sums, sizes.cells), Effort("posteriors", posterior, held)]
 
     def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         del rows

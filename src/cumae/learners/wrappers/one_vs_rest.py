@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, class_places
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.adapter import Adapter
@@ -130,7 +130,9 @@ class OneVsRest(Wrapper):
             steps=Approximate(share, delta),
         )
 
-    def work(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> list[Work] | None:
+    def work(
+        self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows
+    ) -> list[Effort] | None:
         """Return the work of all copies."""
         copy = self._copy(epsilon=plan.steps.eps, delta=plan.steps.failure)
         found = self._base_work(copy, rows, sizes.labelled, sizes.unlabelled)

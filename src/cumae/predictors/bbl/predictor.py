@@ -17,7 +17,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.outlook import Fact
@@ -254,7 +254,7 @@ class GenericBBL(PhasedPredictor):
 
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Work] | None]:
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         del n_public
         rules = self._rules(training, source)
         sizes = rules.sizes()
@@ -270,7 +270,7 @@ class GenericBBL(PhasedPredictor):
             "epsilon_boost": rules.boost,
         }
         cells = training.rows.n_rows * training.width
-        return rules.given.plan(), facts, [Work("draws", cells, cells)]
+        return rules.given.plan(), facts, [Effort("draws", cells, cells)]
 
     @claim("BBL")
     def _first_rows(

@@ -13,7 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.ensembles.sizing import try_sizes
 from cumae.errors import AnswersDrift, InvalidParameter
 from cumae.outlook import Fact
@@ -102,7 +102,7 @@ class Decision:
     plan: Plan
     sizes_tried: list[dict[str, Any]]
 
-    def prior_work(self) -> list[Work] | None:
+    def prior_work(self) -> list[Effort] | None:
         """Return what the prior takes; None if that is not known."""
         return [] if self.prior is None else self.prior.work(self.rules.prior_rows)
 

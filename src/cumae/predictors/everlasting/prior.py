@@ -15,7 +15,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Rectangles, Thresholds, UnionOfIntervals
 from cumae.data import Columns, SomeRows, class_names, clean_table, read_table, row_source
-from cumae.effort import Work
+from cumae.effort import Effort
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
 from cumae.estimators import own_clone
@@ -105,14 +105,14 @@ class Prior:
         nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
         return Sizes(n_rows, 0, 0, self._columns), nothing
 
-    def work(self, n_rows: int) -> list[Work] | None:
+    def work(self, n_rows: int) -> list[Effort] | None:
         """Return what training it on so many rows takes; None if that is not known."""
         learner = own_clone(self.learner)
         if not _reads_numbers(learner):
             return None
         learner.set_params(columns=list(self._columns.columns))
         given = self._sizes(n_rows)
-        found: list[Work] | None = learner.work(learner.decide(*given), *given)
+        found: list[Effort] | None = learner.work(learner.decide(*given), *given)
         return found
 
     def _tried(self, learner: Learner, n_rows: int) -> Guarantee:
