@@ -68,8 +68,9 @@ SHIPPED = Path(__file__).parents[1] / "src" / "cumae" / "planning" / "forecasts.
 TRIALS = Path(tempfile.gettempdir()) / "cumae_planning_trials.jsonl"
 SAMPLE = 500  # labelled public rows
 SIMULATED = ("kernel", "trees", "logistic", "learner")  # the booster is close to the regression
-POWERS = (0.0, 0.25, 0.5)  # of the width, by which the strength is divided
-STEP, NEAR = 0.25, 0.2  # between knots, and how near cells count for one, in powers of ten
+TAILS = (0.1, 0.05, 0.02, 0.0)  # share of the cells beyond each end of an interval
+STEP = 0.25  # between knots, in powers of ten
+NEAR, WIDE = 0.3, 0.5  # how near cells count for a knot: for costs, and for what is behind
 TIE = 1e-9
 
 
@@ -116,7 +117,6 @@ def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[s
             cell._asdict()
             | {
                 "context": context(situation),
-                "width": situation.width,
                 "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
                 "cost": done[twin(cell)]["accuracy"] - line["accuracy"],
                 "behind": max(known) - line["accuracy"],
@@ -137,53 +137,61 @@ def quantile(values: Any, weights: Any, share: float) -> float:
     return float(np.interp(share * weights.sum(), total, values[order]))
 
 
-def curves(found: list[dict[str, Any]], power: float) -> dict[str, list[float]]:
+def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
     """Return quantiles of the cost around each strength; they fall with it."""
-    reached = np.log10([max(one["strength"], 1e-3) / one["width"] ** power for one in found])
+    reached = np.log10([max(one["strength"], 1e-3) for one in found])
     cost, behind = (np.array([one[name] for one in found]) for name in ("cost", "behind"))
     knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
     lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
     for knot in knots:
-        weights = np.exp(-(((reached - knot) / NEAR) ** 2) / 2) + 1e-9
-        for name, share in (("low", 0.1), ("likely", 0.5), ("high", 0.9)):
-            lines[name].append(quantile(cost, weights, share))
-        lines["behind"].append(quantile(behind, weights, 0.5))
+        weights = near(reached, knot, NEAR)
+        for name, part in (("low", tail), ("likely", 0.5), ("high", 1 - tail)):
+            lines[name].append(quantile(cost, weights, part))
+        lines["behind"].append(float(np.average(behind, weights=near(reached, knot, WIDE))))
     return {"knots": [round(float(knot), 3) for knot in knots]} | {
         name: falling(values) for name, values in lines.items()
     }
 
 
-def calibrated(found: list[dict[str, Any]], power: float) -> dict[str, Any]:
+def near(reached: Any, knot: float, width: float) -> Any:
+    return np.exp(-(((reached - knot) / width) ** 2) / 2) + 1e-9
+
+
+def calibrated(found: list[dict[str, Any]], tail: float) -> dict[str, Any]:
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for one in found:
         groups[one["route"]][one["context"]].append(one)
     return {
-        route: {name: curves(lines, power) for name, lines in sorted(contexts.items())}
+        route: {name: curves(lines, tail) for name, lines in sorted(contexts.items())}
         for route, contexts in groups.items()
     }
 
 
-def off(found: list[dict[str, Any]], power: float) -> float:
-    """Return by how much forecasts are off for a table that is left out, on the mean."""
-    errors = []
+def left_out(found: list[dict[str, Any]], tail: float) -> dict[str, float]:
+    """Return how good forecasts are for a table that was left out of the calibration."""
+    close, inside = [], []
     for name in {one["table"] for one in found}:
-        known = calibrated([one for one in found if one["table"] != name], power)
+        known = calibrated([one for one in found if one["table"] != name], tail)
         for one in (one for one in found if one["table"] == name):
             line = known.get(one["route"], {}).get(one["context"])
             if line is not None:
-                reached = math.log10(max(one["strength"], 1e-3) / one["width"] ** power)
-                errors.append(
-                    abs(float(np.interp(reached, line["knots"], line["likely"])) - one["cost"])
+                place = math.log10(max(one["strength"], 1e-3))
+                low, likely, high = (
+                    float(np.interp(place, line["knots"], line[part]))
+                    for part in ("low", "likely", "high")
                 )
-    return float(np.mean(errors))
+                close.append(abs(likely - one["cost"]) <= 0.02)
+                inside.append(low <= one["cost"] <= high)
+    return {"within_two_points": share(close), "within_interval": share(inside)}
 
 
 def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
-    """Write the file that the package ships."""
+    """Write the file that the package ships; the interval holds for tables that are left out."""
     found = costs(done, CALIBRATING)
-    errors = {power: off(found, power) for power in POWERS}
-    print("Mean error by power of the width:", {k: round(v, 4) for k, v in errors.items()})
-    power = min(errors, key=lambda one: errors[one])
+    tried = {tail: left_out(found, tail) for tail in TAILS}
+    print("Tables that are left out, by the share beyond each end:", tried)
+    wide = [tail for tail in TAILS if tried[tail]["within_interval"] >= 0.8]
+    tail = wide[0] if wide else TAILS[-1]
     rows = [one["rows"] for one in found]
     text = json.dumps(
         {
@@ -193,8 +201,9 @@ def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
             "epsilon": [min(EPSILONS), max(EPSILONS)],
             "delta": DELTA,
             "cells": len(found),
-            "width_power": power,
-            "routes": calibrated(found, power),
+            "tail": tail,
+            "left_out": tried[tail],
+            "routes": calibrated(found, tail),
         }
     )
     SHIPPED.write_text(text.replace('"routes": {', '"routes": {\n').replace("}, ", "},\n") + "\n")
