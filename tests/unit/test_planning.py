@@ -79,6 +79,18 @@ def test_the_number_of_columns_must_be_known() -> None:
     assert plan(1_000, columns={"job": ["a", "b", "c"], "age": (0, 9)}).situation.width == 4
 
 
+@pytest.mark.parametrize("wrong", [{"epsilon": "1"}, {"delta": None}, {"n_queries": 1.5}])
+def test_what_is_no_number_is_an_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter, match="number"):
+        plan(1_000, columns=TWO, **wrong)
+
+
+def test_a_concept_class_may_be_given_as_an_estimator() -> None:
+    found = Situation(100, columns=[(0, 1)], estimator=Thresholds())
+    assert isinstance(found.concept_class, Thresholds)
+    assert found.estimator is None
+
+
 IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
     "no rows": ({"n_labelled": 0}, "n_labelled=0"),
     "one class": ({"classes": (1,)}, "nothing to tell apart"),
@@ -233,6 +245,10 @@ def test_a_sample_decides_the_order_of_routes() -> None:
     assert advice["semi"].can_run
 
 
+def test_a_sample_is_not_looked_at_where_nothing_can_run() -> None:
+    assert plan(0, columns=TWO, public=sample_of(60)).best is None
+
+
 def test_a_sample_that_is_too_small_or_wrong_is_refused() -> None:
     X, y = sample_of(LEAST - 1)
     with pytest.raises(InvalidData, match="labelled rows"):
@@ -280,7 +296,7 @@ def test_it_takes_a_table_as_it_is(table: Any, tmp_path: Any) -> None:
     X, y, columns = table
     budget = Budget(1.0, 1e-6)
     model = PrivateClassifier(columns=columns, classes=("no", "yes"), budget=budget).fit(X, y)
-    assert model.route_ == model.plan_.best.route.name
+    assert model.route_ == model.plan_.prospects[0].route.name
     assert model.why_ == model.plan_.sentence
     assert model.guarantee_ == model.model_.guarantee_
     assert model.score(X, y) > 0.85
@@ -345,7 +361,7 @@ def test_its_own_plan_is_that_of_the_route(table: Any) -> None:
     assert any("nothing to learn from" in reason for reason in refused.reasons)
 
 
-class PublicToo(PrivateClassifier):  # type: ignore[misc]  # untyped bases
+class PublicToo(PrivateClassifier):
     """The checks know no public rows and no declarations: here the rows serve as both."""
 
     def fit(self, X: Any, y: Any) -> PublicToo:  # type: ignore[override]
