@@ -84,7 +84,7 @@ def test_the_first_process_was_killed_and_another_one_went_on(demonstration: Dem
     """What was charged is at most what the mark is ahead: 1/256 of a phase."""
     killed = re.search(r"killed after ([\d,]+) answers", demonstration.said)
     assert killed is not None
-    assert 10_000 <= int(killed[1].replace(",", "")) < 20_000
+    assert 12_000 <= int(killed[1].replace(",", "")) < 20_000
     oracle = cumae.open(demonstration.folder / "oracle.db")
     try:
         assert isinstance(oracle, EverlastingPredictor)

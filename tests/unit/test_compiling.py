@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from cumae.compiling import LINE
 
 DRAW = """
@@ -31,20 +29,17 @@ event.register("numba:compile", Counter())
 import cumae
 from cumae.concepts import Thresholds
 X = np.random.default_rng(0).random((3_000, 2))
-y, given = X[:, 0] > 0.5, {{"epsilon": 1.0, "columns": [(0, 1), (0, 1)]}}
-{fit}
+y, both = X[:, 0] > 0.5, {"epsilon": 1.0, "delta": 1e-6}
+given = {**both, "columns": [(0, 1), (0, 1)]}
+cumae.PrivateLogisticRegression(**given).fit(X, y).predict(X)
+cumae.PrivateKernelClassifier(**given).fit(X, y).predict(X)
+print(Counter.found)
+cumae.EverlastingPredictor(Thresholds(), **both).fit(X[:, :1], y).predict(X[:9, :1])
+print(Counter.found)
+cumae.EverlastingPredictor(**given).fit(X, y).predict(X[:9])
+cumae.QueryRelease(max_queries=10, **both).fit(X, y).predict(X[:9])
 print(Counter.found)
 """
-
-# What is fitted, and how many functions are compiled for it: numba's own that a loop calls count.
-PATHS = {
-    "cumae.PrivateLogisticRegression(delta=1e-6, **given).fit(X, y).predict(X)": 2,
-    "cumae.PrivateKernelClassifier(delta=1e-6, **given).fit(X, y).predict(X)": 2,
-    "cumae.QueryRelease(delta=1e-6, max_queries=10).fit(X, y).predict(X[:9])": 5,
-    "cumae.EverlastingPredictor(Thresholds(), delta=1e-6).fit(X[:, :1], y).predict(X[:9, :1])": 5,
-    "cumae.EverlastingPredictor(delta=1e-6, **given).fit(X, y).predict(X[:9])": 15,
-    "cumae.PrivateBooster(**given).fit(X, y).predict(X)": 18,
-}
 
 
 def run(code: str, cache: Path) -> subprocess.CompletedProcess[str]:
@@ -65,7 +60,12 @@ def test_the_line_does_not_come_when_compiling_is_quick(tmp_path: Path) -> None:
     assert run(DRAW.format(patience=600.0), tmp_path).stderr == ""
 
 
-@pytest.mark.parametrize(("fit", "most"), PATHS.items())
-def test_few_functions_are_compiled(fit: str, most: int, tmp_path: Path) -> None:
-    """An expression on whole arrays costs five to ten more, and half a second."""
-    assert int(run(COUNT.format(fit=fit), tmp_path).stdout) <= most
+def test_few_functions_are_compiled(tmp_path: Path) -> None:
+    """An expression on whole arrays costs five to ten more, and half a second or more.
+
+    Those of numba's own that a loop needs count as well. benchmarks/first_use.py has the seconds.
+    """
+    learners, thresholds, trees = map(int, run(COUNT, tmp_path).stdout.split())
+    assert learners == 0
+    assert thresholds <= 12
+    assert trees <= 25

@@ -51,7 +51,7 @@ def demo(
     count = len(interviews.questions)
     with ThreadPoolExecutor(1) as pool:  # the oracle has a process of its own, beside the model
         process = steps.asking_process(output, rows, questions, epsilon)
-        first = pool.submit(steps.killed_halfway, process, count // 2, asking.said)
+        first = pool.submit(steps.killed_at, process, 6 * count // 10, asking.said)
 
         typer.echo(f"\n1. A model of {len(interviews.X):,} private interviews that may be published.")
         advice = steps.advise(interviews, epsilon)
