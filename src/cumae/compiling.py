@@ -18,7 +18,7 @@ PATIENCE = 1.0  # seconds of compiling after which the line is printed
 LINE = "cumae compiles some loops. This happens once on each machine and takes a few seconds.\n"
 
 
-class Announcer(event.Listener):  # type: ignore[misc]
+class Announcer(event.Listener):
     """Prints the line on standard error, once, when compiling has taken longer than a second.
 
     Loops that are found in the cache do not count, and neither does the code of others.
@@ -64,4 +64,4 @@ def _is_ours(found: Any) -> bool:
 
 def announce() -> None:
     """Let this process print the line if it compiles for long."""
-    event.register("numba:compile", Announcer())
+    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]

@@ -27,11 +27,21 @@ def test_the_first_words_come_before_anything_heavy_is_loaded() -> None:
     assert {"sklearn", "numba", "pandas", "scipy.stats"}.isdisjoint(loaded)
 
 
-def _chart(**options: object) -> Chart:
-    series = (Series("a < b", ((1.0, 0.0), (10.0, 5.0), (100.0, 10.0))),)
-    given = {"ticks": ((1.0, "1"),), "levels": ((0.0, "0"),), "wide": (1.0, 100.0)}
-    given |= {"high": (0.0, 10.0), "series": series, "logarithmic": "x", **options}
-    return Chart("key", "A title", "A description.", "across", "up", **given)  # type: ignore[arg-type]
+def _chart(key: str = "key") -> Chart:
+    return Chart(
+        key,
+        "A title",
+        "A description.",
+        "across",
+        "up",
+        (Series("a < b", ((1.0, 0.0), (10.0, 5.0), (100.0, 10.0))),),
+        wide=(1.0, 100.0),
+        high=(0.0, 10.0),
+        ticks=((1.0, "1"),),
+        levels=((0.0, "0"),),
+        logarithmic="x",
+        marks=((2.0, "first"), (2.1, "second")),
+    )
 
 
 def test_a_chart_puts_points_where_they_belong() -> None:
@@ -52,6 +62,11 @@ def test_a_chart_is_named_for_those_who_do_not_see_it_and_escapes_words() -> Non
 
 
 def test_a_picture_brings_its_own_style_and_nothing_from_outside() -> None:
-    drawn = picture([_chart(), _chart(key="other")])
+    drawn = picture([_chart(), _chart("other")])
     assert "prefers-color-scheme: dark" in drawn
     assert set(re.findall(r"https?://[^\"' ]+", drawn)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_words_of_marks_that_are_close_stand_in_two_rows() -> None:
+    rows = re.findall(r'y="([\d.]+)" class="told"', svg(_chart()))
+    assert len(set(rows)) == 2
