@@ -56,8 +56,8 @@ def paths() -> dict[str, Callable[[], Any]]:
     X, y = survey.data[:ROWS], survey.target[:ROWS]
     asked, age = survey.data[ROWS : ROWS + ASKED], ["Age"]
     columns = {name: (low, high, 1) for name, (low, high) in survey.bounds.items()}
-    both = {"epsilon": 1.0, "delta": 1e-6}
-    declared = {**both, "columns": columns}
+    both: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+    declared: dict[str, Any] = {**both, "columns": columns}
     return {
         "PrivateKernelClassifier": lambda: (
             cumae.PrivateKernelClassifier(**declared).fit(X, y).predict(asked)

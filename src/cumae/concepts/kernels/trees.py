@@ -64,7 +64,17 @@ def codes_of(table: Floats, starts: Integers, values: Floats) -> Codes:
 
 @numba.njit(cache=True, nogil=True)
 def _compare(table: Floats, starts: Integers, values: Floats, part: Floats, codes: Codes) -> None:
-    """Compare each row with all cuts of a column where these are few: that needs no branches."""
+    """Compare each row with all cuts of a column where these are few: that needs no branches.
+
+    Parameters
+    ----------
+    table, starts, values : array
+        As in ``codes_of``.
+    part : array of float
+        Room for the cells of some rows.
+    codes : array of int
+        Zeros, in which the codes are filled.
+    """
     for block in range(0, len(table), len(part)):  # rows come one by one, codes column by column
         size = min(len(part), len(table) - block)
         for column in range(len(codes)):
@@ -281,7 +291,17 @@ def last_weights(inside: Integers, held: Integers, decay: Floats) -> tuple[Integ
 def _sum_last(
     zeros: int, ones: int, held: Integers, decay: Floats, best: Integers, rest: Floats
 ) -> tuple[int, float]:
-    """Add up the weights of ``last_weights``, for so many rows of label 0 and of label 1."""
+    """Add up the weights of ``last_weights``.
+
+    Parameters
+    ----------
+    zeros, ones : int
+        The rows of the node with label 0, and those with label 1.
+    held, decay : array
+        As in ``last_weights``.
+    best, rest : array of int and array of float
+        Room for the weights, one for each cut.
+    """
     for cut in range(held.shape[1]):
         a, b = held[0, cut], held[1, cut]
         c, d = zeros - a, ones - b

@@ -204,23 +204,46 @@ def many_thresholds(
     [0.3, 0.3]
     """
     above, below = model.polarity != "below", model.polarity != "above"
-    count, size = len(starts) - 1, np.diff(starts)
-    order = np.lexsort((column, np.repeat(np.arange(count), size)))
-    kinds, (lows, highs) = np.empty(count, dtype=np.int64), np.empty((2, count))
-    most = int(size.max(initial=0))
-    room = (np.empty(most), np.zeros(most + 1, dtype=np.int64))
-    _gaps(column[order], signed[order], starts, above, below, *room, kinds, lows, highs)
+    kinds, lows, highs = gaps(column, signed, starts, above=above, below=below)
     return [
         Gap(*gap).threshold(model.polarity, limits, coin)
         for *gap, coin in zip(kinds.tolist(), lows.tolist(), highs.tolist(), coins, strict=True)
     ]
 
 
+def gaps(
+    column: Floats, signed: Integers, starts: Integers, *, above: bool, below: bool
+) -> tuple[Integers, Floats, Floats]:
+    """Find the gap of each shard's best threshold by the tie rule of ``Thresholds.erm``.
+
+    Parameters
+    ----------
+    column, signed : array of float, array of int
+        The rows of all shards with their signed weights.
+    starts : array of int
+        Where each shard begins, and the number of rows at the end.
+    above, below : bool
+        Whether label 1 may be above the cut, and below it.
+
+    Returns
+    -------
+    tuple of three arrays
+        What gets label 1, and the rows on both sides of the cut.
+    """
+    count, size = len(starts) - 1, np.diff(starts)
+    order = np.lexsort((column, np.repeat(np.arange(count), size)))
+    kinds, (lows, highs) = np.empty(count, dtype=np.int64), np.empty((2, count))
+    most = int(size.max(initial=0))
+    room = (np.empty(most), np.zeros(most + 1, dtype=np.int64))
+    _fill(column[order], signed[order], starts, above, below, *room, kinds, lows, highs)
+    return kinds, lows, highs
+
+
 # Loops over arrays that numpy made before, because these compile quickly.
 
 
 @numba.njit(cache=True, nogil=True)
-def _gaps(
+def _fill(
     values: Floats,
     gains: Integers,
     starts: Integers,
@@ -232,7 +255,7 @@ def _gaps(
     lows: Floats,
     highs: Floats,
 ) -> None:
-    """Find the gap of each shard's best threshold by the tie rule of ``Thresholds.erm``.
+    """Fill in what ``gaps`` returns.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def many_trees(
         single = np.ascontiguousarray(rows, dtype=np.float32)
     sums = _by_shard(weights, starts)
     present = (sums > 0).sum(axis=1)
-    unusable = _by_shard(~np.isfinite(single).all(axis=1), starts) > 0
+    unusable = _by_shard(np.asarray(~np.isfinite(single).all(axis=1)), starts) > 0
     kinds = np.select([present == 0, unusable, present == 1], [NO_ROWS, FAILED, ONE_CLASS], LEARNT)
     shard_of = np.repeat(np.arange(len(kinds)), np.diff(starts))
     # Rows without a weight are not there.
