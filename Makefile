@@ -75,7 +75,7 @@ lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
 	  --output-file requirements.lock
 
 clean:  ## Remove the environment and everything that was generated
-	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist build
+	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist build demo
 	rm -rf .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
