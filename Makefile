@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Debian packages that tests need. `make test` installs those that are missing when it may.
-DEBIAN_PACKAGES = strace
+DEBIAN_PACKAGES = chromium strace
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
 WORKERS ?= logical
@@ -75,7 +75,7 @@ lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
 	  --output-file requirements.lock
 
 clean:  ## Remove the environment and everything that was generated
-	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist build
+	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache dist build demo
 	rm -rf .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.ensembles.growing.representatives import ABOVE, EVERYTHING, NOTHING, _gaps
+from cumae.ensembles.growing.representatives import ABOVE, EVERYTHING, NOTHING, gaps
 from cumae.privacy import calibrate_gaussian
 
 RESULTS = Path(__file__).parent / "results"
@@ -39,8 +39,7 @@ DRAWS: dict[str, Callable[[np.random.Generator, int], Table]] = {
 
 def cuts(column: Table, signed: Table, starts: Table, coin: Table, *, bounds: bool) -> Table:
     """Return the cut of each shard, in order, as representatives.py chooses it."""
-    above, below = True, False
-    kinds, lows, highs = _gaps(column, signed, starts, above, below)
+    kinds, lows, highs = gaps(column, signed, starts, above=True, below=False)
     inner, first, last = (lows + highs) / 2, lows / 2, (highs + 1) / 2
     if not bounds:
         inner, first, last = np.where(coin, lows + 1e-12, highs), lows, highs + 1e-12

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers, Words
 from cumae.claims import claim
+from cumae.compiling import announce
+
+announce()  # here, because everything that compiles imports this module
 
 Bounds: TypeAlias = tuple[int, int]
 
@@ -127,29 +130,52 @@ def gaussian_table(scale: Fraction) -> tuple[Words, NDArray[np.int32]]:
     return thresholds, np.searchsorted(thresholds, starts).astype(np.int32)
 
 
-@numba.njit(cache=True, nogil=True)
 @claim("RAND")
 def look_up(words: Words, thresholds: Words, guide: NDArray[np.int32], drawn: Integers) -> Integers:
     """Fill ``drawn``; return the places where the bits equal a floor and decide nothing."""
-    unsure = []
+    if _search(words, thresholds, guide, drawn) == 0:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(thresholds[np.abs(drawn)] == words >> np.uint64(1))
+
+
+# Kernels are loops over arrays that numpy made before, because this compiles quickly.
+
+
+@numba.njit(cache=True, nogil=True)
+@claim("RAND")
+def _search(words: Words, thresholds: Words, guide: NDArray[np.int32], drawn: Integers) -> int:
+    """Fill ``drawn``; return at how many places the bits equal a floor and decide nothing."""
+    unsure = 0
     for i in range(len(words)):
         top = words[i] >> np.uint64(1)
         k = guide[top >> np.uint64(63 - GUIDE_BITS)]
         while thresholds[k] < top:
             k += 1
         drawn[i] = -k if words[i] & np.uint64(1) else k
-        if thresholds[k] == top:
-            unsure.append(i)
-    return np.array(unsure, dtype=np.int64)
+        unsure += thresholds[k] == top
+    return unsure
+
+
+@claim("RAND")
+def proposals(behind: Floats, often: Floats, rate: float) -> tuple[Floats, Integers, Integers, int]:
+    """Return the logarithms rate * behind, the raised weights, their sums, and their scale."""
+    logs, rough = np.empty((2, len(behind)))
+    proposal, upto = np.empty((2, len(behind)), dtype=np.int64)
+    return logs, proposal, upto, _propose(behind, often, rate, logs, rough, proposal, upto)
 
 
 @numba.njit(cache=True, nogil=True)
 @claim("RAND")
-def proposals(
-    behind: Floats, often: Floats, rate: float
-) -> tuple[Floats, Integers, Integers, int]:  # one pass: numpy's calls took most of a short draw
-    """Return the logarithms rate * behind, the raised weights, their sums, and their scale."""
-    logs, rough = np.empty(len(behind)), np.empty(len(behind))
+def _propose(
+    behind: Floats,
+    often: Floats,
+    rate: float,
+    logs: Floats,
+    rough: Floats,
+    proposal: Integers,
+    upto: Integers,
+) -> int:  # one pass: numpy's calls took most of a short draw
+    """Fill the logarithms, the weights, the raised weights and their sums; return their scale."""
     largest = 0.0
     for i in range(len(behind)):
         # What is never drawn gets no weight, whatever its score: it must not spoil the scale.
@@ -162,14 +188,13 @@ def proposals(
     while len(behind) >> bits:
         bits += 1
     power = 60 - bits - math.frexp(largest)[1]
-    proposal, upto = np.empty(len(behind), np.int64), np.empty(len(behind), np.int64)
     total = 0
     for i in range(len(behind)):
         raised = math.ldexp(rough[i] * (1.0 + (1.0 - max(logs[i], LOWEST)) * MARGIN), power)
         proposal[i] = np.int64(math.floor(raised)) + 1 if often[i] > 0 else 0
         total += proposal[i]
         upto[i] = total
-    return logs, proposal, upto, power
+    return power
 
 
 def last(holds: Callable[[int], bool]) -> int:

@@ -1,46 +1,17 @@
-"""The demonstration publishes a model, answers for ever, and says what it promises."""
+"""The command of the demo, and the charts that it draws; tests/browser runs it as a whole."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from cumae.cli import app
 from cumae.cli.app import ExitCode
-
-README = Path(__file__).parents[2] / "README.md"
-
-
-def test_the_demo_publishes_a_model_and_answers_through_several_phases() -> None:
-    """Both are right for 72.7 % or more in each of several runs, and would be within a point."""
-    result = CliRunner().invoke(app, ["demo"])
-    assert result.exit_code == ExitCode.OK, result.output
-    said = " ".join(result.stdout.split())
-    private, best, guessing, answered = (float(each) for each in re.findall(r"([\d.]+)%", said))
-    assert 56 < guessing < 58
-    assert min(private, answered) > 71.5
-    assert abs(private - best) < 1
-    model, oracle = re.findall(r"Promise: (.*?RAND)\.", said)
-    for promise in (model, oracle):
-        epsilon, delta = re.findall(r"epsilon = ([\d.]+), delta = ([\de.-]+)", promise)[0]
-        assert 0.9 < float(epsilon) <= 1
-        assert float(delta) <= 1e-6
-    assert "for one training row: " in model
-    assert "for one training row or one query: " in oracle
-    assert "Accuracy of 100,000 answers in 4 phases" in said
-    assert max(map(len, result.stdout.splitlines())) <= 100
-    # The README shows what is printed; figures differ from run to run.
-    shown = README.read_text(encoding="utf-8").split("prints:\n\n```\n")[1].split("```")[0]
-    assert _without_figures(result.stdout).startswith(_without_figures(shown))
-
-
-def _without_figures(text: str) -> str:
-    return " ".join(re.sub(r"\d[\d.,]*", "#", text).split())
+from cumae.cli.demo.charts import HEIGHT, TOP, Chart, Series, picture, svg
 
 
 @pytest.mark.parametrize("epsilon", ["-1", "0", "much", "nan"])
@@ -54,3 +25,48 @@ def test_the_first_words_come_before_anything_heavy_is_loaded() -> None:
     run = [sys.executable, "-c", code]
     loaded = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
     assert {"sklearn", "numba", "pandas", "scipy.stats"}.isdisjoint(loaded)
+
+
+def _chart(key: str = "key") -> Chart:
+    return Chart(
+        key,
+        "A title",
+        "A description.",
+        "across",
+        "up",
+        (Series("a < b", ((1.0, 0.0), (10.0, 5.0), (100.0, 10.0))),),
+        wide=(1.0, 100.0),
+        high=(0.0, 10.0),
+        ticks=((1.0, "1"),),
+        levels=((0.0, "0"),),
+        logarithmic="x",
+        marks=((2.0, "first"), (2.1, "second")),
+    )
+
+
+def test_a_chart_puts_points_where_they_belong() -> None:
+    chart = _chart()
+    left, middle, right = (chart.x(value) for value in (1.0, 10.0, 100.0))
+    assert middle == pytest.approx((left + right) / 2)
+    assert chart.y(10.0) == TOP
+    assert chart.y(0.0) > chart.y(10.0)
+    assert chart.y(-3.0) == chart.y(0.0) < HEIGHT  # what lies outside stays at the edge
+
+
+def test_a_chart_is_named_for_those_who_do_not_see_it_and_escapes_words() -> None:
+    drawn = svg(_chart())
+    assert 'role="img" aria-labelledby="key-title key-description"' in drawn
+    assert "<title " in drawn
+    assert "a &lt; b" in drawn
+    assert drawn.count("<circle") == 4  # three points, and one in the legend
+
+
+def test_a_picture_brings_its_own_style_and_nothing_from_outside() -> None:
+    drawn = picture([_chart(), _chart("other")])
+    assert "prefers-color-scheme: dark" in drawn
+    assert set(re.findall(r"https?://[^\"' ]+", drawn)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_words_of_marks_that_are_close_stand_in_two_rows() -> None:
+    rows = re.findall(r'y="([\d.]+)" class="told"', svg(_chart()))
+    assert len(set(rows)) == 2

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -115,11 +114,11 @@ class Thresholds(ConceptClass):
         cells = cells_of(points, X, y)
         # Scores are whole numbers from 0 to n: draw one of them with the number of cuts that
         # reach it, then one of these cuts. Both draws are exact.
-        counts = _histogram(cells.gain, cells.base, len(y), *self._sides())
+        scores = self._scores(cells)
+        counts = np.bincount(scores, minlength=len(y) + 1)
         score = draw_score(counts, rate, source)
         place = integers(int(counts[score]), source=source)
-        found = _locate(cells.gain, cells.base, score, place, *self._sides())
-        return self._hypothesis(cells, found)
+        return self._hypothesis(cells, int(np.flatnonzero(scores == score)[place]))
 
     def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Hypothesis:
         cells = cells_of(X, X, y, weights)
@@ -128,7 +127,7 @@ class Thresholds(ConceptClass):
         return self._hypothesis(cells, int(ties[(len(ties) - 1) // 2]))
 
     def _scores(self, cells: Cells) -> NDArray[Any]:
-        """Scores in the order of the class's list: what the kernel counts, uncompiled."""
+        """Return the scores in the order of the class's list."""
         before = np.cumsum(cells.gain)
         total = before[-1] if len(before) else cells.gain.sum()
         above, below = self._sides()
@@ -159,70 +158,3 @@ def single_column(n_features: int) -> None:
     """Refuse more than one column."""
     if n_features != 1:
         raise InvalidParameter(f"n_features={n_features!r}: this class has one column; select it.")
-
-
-@numba.njit(cache=True, nogil=True)
-def _histogram(gain: Integers, base: int, most: int, above: bool, below: bool) -> Integers:
-    """Count the hypotheses that reach each score from 0 to ``most``.
-
-    Parameters
-    ----------
-    gain : array of int
-        What label 1 gains over label 0 in each cell.
-    base : int
-        The score of label 0 everywhere.
-    most : int
-        The largest score there can be.
-    above, below : bool
-        Whether label 1 may be above the cut, and below it.
-    """
-    counts = np.zeros(most + 1, dtype=np.int64)
-    total = gain.sum()
-    counts[base] += 1
-    if len(gain):
-        counts[base + total] += 1
-    before = 0
-    for i in range(len(gain) - 1):
-        before += gain[i]
-        if above:
-            counts[base + total - before] += 1
-        if below:
-            counts[base + before] += 1
-    return counts
-
-
-@numba.njit(cache=True, nogil=True)
-def _locate(gain: Integers, base: int, score: int, place: int, above: bool, below: bool) -> int:
-    """Return which of the class's list is hypothesis ``place`` among those with that score.
-
-    Parameters
-    ----------
-    gain : array of int
-        What label 1 gains over label 0 in each cell.
-    base : int
-        The score of label 0 everywhere.
-    score : int
-        The score of the hypothesis.
-    place : int
-        Its number among those with that score.
-    above, below : bool
-        Whether label 1 may be above the cut, and below it.
-    """
-    total = gain.sum()
-    number = 0
-    if base == score:
-        if place == 0:
-            return number
-        place -= 1
-    for side in range(2):
-        if (side == 0 and not above) or (side == 1 and not below):
-            continue
-        before = 0
-        for i in range(len(gain) - 1):
-            before += gain[i]
-            number += 1
-            if base + (total - before if side == 0 else before) == score:
-                if place == 0:
-                    return number
-                place -= 1
-    return number + 1

@@ -38,7 +38,6 @@ def _count_ones(typing_context: Any, word: Any) -> Any:  # noqa: ARG001 - numba'
 _popcount: Any = intrinsic(_count_ones)
 
 
-@numba.njit(cache=True, nogil=True)
 def codes_of(table: Floats, starts: Integers, values: Floats) -> Codes:
     """Return the code of each row in each column, columns first.
 
@@ -51,27 +50,45 @@ def codes_of(table: Floats, starts: Integers, values: Floats) -> Codes:
     values : array of float
         The cuts.
     """
-    rows, columns = table.shape
-    codes = np.zeros((columns, rows), dtype=np.int32)
-    part = np.empty(BLOCK)
-    for block in range(0, rows, BLOCK):  # rows come one after the other, codes column by column
-        size = min(BLOCK, rows - block)
-        for column in range(columns):
-            cuts = values[starts[column] : starts[column + 1]]
-            found = codes[column, block : block + size]
-            for row in range(size):
-                part[row] = table[block + row, column]
-            if len(cuts) > FEW_CUTS:
-                for row in range(size):
-                    found[row] = np.searchsorted(cuts, part[row], side="right")
-            else:  # comparing with all of them needs no branches, and is faster
-                for cut in cuts:
-                    for row in range(size):
-                        found[row] += part[row] >= cut
+    codes = np.zeros((table.shape[1], len(table)), dtype=np.int32)
+    _compare(table, starts, values, np.empty(BLOCK), codes)
+    for column in np.flatnonzero(np.diff(starts) > FEW_CUTS):
+        cuts = values[starts[column] : starts[column + 1]]
+        codes[column] = np.searchsorted(cuts, table[:, column], side="right")
     return codes
 
 
+# Kernels are loops over arrays that numpy made before: numba takes half a second to compile each
+# expression on whole arrays.
+
+
 @numba.njit(cache=True, nogil=True)
+def _compare(table: Floats, starts: Integers, values: Floats, part: Floats, codes: Codes) -> None:
+    """Compare each row with all cuts of a column where these are few: that needs no branches.
+
+    Parameters
+    ----------
+    table, starts, values : array
+        As in ``codes_of``.
+    part : array of float
+        Room for the cells of some rows.
+    codes : array of int
+        Zeros, in which the codes are filled.
+    """
+    for block in range(0, len(table), len(part)):  # rows come one by one, codes column by column
+        size = min(len(part), len(table) - block)
+        for column in range(len(codes)):
+            if starts[column + 1] - starts[column] > FEW_CUTS:
+                continue
+            found = codes[column, block : block + size]
+            for row in range(size):
+                part[row] = table[block + row, column]
+            for cut in range(starts[column], starts[column + 1]):
+                value = values[cut]
+                for row in range(size):
+                    found[row] += part[row] >= value
+
+
 def pack(codes: Codes, starts: Integers, y: Integers) -> tuple[Words, int]:
     """Return a bit for each cut and row, and where the words of label 1 begin.
 
@@ -89,61 +106,58 @@ def pack(codes: Codes, starts: Integers, y: Integers) -> tuple[Words, int]:
     """
     ones = int(y.sum())
     split = (len(y) - ones + 63) // 64
-    words = np.zeros((starts[-1], split + (ones + 63) // 64), dtype=np.uint64)
-    place = np.empty(len(y), dtype=np.int64)
-    next_place = np.array([0, 64 * split])
-    for row in range(len(y)):
-        place[row] = next_place[y[row]]
-        next_place[y[row]] += 1
-    for column in range(len(starts) - 1):
-        first, last = starts[column], starts[column + 1]
-        for row in range(len(y)):
-            code = codes[column, row]
-            if code:  # the highest cut that holds for the row; those below follow
-                bit = np.uint64(1) << np.uint64(place[row] & 63)
-                words[first + code - 1, place[row] >> 6] |= bit
-        for cut in range(last - 2, first - 1, -1):
-            for word in range(words.shape[1]):
-                words[cut, word] |= words[cut + 1, word]
+    words = np.zeros((int(starts[-1]), split + (ones + 63) // 64), dtype=np.uint64)
+    _set_bits(codes, starts, y, 64 * split, words)
     return words, split
 
 
 @numba.njit(cache=True, nogil=True)
-def _ones(words: Words) -> np.int64:
-    found = np.uint64(0)
-    for word in words:
-        found += _popcount(word)
-    return np.int64(found)
+def _set_bits(codes: Codes, starts: Integers, y: Integers, ones: int, words: Words) -> None:
+    for column in range(len(starts) - 1):
+        first, last = starts[column], starts[column + 1]
+        zero, one = 0, ones  # the places of the next row of each label
+        for row in range(len(y)):
+            place = one if y[row] else zero
+            one, zero = one + y[row], zero + 1 - y[row]
+            code = codes[column, row]
+            if code:  # the highest cut that holds for the row; those below follow
+                bit = np.uint64(1) << np.uint64(place & 63)
+                words[first + code - 1, place >> 6] |= bit
+        for cut in range(last - 2, first - 1, -1):
+            for word in range(words.shape[1]):
+                words[cut, word] |= words[cut + 1, word]
 
 
 @numba.njit(cache=True, nogil=True)
-def _common(a: Words, b: Words) -> np.int64:
+def _common(a: Words, b: Words, first: int, last: int) -> np.int64:
     found = np.uint64(0)
-    for word in range(len(a)):
+    for word in range(first, last):
         found += _popcount(a[word] & b[word])
     return np.int64(found)
 
 
-@numba.njit(cache=True, nogil=True)
 def single_counts(words: Words, split: int) -> Integers:
     """Return for each label how many rows each cut holds for."""
-    counts = np.empty((2, len(words)), dtype=np.int64)
-    for cut in range(len(words)):
-        counts[0, cut] = _ones(words[cut, :split])
-        counts[1, cut] = _ones(words[cut, split:])
+    ones = np.bitwise_count(words)
+    parts = [part.sum(axis=1, dtype=np.int64) for part in (ones[:, :split], ones[:, split:])]
+    return np.stack(parts)
+
+
+def pair_counts(words: Words, split: int) -> Integers:
+    """Return for each label how many rows each two cuts hold for."""
+    counts = np.empty((2, len(words), len(words)), dtype=np.int64)
+    _count_pairs(words, split, counts)
     return counts
 
 
 @numba.njit(cache=True, nogil=True)
-def pair_counts(words: Words, split: int) -> Integers:
-    """Return for each label how many rows each two cuts hold for."""
-    cuts = len(words)
-    counts = np.empty((2, cuts, cuts), dtype=np.int64)
-    for i in range(cuts):
-        for j in range(i, cuts):
-            counts[0, i, j] = counts[0, j, i] = _common(words[i, :split], words[j, :split])
-            counts[1, i, j] = counts[1, j, i] = _common(words[i, split:], words[j, split:])
-    return counts
+def _count_pairs(words: Words, split: int, counts: Integers) -> None:
+    for i in range(len(words)):
+        for j in range(i, len(words)):
+            zeros = _common(words[i], words[j], 0, split)
+            ones = _common(words[i], words[j], split, words.shape[1])
+            counts[0, i, j] = counts[0, j, i] = zeros
+            counts[1, i, j] = counts[1, j, i] = ones
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -181,12 +195,11 @@ def triple_counts(words: Words, split: int, column: Integers, pairs: Integers) -
                 elif column[j] == column[k]:
                     counts[0, place], counts[1, place] = pairs[0, i, k], pairs[1, i, k]
                 else:
-                    counts[0, place] = _common(both[:split], words[k, :split])
-                    counts[1, place] = _common(both[split:], words[k, split:])
+                    counts[0, place] = _common(both, words[k], 0, split)
+                    counts[1, place] = _common(both, words[k], split, len(both))
     return counts
 
 
-@numba.njit(cache=True, nogil=True)
 def in_one(
     size: Integers, singles: Integers, pairs: Integers, i: int, side: int
 ) -> tuple[Integers, Integers]:
@@ -204,7 +217,7 @@ def in_one(
         1 for the rows that it holds for, 0 for the others.
     """
     if side:
-        return singles[:, i].copy(), pairs[:, i].copy()
+        return singles[:, i], pairs[:, i]
     return size - singles[:, i], singles - pairs[:, i]
 
 
@@ -255,11 +268,8 @@ def in_two(
     return inside, held
 
 
-@numba.njit(cache=True, nogil=True)
-def last_weights(
-    inside: Integers, held: Integers, decay: Floats, best: Integers, rest: Floats
-) -> None:
-    """Fill in the weights of the cuts for a node whose children are leaves.
+def last_weights(inside: Integers, held: Integers, decay: Floats) -> tuple[Integers, Floats]:
+    """Return the weights of the cuts for a node whose children are leaves.
 
     A leaf with a rows of label 0 and b of label 1 weighs q^a + q^b.
 
@@ -271,14 +281,33 @@ def last_weights(
         Those of them that each cut holds for, by label.
     decay : array of float
         Powers q^-d.
+    """
+    (a, b), (c, d) = held, inside.reshape(2, 1) - held
+    best = np.maximum(a, b) + np.maximum(c, d)
+    return best, (1.0 + decay[np.abs(a - b)]) * (1.0 + decay[np.abs(c - d)])
+
+
+@numba.njit(cache=True, nogil=True)
+def _sum_last(
+    zeros: int, ones: int, held: Integers, decay: Floats, best: Integers, rest: Floats
+) -> tuple[int, float]:
+    """Add up the weights of ``last_weights``.
+
+    Parameters
+    ----------
+    zeros, ones : int
+        The rows of the node with label 0, and those with label 1.
+    held, decay : array
+        As in ``last_weights``.
     best, rest : array of int and array of float
         Room for the weights, one for each cut.
     """
     for cut in range(held.shape[1]):
         a, b = held[0, cut], held[1, cut]
-        c, d = inside[0] - a, inside[1] - b
+        c, d = zeros - a, ones - b
         best[cut] = max(a, b) + max(c, d)
         rest[cut] = (1.0 + decay[abs(a - b)]) * (1.0 + decay[abs(c - d)])
+    return total(best, rest, decay)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -292,14 +321,15 @@ def total(best: Integers, rest: Floats, decay: Floats) -> tuple[int, float]:
     decay : array of float
         Powers q^-d.
     """
-    top = best.max()
+    top = best[0]
+    for i in range(len(best)):
+        top = max(top, best[i])
     found = 0.0
     for i in range(len(best)):
         found += rest[i] * decay[top - best[i]]
     return top, found
 
 
-@numba.njit(cache=True, nogil=True)
 def sums_of_stumps(
     size: Integers, singles: Integers, pairs: Integers, decay: Floats
 ) -> tuple[Integers, Floats]:
@@ -316,13 +346,31 @@ def sums_of_stumps(
     """
     cuts = singles.shape[1]
     bests, rests = np.empty((cuts, 2), dtype=np.int64), np.empty((cuts, 2))
-    best, rest = np.empty(cuts, dtype=np.int64), np.empty(cuts)
-    for i in range(cuts):
-        for side in range(2):
-            inside, held = in_one(size, singles, pairs, i, side)
-            last_weights(inside, held, decay, best, rest)
-            bests[i, side], rests[i, side] = total(best, rest, decay)
+    _sum_stumps(size, singles, pairs, decay, np.empty_like(singles), bests, rests)
     return bests, rests
+
+
+@numba.njit(cache=True, nogil=True)
+def _sum_stumps(
+    size: Integers,
+    singles: Integers,
+    pairs: Integers,
+    decay: Floats,
+    held: Integers,
+    bests: Integers,
+    rests: Floats,
+) -> None:
+    best, rest = np.empty(held.shape[1], dtype=np.int64), np.empty(held.shape[1])
+    for i in range(len(bests)):
+        for side in range(2):  # as in ``in_one``
+            for label in range(2):
+                for cut in range(held.shape[1]):
+                    both = pairs[label, i, cut]
+                    held[label, cut] = both if side else singles[label, cut] - both
+            zeros, ones = singles[0, i], singles[1, i]
+            if not side:
+                zeros, ones = size[0] - zeros, size[1] - ones
+            bests[i, side], rests[i, side] = _sum_last(zeros, ones, held, decay, best, rest)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -350,8 +398,7 @@ def sums_in_two(
             for side in range(2):
                 for other in range(2):
                     inside, held = in_two(size, singles, pairs, triples, i, side, j, other)
-                    last_weights(inside, held, decay, best, rest)
-                    top, found = total(best, rest, decay)
+                    top, found = _sum_last(inside[0], inside[1], held, decay, best, rest)
                     bests[i, j, side, other] = bests[j, i, other, side] = top
                     rests[i, j, side, other] = rests[j, i, other, side] = found
     return bests, rests

@@ -46,9 +46,7 @@ class TreeSums:
     def node(self, path: Path) -> tuple[Integers, Floats]:
         """Return the weights of the cuts at the end of a path."""
         if len(path) == self.depth - 1:
-            best, rest = np.empty(len(self.cuts), dtype=np.int64), np.empty(len(self.cuts))
-            kernel.last_weights(*self._held(path), self._decay, best, rest)
-            return best, rest
+            return kernel.last_weights(*self._held(path), self._decay)
         best, rest = self._sums[len(path)]
         if path:
             ((cut, side),) = path

@@ -204,73 +204,119 @@ def many_thresholds(
     [0.3, 0.3]
     """
     above, below = model.polarity != "below", model.polarity != "above"
-    kinds, lows, highs = _gaps(column, signed, starts, above, below)
+    kinds, lows, highs = gaps(column, signed, starts, above=above, below=below)
     return [
         Gap(*gap).threshold(model.polarity, limits, coin)
         for *gap, coin in zip(kinds.tolist(), lows.tolist(), highs.tolist(), coins, strict=True)
     ]
 
 
-@numba.njit(cache=True, nogil=True)
-def _gaps(
-    column: Floats, signed: Integers, starts: Integers, above: bool, below: bool
+def gaps(
+    column: Floats, signed: Integers, starts: Integers, *, above: bool, below: bool
 ) -> tuple[Integers, Floats, Floats]:
-    """Find the gap of each shard's best threshold by the tie rule of ``Thresholds.erm``."""
-    count = len(starts) - 1
-    kinds = np.empty(count, dtype=np.int64)
-    lows, highs = np.empty(count), np.empty(count)
-    for shard in range(count):
-        values = column[starts[shard] : starts[shard + 1]]
-        gains = signed[starts[shard] : starts[shard + 1]]
-        order = np.argsort(values)
-        points = np.empty(len(values))
-        before = np.zeros(len(values) + 1, dtype=np.int64)  # gain of the first points
+    """Find the gap of each shard's best threshold by the tie rule of ``Thresholds.erm``.
+
+    Parameters
+    ----------
+    column, signed : array of float, array of int
+        The rows of all shards with their signed weights.
+    starts : array of int
+        Where each shard begins, and the number of rows at the end.
+    above, below : bool
+        Whether label 1 may be above the cut, and below it.
+
+    Returns
+    -------
+    tuple of three arrays
+        What gets label 1, and the rows on both sides of the cut.
+    """
+    count, size = len(starts) - 1, np.diff(starts)
+    order = np.lexsort((column, np.repeat(np.arange(count), size)))
+    kinds, (lows, highs) = np.empty(count, dtype=np.int64), np.empty((2, count))
+    most = int(size.max(initial=0))
+    room = (np.empty(most), np.zeros(most + 1, dtype=np.int64))
+    _fill(column[order], signed[order], starts, above, below, *room, kinds, lows, highs)
+    return kinds, lows, highs
+
+
+# Loops over arrays that numpy made before, because these compile quickly.
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill(
+    values: Floats,
+    gains: Integers,
+    starts: Integers,
+    above: bool,
+    below: bool,
+    points: Floats,
+    before: Integers,
+    kinds: Integers,
+    lows: Floats,
+    highs: Floats,
+) -> None:
+    """Fill in what ``gaps`` returns.
+
+    Parameters
+    ----------
+    values, gains, starts : array
+        The values of each shard in order, their signed weights, and where each shard begins.
+    above, below : bool
+        Whether label 1 may be above the cut, and below it.
+    points, before : array
+        Room for the distinct values of a shard, and for the gain of the first ones of them.
+    kinds, lows, highs : array
+        Room for what is found.
+    """
+    for shard in range(len(starts) - 1):
         distinct = 0
-        for i in order:
+        for i in range(starts[shard], starts[shard + 1]):
             if distinct == 0 or points[distinct - 1] != values[i]:
                 points[distinct] = values[i]
                 distinct += 1
                 before[distinct] = before[distinct - 1]
             before[distinct] += gains[i]
-        kind, place = _best(before[: distinct + 1], above, below)
+        kind, place = _best(before, distinct, above, below)
         kinds[shard] = kind
         lows[shard], highs[shard] = points[0], points[distinct - 1]
         if kind in (ABOVE, BELOW):
             lows[shard], highs[shard] = points[place - 1], points[place]
-    return kinds, lows, highs
 
 
 @numba.njit(cache=True, nogil=True)
-def _best(before: Integers, above: bool, below: bool) -> tuple[int, int]:
+def _best(before: Integers, distinct: int, above: bool, below: bool) -> tuple[int, int]:
     """Return the middle one of the best hypotheses, and how many points lie below its cut."""
-    kinds, scores = _listed(before, above, below)
-    best = scores.max()
-    left = (np.int64((scores == best).sum()) - 1) // 2
-    place = 0
-    while left > 0 or scores[place] != best:
-        left -= np.int64(scores[place] == best)
-        place += 1
-    inner = len(before) - 2
-    return kinds[place], (place - 1) % inner + 1 if 0 < place < len(scores) - 1 else 0
+    size = 2 + (distinct - 1) * (int(above) + int(below))
+    best, ties = 0, 0
+    for number in range(size):
+        _, _, gain = _listed(before, distinct, above, number, size)
+        if number == 0 or gain > best:
+            best, ties = gain, 0
+        ties += gain == best
+    left = (ties - 1) // 2
+    for number in range(size):
+        kind, place, gain = _listed(before, distinct, above, number, size)
+        if gain == best:
+            if left == 0:
+                return kind, place
+            left -= 1
+    return NOTHING, 0  # never reached: one of them is the middle one
 
 
 @numba.njit(cache=True, nogil=True)
-def _listed(before: Integers, above: bool, below: bool) -> tuple[Integers, Integers]:
-    """Return kinds and gains in the order of the class's list.
+def _listed(
+    before: Integers, distinct: int, above: bool, number: int, size: int
+) -> tuple[int, int, int]:
+    """Return kind, points below the cut and gain of one hypothesis of the class's list.
 
     That is: nothing, cuts with label 1 above, cuts with label 1 below, everything.
     """
-    inner = len(before) - 2
-    total = before[-1]
-    size = 2 + inner * (np.int64(above) + np.int64(below))
-    kinds, scores = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    kinds[0], scores[0] = NOTHING, 0
-    place = 1
-    for kind in (ABOVE, BELOW):
-        if (kind == ABOVE and above) or (kind == BELOW and below):
-            for i in range(1, inner + 1):
-                kinds[place] = kind
-                scores[place] = total - before[i] if kind == ABOVE else before[i]
-                place += 1
-    kinds[place], scores[place] = EVERYTHING, total
-    return kinds, scores
+    inner, total = distinct - 1, before[distinct]
+    if number == 0:
+        return NOTHING, 0, 0
+    if number == size - 1:
+        return EVERYTHING, 0, total
+    place = (number - 1) % inner + 1
+    if above and number <= inner:
+        return ABOVE, place, total - before[place]
+    return BELOW, place, before[place]

@@ -100,166 +100,231 @@ def many_trees(
     """
     with np.errstate(all="ignore"):  # whatever a cell holds, nobody hears of it
         single = np.ascontiguousarray(rows, dtype=np.float32)
+    sums = _by_shard(weights, starts)
+    present = (sums > 0).sum(axis=1)
+    unusable = _by_shard(np.asarray(~np.isfinite(single).all(axis=1)), starts) > 0
+    kinds = np.select([present == 0, unusable, present == 1], [NO_ROWS, FAILED, ONE_CLASS], LEARNT)
+    shard_of = np.repeat(np.arange(len(kinds)), np.diff(starts))
+    # Rows without a weight are not there.
+    kept = np.flatnonzero((kinds[shard_of] == LEARNT) & (weights.sum(axis=1) > 0))
+    totals = np.maximum(sums, 1) if balanced else np.ones_like(sums)
+    shares = weights[kept] / totals[shard_of[kept]]
+    ends = np.searchsorted(shard_of[kept], np.arange(len(kinds) + 1))
     depth = sys.maxsize if model.max_depth is None else int(model.max_depth)
-    kinds, sizes, depths, columns, cuts, left, right, labels = _grow_all(
-        single, weights, starts, seeds, depth, balanced
-    )
-
-    def first(shard: int) -> int:
-        return _room(int(starts[shard]), shard)
+    nodes, cuts, sizes = _grown(single[kept], shares, ends, seeds, depth)
 
     def learnt(shard: int) -> Nodes:
-        part = slice(first(shard), first(shard) + int(sizes[shard]))
-        arrays = (columns[part], cuts[part], left[part], right[part], labels[part])
-        return Nodes(*arrays, int(depths[shard]), rows.shape[1], single=True)
+        size, deepest = sizes[:, shard].tolist()
+        part = slice(2 * int(ends[shard]), 2 * int(ends[shard]) + size)
+        columns, left, right, labels = nodes[:, part]
+        return Nodes(columns, cuts[part], left, right, labels, deepest, rows.shape[1], single=True)
 
-    return models_of(kinds, lambda shard: int(labels[first(shard)]), learnt)
+    return models_of(kinds, lambda shard: int(np.argmax(sums[shard])), learnt)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _room(start: int, shard: int) -> int:
-    """Return where the nodes of a shard start: a tree of n rows has up to 2 n - 1, or one."""
-    return 2 * start + shard
+def _by_shard(numbers: NDArray[Any], starts: Integers) -> Integers:
+    """Return sums over the rows of each shard; whole numbers, so that no other shard matters."""
+    before = np.zeros((len(numbers) + 1, *numbers.shape[1:]), dtype=np.int64)
+    np.cumsum(numbers, axis=0, out=before[1:])
+    return before[starts[1:]] - before[starts[:-1]]
+
+
+def _grown(
+    rows: Single, shares: Floats, starts: Integers, seeds: Integers, max_depth: int
+) -> tuple[Integers, Floats, Integers]:
+    """Return all nodes, the cuts in them, and the size and depth of each shard's tree.
+
+    A tree of n rows has less than 2 n nodes, and they start at twice the place of its first row.
+    """
+    n_rows, largest = len(rows), int(np.diff(starts).max(initial=0))
+    nodes, cuts = np.full((4, 2 * n_rows), LEAF), np.zeros(2 * n_rows)
+    sizes = np.zeros((2, len(starts) - 1), dtype=np.int64)
+    _grow_all(
+        rows,
+        shares,
+        np.arange(n_rows),
+        starts,
+        seeds,
+        max_depth,
+        nodes,
+        cuts,
+        sizes,
+        np.empty((largest + 1, 5), dtype=np.int64),
+        np.empty(largest, dtype=np.int64),
+        np.empty(largest, dtype=np.float32),
+        np.empty(rows.shape[1], dtype=np.int64),
+        np.empty((2, shares.shape[1])),
+    )
+    return nodes, cuts, sizes
+
+
+# What follows is compiled at its first use. It consists of loops over arrays that numpy made
+# before, because numba takes half a second for each expression on whole arrays.
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _grow_all(
     rows: Single,
-    weights: Integers,
+    shares: Floats,
+    order: Integers,
     starts: Integers,
     seeds: Integers,
     max_depth: int,
-    balanced: bool,
-) -> tuple[Integers, Integers, Integers, Integers, Floats, Integers, Integers, Integers]:
-    """Return what came of each shard, the size and depth of its tree, and the nodes of all."""
-    count = len(starts) - 1
-    kinds = np.empty(count, dtype=np.int64)
-    sizes, depths = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    room = _room(starts[count], count)
-    columns, cuts = np.full(room, LEAF), np.zeros(room)
-    left, right = np.full(room, LEAF), np.full(room, LEAF)
-    labels = np.zeros(room, dtype=np.int64)
-    for shard in range(count):
-        first, last = starts[shard], starts[shard + 1]
-        sums = weights[first:last].sum(axis=0)
-        present = (sums > 0).sum()
-        at = _room(first, shard)
-        if present == 0:
-            kinds[shard] = NO_ROWS
-        elif not np.isfinite(rows[first:last]).all():
-            kinds[shard] = FAILED
-        elif present == 1:
-            kinds[shard], labels[at] = ONE_CLASS, np.argmax(sums)
-        else:
-            kinds[shard] = LEARNT
-            shares = weights[first:last].astype(np.float64)
-            if balanced:
-                for k in range(len(sums)):
-                    if sums[k] > 0:
-                        shares[:, k] /= sums[k]
-            end = _room(last, shard + 1)
-            sizes[shard], depths[shard] = _grow(
-                rows[first:last],
-                shares,
-                seeds[shard],
-                max_depth,
-                columns[at:end],
-                cuts[at:end],
-                left[at:end],
-                right[at:end],
-                labels[at:end],
-            )
-    return kinds, sizes, depths, columns, cuts, left, right, labels
+    nodes: Integers,
+    cuts: Floats,
+    sizes: Integers,
+    waiting: Integers,
+    moved: Integers,
+    values: Single,
+    tried: Integers,
+    sums: Floats,
+) -> None:
+    """Grow a tree for each shard, left branches first.
+
+    Parameters
+    ----------
+    rows, shares : array of float
+        The rows, and how much each counts for each class.
+    order, starts, seeds : array of int
+        The numbers of the rows, where each shard begins among them, and its seed.
+    max_depth : int
+        Depth of the trees.
+    nodes, cuts, sizes : array
+        Room for the columns, left and right sides and labels of the nodes, for their cuts, and for
+        the size and depth of each tree.
+    waiting : array of int
+        Room for nodes that wait: their first and last row, depth, parent and side.
+    moved, values, tried, sums : array
+        Room for rows that move, their values, the columns in an order, and sums of shares.
+    """
+    for shard in range(len(starts) - 1):
+        state = np.uint64(seeds[shard])
+        root = node = 2 * starts[shard]
+        waiting[0, 0], waiting[0, 1], waiting[0, 2] = starts[shard], starts[shard + 1], 0
+        wait = 1 if starts[shard] < starts[shard + 1] else 0
+        while wait > 0:
+            wait -= 1
+            first, last, depth = waiting[wait, 0], waiting[wait, 1], waiting[wait, 2]
+            if depth > 0:
+                nodes[waiting[wait, 4], waiting[wait, 3]] = node - root
+            sizes[1, shard] = max(sizes[1, shard], depth)
+            here = order[first:last]
+            label, impurity = _sum_up(shares, here, sums)
+            nodes[3, node] = label
+            if depth < max_depth and len(here) > 1 and impurity > PURE:
+                state = _shuffle(tried, state)
+                column, cut = _best_cut(rows, shares, here, sums, tried, values, moved)
+                if column != LEAF:
+                    nodes[0, node], cuts[node] = column, cut
+                    middle = first + _divide(rows, here, column, cut, moved)
+                    for side in (2, 1):  # the left one is taken first
+                        waiting[wait, 0] = first if side == 1 else middle
+                        waiting[wait, 1] = middle if side == 1 else last
+                        waiting[wait, 2], waiting[wait, 3] = depth + 1, node
+                        waiting[wait, 4] = side
+                        wait += 1
+            node += 1
+        sizes[0, shard] = node - root
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _grow(
-    rows: Single,
-    shares: Floats,
-    seed: int,
-    max_depth: int,
-    columns: Integers,
-    cuts: Floats,
-    left: Integers,
-    right: Integers,
-    labels: Integers,
-) -> tuple[int, int]:
-    """Grow one tree into the arrays, left branches first; return its nodes and its depth."""
-    order = np.flatnonzero(shares.sum(axis=1) > 0)  # rows without a weight are not there
-    # Nodes that wait: the first and the last of their rows, their depth, and where they hang.
-    waiting = [(0, len(order), 0, LEAF, False)]
-    size, deepest = 0, 0
-    state = np.array([seed], dtype=np.uint64)
-    while len(waiting) > 0:
-        first, last, depth, parent, is_right = waiting.pop()
-        node, size = size, size + 1
-        if parent != LEAF:
-            (right if is_right else left)[parent] = node
-        deepest = max(deepest, depth)
-        here = order[first:last]
-        sums = shares[here].sum(axis=0)
-        labels[node] = np.argmax(sums)
-        if depth >= max_depth or len(here) < 2 or _impurity(sums) <= PURE:
-            continue
-        column, cut = _best_cut(rows, shares, here, sums, state)
-        if column == LEAF:
-            continue
-        columns[node], cuts[node] = column, cut
-        above = rows[here, column] > cut
-        kept, moved = here[~above], here[above]
-        middle = first + len(kept)
-        order[first:middle], order[middle:last] = kept, moved
-        waiting.append((middle, last, depth + 1, node, True))
-        waiting.append((first, middle, depth + 1, node, False))
-    return size, deepest
+def _sum_up(shares: Floats, here: Integers, sums: Floats) -> tuple[int, float]:
+    """Put the sums of a node's shares into ``sums[0]``; return its label and Gini's impurity."""
+    label, total, squares = 0, 0.0, 0.0
+    for k in range(sums.shape[1]):
+        sums[0, k] = 0.0
+        for row in here:
+            sums[0, k] += shares[row, k]
+        total += sums[0, k]
+        squares += sums[0, k] * sums[0, k]
+        if sums[0, k] > sums[0, label]:
+            label = k
+    return label, 1.0 - squares / (total * total)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _divide(rows: Single, here: Integers, column: int, cut: float, moved: Integers) -> int:
+    """Put the rows at or below the cut before the others; return how many there are."""
+    below, above = 0, 0
+    for row in here:
+        if rows[row, column] > cut:
+            moved[above] = row
+            above += 1
+        else:
+            here[below] = row
+            below += 1
+    for place in range(above):
+        here[below + place] = moved[place]
+    return below
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _best_cut(
-    rows: Single, shares: Floats, here: Integers, sums: Floats, state: NDArray[np.uint64]
+    rows: Single,
+    shares: Floats,
+    here: Integers,
+    sums: Floats,
+    tried: Integers,
+    values: Single,
+    ranked: Integers,
 ) -> tuple[int, float]:
     """Return the column and the cut with the purest sides; of equally good ones any column's."""
     found, cut, best = LEAF, 0.0, -np.inf
-    for column in _shuffled(rows.shape[1], state):
-        values = rows[here, column]
-        ranked = np.argsort(values)
-        values = values[ranked]
-        if values[-1] <= values[0] + ALIKE:
-            continue
-        below = np.zeros(len(sums))
-        for place in range(1, len(values)):
-            below += shares[here[ranked[place - 1]]]
+    for column in tried:
+        for place in range(len(here)):
+            ranked[place], values[place] = here[place], rows[here[place], column]
+        _sort(len(here), values, ranked)
+        for k in range(sums.shape[1]):
+            sums[1, k] = 0.0
+        for place in range(1, len(here)):
+            below, above, squares_below, squares_above = 0.0, 0.0, 0.0, 0.0
+            for k in range(sums.shape[1]):
+                sums[1, k] += shares[ranked[place - 1], k]
+                under, over = sums[1, k], sums[0, k] - sums[1, k]
+                below, above = below + under, above + over
+                squares_below += under * under
+                squares_above += over * over
             if values[place] <= values[place - 1] + ALIKE:
                 continue
-            above = sums - below
-            gain = -below.sum() * _impurity(below) - above.sum() * _impurity(above)
+            impure = below * (1.0 - squares_below / (below * below))
+            gain = -impure - above * (1.0 - squares_above / (above * above))
             if gain > best:
                 middle = values[place - 1] / 2.0 + values[place] / 2.0
-                if middle == values[place] or not np.isfinite(middle):
-                    middle = np.float64(values[place - 1])
+                if middle == values[place] or not abs(middle) < np.inf:
+                    middle = float(values[place - 1])
                 found, cut, best = column, middle, gain
     return found, cut
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _shuffled(count: int, state: NDArray[np.uint64]) -> Integers:
-    """Return the numbers below ``count`` in an order that the shard's seed decides (splitmix64).
+def _sort(count: int, values: Single, places: Integers) -> None:
+    """Sort values, and their places alike, by Shell's method."""
+    gap = 1
+    while gap < count:
+        gap = 3 * gap + 1
+    while gap > 1:
+        gap //= 3
+        for i in range(gap, count):
+            value, place, to = values[i], places[i], i
+            while to >= gap and values[to - gap] > value:
+                values[to], places[to] = values[to - gap], places[to - gap]
+                to -= gap
+            values[to], places[to] = value, place
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _shuffle(found: Integers, state: np.uint64) -> np.uint64:
+    """Write the columns in an order that the shard's seed decides (splitmix64); return its state.
 
     It only spreads ties over the columns; nobody's privacy rests on it.
     """
-    found = np.arange(count)
-    for place in range(count - 1, 0, -1):
-        state[0] += np.uint64(0x9E3779B97F4A7C15)
-        mixed = state[0]
+    for place in range(len(found)):
+        found[place] = place
+    for place in range(len(found) - 1, 0, -1):
+        state += np.uint64(0x9E3779B97F4A7C15)
+        mixed = state
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         other = np.int64((mixed ^ (mixed >> np.uint64(31))) % np.uint64(place + 1))
         found[place], found[other] = found[other], found[place]
-    return found
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _impurity(sums: Floats) -> float:
-    """Return Gini's impurity."""
-    total = sums.sum()
-    return float(1.0 - (sums * sums).sum() / (total * total))
+    return state

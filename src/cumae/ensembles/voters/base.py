@@ -94,7 +94,7 @@ class StackedVoters(Voters):
         if self.rounds:
             with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
                 rows = rows.astype(np.float32).astype(np.float64)
-        add, arrays = self.compiled
+        add, arrays = self.adder
         usable = np.isfinite(rows).all(axis=1)
         if usable.all():
             add(rows, *arrays, votes)
@@ -128,8 +128,8 @@ class StackedVoters(Voters):
 
     @property
     @abstractmethod
-    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The compiled function that adds the votes for finite rows, and the arrays it needs.
+    def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The function that adds the votes for finite rows, and the arrays it needs.
 
         It takes the rows, then these arrays, and at last the votes so far.
         """

@@ -13,7 +13,6 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.concepts import IntervalUnion, Point, Rectangle, Stump, Threshold
 from cumae.ensembles.voters.base import StackedVoters, Voters, broken
-from cumae.ensembles.voters.ranks import count_below
 
 TILE = 512  # boxes that are looked at together, so that what they find stays in the first cache
 
@@ -71,7 +70,7 @@ class CutVoters(StackedVoters):
         return self.columns
 
     @property
-    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         table = (self.columns, self.starts, self.cuts, self.ones)
         return _look_up, (*table, self.base, self.size)
 
@@ -114,7 +113,7 @@ class BoxVoters(StackedVoters):
         return int(self.lows.shape[0])
 
     @property
-    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         return _inside, (self.lows, self.highs)
 
 
@@ -213,7 +212,6 @@ def _disjoint(intervals: Iterable[tuple[Any, Any]]) -> list[Run]:
     return merged
 
 
-@numba.njit(cache=True, nogil=True)
 def _look_up(
     rows: Floats,
     columns: Integers,
@@ -224,16 +222,12 @@ def _look_up(
     size: int,
     votes: Integers,
 ) -> None:
-    for row in range(len(rows)):
-        votes[row, 1] = base
-    for i in range(len(columns)):
+    votes[:, 1] = base
+    for i, column in enumerate(columns.tolist()):
         mine = cuts[starts[i] : starts[i + 1]]
         table = ones[starts[i] + i : starts[i + 1] + i + 1]
-        for row in range(len(rows)):
-            # A cut is at most a value if it is below the next float.
-            votes[row, 1] += table[count_below(mine, np.nextafter(rows[row, columns[i]], np.inf))]
-    for row in range(len(rows)):
-        votes[row, 0] = size - votes[row, 1]
+        votes[:, 1] += table[np.searchsorted(mine, rows[:, column], side="right")]
+    votes[:, 0] = size - votes[:, 1]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -86,7 +86,7 @@ class LinearVoters(StackedVoters):
         return int(self.weights.shape[1])
 
     @property
-    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         if len(self.weights) == 1:
             return _by_sign, (self.weights[0], self.offsets[0], self.labels)
         return _by_size, (self.weights, self.offsets, self.labels)

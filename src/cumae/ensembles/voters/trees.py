@@ -110,7 +110,7 @@ class TreeVoters(TreeStack):
         return self.used
 
     @property
-    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         nodes = (self.columns, self.places, self.labels, self.depth)
         return kernel.complete, (self.used, self.starts, self.cuts, *nodes)
 
@@ -166,7 +166,7 @@ class WalkVoters(TreeStack):
         return self.columns
 
     @property
-    def compiled(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         nodes = (self.columns, self.cuts, self.left, self.right, self.labels)
         return kernel.walk, (self.roots, *nodes)
 

@@ -8,14 +8,11 @@ and never has to guess.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.ensembles.voters.ranks import count_below
 
 Short = NDArray[np.int16]
 
@@ -23,16 +20,6 @@ BLOCK = 512  # rows whose ranks stay in the first cache
 MOST_TREES = 30_000  # whose votes 16 bits can count
 
 
-@numba.njit(cache=True, nogil=True)
-def _rank(rows: Floats, used: Integers, starts: Integers, cuts: Floats, ranks: Short) -> None:
-    """Write for each row and used column how many cuts are smaller."""
-    for column in range(len(used)):
-        mine = cuts[starts[column] : starts[column + 1]]
-        for row in range(len(rows)):
-            ranks[column, row] = count_below(mine, rows[row, used[column]])
-
-
-@numba.njit(cache=True, nogil=True)
 def complete(
     rows: Floats,
     used: Integers,
@@ -44,67 +31,89 @@ def complete(
     depth: int,
     votes: Integers,
 ) -> None:
-    """Add the votes of complete trees."""
-    n_classes, size = votes.shape[1], len(columns)
-    all_ranks = np.zeros((len(used), BLOCK), dtype=np.int16)
-    all_found = np.zeros((2, 1 << (depth - 2), BLOCK), dtype=np.int16)
-    counts = np.zeros((n_classes, BLOCK), dtype=np.int16)
+    """Add the votes of complete trees.
+
+    Parameters
+    ----------
+    rows : array of float
+        The rows, all of them finite.
+    used, starts, cuts, columns, places, labels : array
+        As in ``TreeVoters``.
+    depth : int
+        Depth of the trees.
+    votes : array of int
+        The votes so far, by row and class.
+    """
     for start in range(0, len(rows), BLOCK):
-        count = min(BLOCK, len(rows) - start)
-        _rank(rows[start : start + count], used, starts, cuts, all_ranks)
-        for first in range(0, size, MOST_TREES):
-            counts[:] = 0
-            last = min(size, first + MOST_TREES)
-            for tree in range(first, last):
-                nodes = (columns[tree], places[tree], labels[tree])
-                found = _evaluate(all_ranks, count, nodes, depth, all_found)
-                for k in range(1, n_classes):
-                    mine = counts[k, :count]
-                    for row in range(count):
-                        mine[row] += np.int16(found[row] == k)
-            for row in range(count):
-                others = 0
-                for k in range(1, n_classes):
-                    votes[start + row, k] += counts[k, row]
-                    others += counts[k, row]
-                votes[start + row, 0] += last - first - others
+        block = rows[start : start + BLOCK]
+        ranks = np.empty((len(used), len(block)), dtype=np.int16)
+        _rank(block, used, starts, cuts, ranks)
+        found = np.empty((2 << (depth - 2), len(block)), dtype=np.int16)
+        for first in range(0, len(columns), MOST_TREES):
+            some = slice(first, first + MOST_TREES)
+            counts = np.zeros((votes.shape[1], len(block)), dtype=np.int16)
+            _add(ranks, columns[some], places[some], labels[some], depth, found, counts)
+            counts[0] = len(columns[some]) - counts.sum(axis=0, dtype=np.int64)
+            votes[start : start + BLOCK] += counts.T
 
 
 @numba.njit(cache=True, nogil=True)
-def _evaluate(
-    ranks: Short, count: int, nodes: tuple[Any, Short, Short], depth: int, found: Short
-) -> Short:
-    """Evaluate one tree for a block of rows, two levels at a time, from the leaves to the root."""
-    columns, places, labels = nodes
-    for k in range(1 << (depth - 2)):
-        root = (1 << (depth - 2)) - 1 + k
-        t0, t1, t2 = places[root], places[2 * root + 1], places[2 * root + 2]
-        x0 = ranks[columns[root], :count]
-        x1, x2 = ranks[columns[2 * root + 1], :count], ranks[columns[2 * root + 2], :count]
-        a, b, c, d = labels[4 * k], labels[4 * k + 1], labels[4 * k + 2], labels[4 * k + 3]
-        out = found[0, k, :count]
-        for row in range(count):
-            below = b if x1[row] > t1 else a
-            above = d if x2[row] > t2 else c
-            out[row] = above if x0[row] > t0 else below
-    level, now = depth - 4, 0
-    while level >= 0:
-        for k in range(1 << level):
-            root = (1 << level) - 1 + k
-            t0, t1, t2 = places[root], places[2 * root + 1], places[2 * root + 2]
-            x0 = ranks[columns[root], :count]
-            x1, x2 = ranks[columns[2 * root + 1], :count], ranks[columns[2 * root + 2], :count]
-            fa, fb = found[now, 4 * k, :count], found[now, 4 * k + 1, :count]
-            fc, fd = found[now, 4 * k + 2, :count], found[now, 4 * k + 3, :count]
-            out = found[1 - now, k, :count]
+def _rank(rows: Floats, used: Integers, starts: Integers, cuts: Floats, ranks: Short) -> None:
+    """Write for each used column and row how many cuts are smaller."""
+    for column in range(len(used)):
+        first, size = starts[column], starts[column + 1] - starts[column]
+        for row in range(len(rows)):
+            value, low, left = rows[row, used[column]], first, size
+            while left > 1:  # no branch depends on the value, so the processor never guesses wrong
+                low = low + (left >> 1) if cuts[low + (left >> 1) - 1] < value else low
+                left -= left >> 1
+            ranks[column, row] = low - first + (left == 1 and cuts[low] < value)
+
+
+@numba.njit(cache=True, nogil=True)
+def _add(
+    ranks: Short,
+    columns: NDArray[np.int32],
+    places: Short,
+    labels: Short,
+    depth: int,
+    found: Short,
+    counts: Short,
+) -> None:
+    """Add the votes for all classes but the first, two levels at a time, from the leaves up."""
+    half, count = 1 << (depth - 2), ranks.shape[1]
+    for tree in range(len(columns)):
+        for k in range(half):
+            root = half - 1 + k
+            left, right = 2 * root + 1, 2 * root + 2
+            t0, t1, t2 = places[tree, root], places[tree, left], places[tree, right]
+            x0, x1 = ranks[columns[tree, root]], ranks[columns[tree, left]]
+            x2, out = ranks[columns[tree, right]], found[k]
+            a, b = labels[tree, 4 * k], labels[tree, 4 * k + 1]
+            c, d = labels[tree, 4 * k + 2], labels[tree, 4 * k + 3]
             for row in range(count):
-                va, vb, vc, vd = fa[row], fb[row], fc[row], fd[row]
-                below = vb if x1[row] > t1 else va
-                above = vd if x2[row] > t2 else vc
+                below, above = (b if x1[row] > t1 else a), (d if x2[row] > t2 else c)
                 out[row] = above if x0[row] > t0 else below
-        level -= 2
-        now = 1 - now
-    return found[now, 0, :count]
+        level, now = half // 4, half
+        while level > 0:
+            for k in range(level):
+                root, other = level - 1 + k, half - now + 4 * k
+                left, right = 2 * root + 1, 2 * root + 2
+                t0, t1, t2 = places[tree, root], places[tree, left], places[tree, right]
+                x0, x1 = ranks[columns[tree, root]], ranks[columns[tree, left]]
+                x2, out = ranks[columns[tree, right]], found[now + k]
+                fa, fb, fc, fd = found[other], found[other + 1], found[other + 2], found[other + 3]
+                for row in range(count):
+                    va, vb, vc, vd = fa[row], fb[row], fc[row], fd[row]
+                    below, above = (vb if x1[row] > t1 else va), (vd if x2[row] > t2 else vc)
+                    out[row] = above if x0[row] > t0 else below
+            level //= 4
+            now = half - now
+        answer = found[half - now]
+        for k in range(1, len(counts)):
+            mine = counts[k]
+            for row in range(len(mine)):
+                mine[row] += np.int16(answer[row] == k)
 
 
 @numba.njit(cache=True, nogil=True)

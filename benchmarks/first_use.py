@@ -1,0 +1,124 @@
+"""How long does the first use of an estimator compile on a machine that never ran it?
+
+    python benchmarks/first_use.py [--repeats 3]
+
+writes benchmarks/results/first_use.json. Each fit and its first answers run in a process of their
+own, whose cache of compiled loops is empty, on 8,000 rows of the bundled survey. What is measured
+is the processor time that numba spends, the smallest of some repeats: other work on the machine
+does not count, although it makes processors slower. ``all`` does everything in one process, as
+somebody does who tries the whole package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba.core import event
+
+RESULT = Path(__file__).parent / "results" / "first_use.json"
+ROWS, ASKED = 8_000, 200
+
+
+class Watch(event.Listener):
+    """Adds up the processor time of compiling, and counts the functions."""
+
+    def __init__(self) -> None:
+        self.seconds, self.functions, self._open, self._since = 0.0, 0, 0, 0.0
+
+    def on_start(self, _: Any) -> None:
+        self.functions += 1
+        self._open += 1
+        if self._open == 1:
+            self._since = time.process_time()
+
+    def on_end(self, _: Any) -> None:
+        self._open -= 1
+        if self._open == 0:
+            self.seconds += time.process_time() - self._since
+
+
+def paths() -> dict[str, Callable[[], Any]]:
+    import cumae  # noqa: PLC0415 - after the watch has begun
+    from cumae.concepts import Thresholds  # noqa: PLC0415
+    from cumae.datasets import load_health_survey  # noqa: PLC0415
+
+    survey = load_health_survey()
+    X, y = survey.data[:ROWS], survey.target[:ROWS]
+    asked, age = survey.data[ROWS : ROWS + ASKED], ["Age"]
+    columns = {name: (low, high, 1) for name, (low, high) in survey.bounds.items()}
+    both: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+    declared: dict[str, Any] = {**both, "columns": columns}
+    return {
+        "PrivateKernelClassifier": lambda: (
+            cumae.PrivateKernelClassifier(**declared).fit(X, y).predict(asked)
+        ),
+        "PrivateLogisticRegression": lambda: (
+            cumae.PrivateLogisticRegression(**declared).fit(X, y).predict(asked)
+        ),
+        "PrivateBooster": lambda: cumae.PrivateBooster(**declared).fit(X, y).predict(asked),
+        "PrivateBooster, pure": lambda: (
+            cumae.PrivateBooster(epsilon=1.0, columns=columns).fit(X, y).predict(asked)
+        ),
+        "PrivateClassifier": lambda: cumae.PrivateClassifier(**declared).fit(X, y).predict(asked),
+        "QueryRelease": lambda: cumae.QueryRelease(**both).fit(X, y).predict(asked),
+        "EverlastingPredictor": lambda: (
+            cumae.EverlastingPredictor(**declared).fit(X, y).predict(asked)
+        ),
+        "EverlastingPredictor, thresholds": lambda: (
+            cumae.EverlastingPredictor(Thresholds(), **both).fit(X[age], y).predict(asked[age])
+        ),
+    }
+
+
+def measure(name: str) -> dict[str, float]:
+    """Run in a process of its own; return seconds and functions."""
+    watch = Watch()
+    event.register("numba:compile", watch)  # type: ignore[no-untyped-call]
+    for path, run in paths().items():
+        if name in (path, "all"):
+            run()
+    return {"seconds": round(watch.seconds, 2), "functions": watch.functions}
+
+
+def fresh(name: str) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, __file__, "--only", name],
+            env={**os.environ, "NUMBA_CACHE_DIR": cache, "OMP_NUM_THREADS": "1"},
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    if options.only:
+        print(json.dumps(measure(options.only)))
+        return
+    found = {}
+    for name in [*paths(), "all"]:
+        runs = [fresh(name) for _ in range(options.repeats)]
+        found[name] = min(runs, key=lambda run: run["seconds"])
+        print(f"{name:35} {found[name]['seconds']:6.2f} s, {found[name]['functions']} functions")
+    settings = {"python": platform.python_version(), "repeats": options.repeats}
+    RESULT.write_text(json.dumps({**settings, "compiling": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

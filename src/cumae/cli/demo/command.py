@@ -1,0 +1,90 @@
+"""The command: it says what happens, step by step, and writes the page."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ROWS, QUESTIONS = 253_680, 100_000
+
+Epsilon = Annotated[float, typer.Option(min=0.01, help="Privacy budget: smaller protects more.")]
+Rows = Annotated[int, typer.Option(min=20_000, max=ROWS, help="Interviews of the survey to use.")]
+Questions = Annotated[
+    int, typer.Option(min=1_000, max=QUESTIONS, help="Questions to ask the oracle.")
+]
+Seconds = Annotated[float, typer.Option(min=0.1, help="Time for all attacks together.")]
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", file_okay=False, help="Folder for the page.")
+]
+
+
+def demo(
+    epsilon: Epsilon = 1.0,
+    rows: Rows = ROWS,
+    questions: Questions = QUESTIONS,
+    seconds: Seconds = 10.0,
+    output: Folder = Path("demo"),
+) -> None:
+    """Publish a model of a health survey, answer 100,000 questions for ever, and attack both.
+
+    Who has high blood pressure? Of five people in the bundled survey, three are learned from, and
+    two ask. A model is planned, published, and compared with one without privacy. A durable oracle
+    answers the questions and protects those who ask as well; its process is killed in the middle,
+    and another one goes on. Then both are attacked. A page with pictures is written to
+    `demo/index.html`. Accuracies are not protected: they are shown to compare.
+
+    Example: `cumae demo --epsilon 0.5 --output demo`
+    """
+    started = time.monotonic()
+    typer.echo("Loading cumae and the survey ...")
+    # Here, because loading takes seconds: the line above is printed at once.
+    from cumae.cli.demo import asking, page, steps  # noqa: PLC0415
+    from cumae.cli.demo.charts import picture  # noqa: PLC0415
+
+    output.mkdir(parents=True, exist_ok=True)
+    interviews = steps.Interviews.read(rows, questions)
+    count = len(interviews.questions)
+    with ThreadPoolExecutor(1) as pool:  # the oracle has a process of its own, beside the model
+        process = steps.asking_process(output, rows, questions, epsilon)
+        first = pool.submit(steps.killed_at, process, 6 * count // 10, asking.said)
+
+        typer.echo(f"\n1. A model of {len(interviews.X):,} private interviews that may be published.")
+        advice = steps.advise(interviews, epsilon)
+        _say(f"Plan: {advice}")
+        published = steps.publish(interviews, epsilon, output / "model.json")
+        _say(f"Promise: {published.guarantee}")
+        _say(f"Accuracy for {count:,} other people: {published.accuracy:.1%}")
+        _say(f"Without privacy: {published.without:.1%}. Guessing: {interviews.guessing:.1%}")
+
+        typer.echo("\n2. An oracle that answers for ever. The models that vote are never published.")
+        _say("A process of its own trains thousands of small models and asks them ...")
+        before = first.result()
+    given = sum(len(batch.answers) for batch in before)
+    _say(f"It was killed after {given:,} answers. Another process opens the file and goes on ...")
+    answered = steps.go_on(interviews, output / "oracle.db", before)
+    _say(f"Answers that count as given, because nobody can know: {answered.charged:,}")
+    _say(f"Promise: {answered.guarantee}")
+    for phase, models in {batch.phase: batch.models for batch in answered.batches}.items():
+        _say(f"Phase {phase}: {models:,} models vote, and noise is added.")
+    right = 1 - answered.wrong(interviews)
+    _say(f"Accuracy of {count:,} answers in {answered.batches[-1].phase} phases: {right:.1%}")
+    _say("It would go on answering under the same promise.")
+
+    typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")
+    attacked = steps.attack(published.name, epsilon, seconds)
+    for item in attacked:
+        told = ", ".join(f"{one.epsilon:.2f} of {one.claimed.epsilon:.3g}" for one in item.audits)
+        _say(f"Attack on {item.target}, epsilon proven of that claimed: {told}")
+    found = page.Findings(interviews, advice, published, answered, attacked)
+    (output / "index.html").write_text(page.page(found), encoding="utf-8")
+    (output / "picture.svg").write_text(picture(page.charts(found)[:2]), encoding="utf-8")
+    typer.echo(f"\nDone in {time.monotonic() - started:.0f} seconds. See {output / 'index.html'}")
+
+
+def _say(text: str) -> None:
+    typer.echo(textwrap.fill(text, 100, initial_indent="   ", subsequent_indent="   "))

@@ -1,0 +1,198 @@
+"""A short run of the demo: what it says, what it leaves, and its page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, sync_playwright
+from typer.testing import CliRunner
+
+import cumae
+from cumae import EverlastingPredictor, PrivateClassifier
+from cumae.cli import app
+from cumae.cli.app import ExitCode
+
+README = Path(__file__).parents[2] / "README.md"
+NEEDS_A_BROWSER = pytest.mark.debian("chromium")
+# A quarter of the survey, and two phases: the same way, in a third of the time.
+SHORT = ("--rows", "60000", "--questions", "20000", "--seconds", "1")
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOOKS = [("light", 1200), ("dark", 1200), ("light", 360), ("dark", 360)]
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What the demo printed, and the folder with its page."""
+
+    said: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Demonstration:
+    folder = tmp_path_factory.mktemp("demo")
+    result = CliRunner().invoke(app, ["demo", *SHORT, "--output", str(folder)])
+    assert result.exit_code == ExitCode.OK, result.output
+    return Demonstration(result.stdout, folder)
+
+
+def test_the_demo_publishes_a_model_and_answers_through_several_phases(
+    demonstration: Demonstration,
+) -> None:
+    said = " ".join(demonstration.said.split())
+    found = re.search(
+        r"other people: ([\d.]+)% Without privacy: ([\d.]+)%. Guessing: ([\d.]+)%", said
+    )
+    assert found is not None
+    private, best, guessing = map(float, found.groups())
+    assert 56 < guessing < 59
+    assert private > 71.5
+    assert abs(private - best) < 1.5
+    model, oracle = re.findall(r"Promise: (.*?RAND)\.", said)
+    for promise in (model, oracle):
+        epsilon, delta = re.findall(r"epsilon = ([\d.]+), delta = ([\de.-]+)", promise)[0]
+        assert 0.8 < float(epsilon) <= 1
+        assert float(delta) <= 1e-6
+    assert "for one training row: " in model
+    assert "for one training row or one query: " in oracle
+    answered = re.search(r"Accuracy of 20,000 answers in (\d) phases: ([\d.]+)%", said)
+    assert answered is not None
+    assert int(answered[1]) >= 2
+    assert float(answered[2]) > 70
+    assert max(map(len, demonstration.said.splitlines())) <= 100
+
+
+def test_the_first_process_was_killed_and_another_one_went_on(demonstration: Demonstration) -> None:
+    """What was charged is at most what the mark is ahead: 1/256 of a phase."""
+    killed = re.search(r"killed after ([\d,]+) answers", demonstration.said)
+    assert killed is not None
+    assert 12_000 <= int(killed[1].replace(",", "")) < 20_000
+    oracle = cumae.open(demonstration.folder / "oracle.db")
+    try:
+        assert isinstance(oracle, EverlastingPredictor)
+        assert 20_000 <= oracle.answered_ < 21_500
+        assert oracle.guarantee_.within(1.0, 1e-6)
+    finally:
+        oracle.close()
+
+
+def test_the_published_model_is_a_file_of_its_own(demonstration: Demonstration) -> None:
+    model = PrivateClassifier.load(demonstration.folder / "model.json")
+    assert model.guarantee_.within(1.0, 1e-6)
+    text = (demonstration.folder / "model.json").read_text(encoding="utf-8")
+    assert json.loads(text)
+
+
+def test_the_readme_shows_what_is_printed(demonstration: Demonstration) -> None:
+    """Figures differ from run to run, and so may the route that is planned."""
+    shown = README.read_text(encoding="utf-8").split("prints:\n\n```\n")[1].split("```")[0]
+    assert _without_figures(shown) == _without_figures(demonstration.said.split("\nDone")[0])
+
+
+def _without_figures(text: str) -> str:
+    flat = re.sub(r"[\d][\d.,]*", "#", " ".join(text.split()))
+    flat = re.sub(r"Plan: .*? Promise:", "Plan: Promise:", flat)
+    flat = re.sub(r"(Phase #: # models vote, and noise is added. )+", "Phases. ", flat)
+    return re.sub(r"proven under [A-Z, ]+\.", "proven.", flat)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = shutil.which("chromium")
+    assert path is not None, "Debian's package chromium is not there"
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def page(
+    browser: Any, demonstration: Demonstration, request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    """Open the page; what goes wrong meanwhile fails the test."""
+    scheme, width = request.param
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    found = context.new_page()
+    wrong: list[str] = []
+    asked: list[str] = []
+    found.on("console", lambda message: wrong.append(message.text))
+    found.on("pageerror", lambda error: wrong.append(str(error)))
+    found.on("request", lambda one: asked.append(one.url))
+    address = (demonstration.folder / "index.html").as_uri()
+    found.goto(address)
+    yield found
+    context.close()
+    assert wrong == []
+    assert [url for url in asked if not url.startswith("data:")] == [address]
+
+
+@NEEDS_A_BROWSER
+def test_all_pictures_are_there_with_their_numbers_beside_them(page: Page) -> None:
+    figures = page.locator("figure")
+    assert figures.count() == 3
+    for place in range(3):
+        figure = figures.nth(place)
+        box = figure.locator("svg").bounding_box()
+        assert box is not None
+        assert box["width"] > 250
+        assert box["height"] > 150
+        assert figure.locator("svg title").text_content()
+        assert figure.locator("svg desc").text_content()
+        assert figure.locator("svg polyline").count() >= 2
+        assert figure.locator("tbody tr").count() >= 4
+
+
+@NEEDS_A_BROWSER
+def test_nothing_is_cut_off_and_no_words_overlap(page: Page) -> None:
+    """Every word of a picture lies inside of it, and beside the others."""
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    overlaps = page.evaluate(
+        """() => [...document.querySelectorAll("svg")].flatMap(svg => {
+          const edge = svg.getBoundingClientRect(), found = [];
+          const boxes = [...svg.querySelectorAll("text")].map(
+            one => [one.textContent, one.getBoundingClientRect()]);
+          boxes.forEach(([text, a], i) => {
+            if (a.left < edge.left - 1 || a.right > edge.right + 1) found.push(text);
+            boxes.slice(i + 1).forEach(([other, b]) => {
+              if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+                found.push(text + " / " + other);
+            });
+          });
+          return found;
+        })"""
+    )
+    assert overlaps == []
+
+
+@NEEDS_A_BROWSER
+def test_it_is_accessible(page: Page) -> None:
+    """By the rules of axe, among them contrast, names of pictures and heads of tables."""
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+@NEEDS_A_BROWSER
+def test_the_promise_is_one_sentence(page: Page) -> None:
+    promise = page.locator(".promise").text_content()
+    assert promise is not None
+    assert promise.count(". ") == 0
+    assert "more than 2.72 times as likely" in promise
