@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Debian packages that tests need. `make test` installs those that are missing when it may.
-DEBIAN_PACKAGES = strace
+DEBIAN_PACKAGES = postgresql strace
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
 

@@ -30,7 +30,7 @@ import numpy as np
 import cumae
 from cumae.concepts import Thresholds
 from cumae.predictors.everlasting.state import KeptParts
-from cumae.store import sqlite
+from cumae.store.homes import sqlite
 
 RESULTS = Path(__file__).parent / "results"
 WIDTH = 10
@@ -191,7 +191,7 @@ def run(folder: Path, seconds: float) -> dict[str, Any]:
     fitted(200_000).save_to(folder / "oracle.db")
     oracle = cumae.open(folder / "oracle.db")
     oracle.predict([[0.5]])
-    last = list(oracle._journal_.writer.file.blobs())[-1]
+    last = list(oracle._journal_.writer.home.blobs())[-1]
     entry = len(oracle._journal_.writer.last.text)
     memory = fitted(200_000)
     found: dict[str, list[float]] = defaultdict(list)

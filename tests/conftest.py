@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.oracles import Where
+from tests.servers import PostgresServer
 from tests.states import throw_coins
 from tests.trials import remember_trials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 # A busy machine is no bug: examples may take their time. CUMAE_COINS has others (see conftest.py).
 settings.register_profile("cumae", deadline=None, derandomize="CUMAE_COINS" not in os.environ)
@@ -61,6 +65,32 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def trials_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let predictors try out a model on made-up rows once, and not in every run of an audit."""
     remember_trials(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Return a running PostgreSQL server."""
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def in_postgres(postgres: PostgresServer, tmp_path: Path) -> Where:
+    """Return a schema of its own for an oracle, and a key folder."""
+    schema = f"s{uuid.uuid4().hex[:12]}"
+    postgres.execute(f"CREATE SCHEMA {schema}")
+    folder = tmp_path / "keys"
+    return Where(postgres.address(schema), f"folder:{folder}", folder, postgres)
+
+
+@pytest.fixture(params=["file", pytest.param("postgresql", marks=pytest.mark.debian("postgresql"))])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+    """Return where an oracle may live: in a file, and in PostgreSQL."""
+    if request.param == "file":
+        return Where(tmp_path / "oracle.db", None, tmp_path / "oracle.db.keys")
+    found: Where = request.getfixturevalue("in_postgres")
+    return found
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import apsw
 import numpy as np
 
 import cumae
+from cumae import store
 from cumae.concepts import Thresholds
 
 ROWS = np.random.default_rng(5).random((400, 1))
@@ -30,13 +32,56 @@ def oracle(folder: Path, **more: Any) -> tuple[Path, Any]:
     return path, cumae.open(path)
 
 
+@dataclass
+class Where:
+    """Where the oracle of a test lives: in a file, or in PostgreSQL.
+
+    Parameters
+    ----------
+    address : str or Path
+        For ``save_to``.
+    keys : str, or None
+        The same.
+    key_folder : Path
+        Where the keys are.
+    server : PostgresServer, or None
+        What has the address.
+    """
+
+    address: Any
+    keys: str | None
+    key_folder: Path
+    server: Any = None
+
+    @property
+    def shared(self) -> bool:
+        return self.server is not None
+
+    def save(self, one: Any) -> None:
+        one.save_to(self.address, keys=self.keys)
+
+    def open(self, **more: Any) -> Any:
+        return cumae.open(self.address, keys=self.keys, **more)
+
+    def oracle(self, **more: Any) -> Any:
+        """Return a new oracle, open."""
+        self.save(everlasting(**more))
+        return self.open()
+
+    def status(self) -> Any:
+        return store.status(self.address, keys=self.keys)
+
+    def used(self) -> int:
+        return int(self.status().totals.used)
+
+
 def break_off(one: Any) -> None:
     """Leave an oracle as a crash does: what is on the disk stays, and the mark is not settled."""
     _, _, (_, writer, reader, lock), _ = one._journal_._end.detach()
     writer._failed = RuntimeError("the process is gone")
-    reader.close()
-    writer.file.close()
-    lock.close()
+    for each in (reader, writer.home, lock):
+        if each is not None:
+            each.close()
 
 
 class UnsyncedFile(apsw.VFSFile):

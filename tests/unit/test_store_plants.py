@@ -23,8 +23,8 @@ from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
 from cumae.store import counting, journal, keys, ledger
 from cumae.store.driver import OracleInFile, in_a_file
+from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.sealed import Seal
-from cumae.store.sqlite import SqliteFile
 from tests.oracles import MARKED, ROWS, break_off, oracle
 from tests.states import rows_of
 
@@ -157,7 +157,7 @@ def old_rows_are_gone(folder: Path) -> bool:
     with SqliteFile(path, reading=True) as file:
         known = file.meta()["oracle"]
     stored.predict(np.full((3, 1), MARKED))
-    blobs = list(stored._journal_.writer.file.blobs())  # as in an old backup
+    blobs = list(stored._journal_.writer.home.blobs())  # as in an old backup
     stored.predict(rows_of(ROWS, 0, 410))
     stored.close()
     for name in (folder / "oracle.db.keys").glob("*.key"):
@@ -177,7 +177,7 @@ def test_kept_rows_that_survive_their_phase_are_found(
     bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if bug == "keys are kept":
-        monkeypatch.setattr(keys.KeyStore, "keep_epoch", lambda self, number: None)
+        monkeypatch.setattr(keys.KeyStore, "keep_epoch", lambda *_: None)
     if bug == "nothing is encrypted":
         monkeypatch.setattr(Seal, "close", lambda self, content, *where: [content])
         monkeypatch.setattr(Seal, "open", lambda self, parts, *where: b"".join(parts))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self, TypeAlias
 from zlib import crc32
 
@@ -48,6 +49,11 @@ class State(ABC):
         """Return the parameters of the predictor."""
         found: dict[str, Any] = self.fitted.given()
         return found
+
+    def become(self, other: Any) -> None:
+        """Hold what another state of the same kind holds: a replica of the oracle went on."""
+        vars(self).clear()
+        vars(self).update(vars(other))
 
     # What a journal changes. Each kind of state has those changes that its predictor makes.
 
@@ -206,6 +212,11 @@ class Journal:
     def check_copy(self) -> None:
         """Refuse if nobody may get a copy of the state."""
         self.check()
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Return a context in which nobody else changes the state, also not a replica."""
+        self.check()
+        return nullcontext()
 
     def recorded(
         self, make: Callable[[], Any], request_id: Any = None, body: Any = None

@@ -89,6 +89,8 @@ class Totals:
         Number of the last blob that belongs to the state.
     payments : int
         Of an account.
+    key : str
+        A name of its own for the key of the epoch; empty if its number is enough.
     """
 
     kind: str = ""
@@ -103,6 +105,7 @@ class Totals:
     epsilon: float = 0.0
     blob: int = 0
     payments: int = 0
+    key: str = ""
 
     def take(self, facts: dict[str, Any], *, recompute: bool = True) -> None:
         """Add what one entry says; raise ``StoreFailed`` if it breaks the promise.
@@ -154,7 +157,7 @@ class Totals:
             raise _wrong("an epoch or a phase begins that is not a new one")
         if same and facts["used"] < self.used:
             raise _wrong("a new key gives back what was used")
-        self.epoch, self.phase = facts["epoch"], facts["phase"]
+        self.epoch, self.phase, self.key = facts["epoch"], facts["phase"], facts.get("key", "")
         self.releases, self.used = facts["releases"], facts["used"]
         self.answers += facts["count"]
 
@@ -200,7 +203,11 @@ def price(cost: str, delta: float) -> float:
 
 @claim("STORE")
 def walk(
-    oracle: str, entries: Iterable[tuple[int, str, bytes]], *, recompute: bool = True
+    oracle: str,
+    entries: Iterable[tuple[int, str, bytes]],
+    *,
+    recompute: bool = True,
+    known: tuple[Totals, LedgerEntry] | None = None,
 ) -> tuple[Totals, LedgerEntry]:
     """Walk a chain from its beginning, or from its last checkpoint.
 
@@ -212,6 +219,8 @@ def walk(
         Numbers, texts and hashes, in order. The first one is entry 1 or a checkpoint.
     recompute : bool
         Whether to compute again what the noise of each phase costs.
+    known : tuple of Totals and LedgerEntry, or None
+        What the entries before these add up to, and the last of them.
 
     Returns
     -------
@@ -223,8 +232,8 @@ def walk(
     StoreFailed
         If the chain is broken, or says that more was spent than was promised.
     """
-    totals, last = Totals(), None
-    for number, text, known in entries:
+    totals, last = (Totals(), None) if known is None else (Totals(**vars(known[0])), known[1])
+    for number, text, stored in entries:
         try:
             facts = json.loads(text)
             if last is None:
@@ -233,7 +242,7 @@ def walk(
                     start = bytes.fromhex(facts["before"])
                 last = LedgerEntry(number - 1, "", start)
             entry = following(last.number, last.hash, facts)
-            if (number, text, known) != (entry.number, entry.text, entry.hash):
+            if (number, text, stored) != (entry.number, entry.text, entry.hash):
                 raise _wrong("an entry was changed, dropped or moved")
             totals.take(facts, recompute=recompute)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
