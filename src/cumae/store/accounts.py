@@ -49,6 +49,8 @@ class AccountLedger:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes from paying while the block runs."""
+        if self.keys.lock_file is None:
+            raise AssertionError("an account in a file has a lock")
         descriptor = os.open(self.keys.lock_file, os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -52,7 +52,7 @@ class Mark:
 class KeyStore(ABC):
     """Named secrets. Once ``put`` returns, a secret survives a loss of power."""
 
-    lock_file: Path  # who has the oracle open holds a lock on it
+    lock_file: Path | None  # who has the oracle open holds a lock on it
 
     @abstractmethod
     def get(self, name: str) -> bytes | None:
@@ -140,6 +140,8 @@ class KeyFolder(KeyStore):
         The folder.
     """
 
+    lock_file: Path
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.lock_file = folder / "lock"
@@ -218,11 +220,11 @@ class KeyCommand(KeyStore):
     ----------
     command : str
         How it is called; ``get NAME``, ``put NAME``, ``delete NAME`` or ``list`` is added.
-    lock_file : Path
-        A file beside the oracle that is locked while it is open.
+    lock_file : Path, or None
+        A file beside the oracle that is locked while it is open, where it is a file.
     """
 
-    def __init__(self, command: str, lock_file: Path) -> None:
+    def __init__(self, command: str, lock_file: Path | None) -> None:
         self.words = shlex.split(command)
         self.lock_file = lock_file
 
@@ -257,10 +259,11 @@ class KeyCommand(KeyStore):
         return self._run("list").decode().split()
 
     def remove(self) -> None:
-        self.lock_file.unlink(missing_ok=True)
+        if self.lock_file is not None:
+            self.lock_file.unlink(missing_ok=True)
 
 
-def keys_elsewhere(given: str, lock_file: Path) -> KeyFolder | KeyCommand:
+def keys_elsewhere(given: str, lock_file: Path | None = None) -> KeyFolder | KeyCommand:
     """Return where keys are, as ``keys`` says: ``"folder:PATH"``, or a command."""
     if given.startswith(FOLDER):
         return KeyFolder(Path(given[len(FOLDER) :]).resolve())
@@ -268,8 +271,10 @@ def keys_elsewhere(given: str, lock_file: Path) -> KeyFolder | KeyCommand:
 
 
 @claim("STORE")
-def take_lock(file: Path) -> Any:
+def take_lock(file: Path | None) -> Any:
     """Return a lock that lasts until it is closed or the process ends; refuse if it is taken."""
+    if file is None:
+        raise AssertionError("an oracle in a file has a lock")
     held = os.fdopen(os.open(file, os.O_CREAT | os.O_RDWR, 0o600), "rb")
     for _ in range(TRIES):  # somebody may just be asking whether it is taken
         try:

@@ -359,7 +359,7 @@ class ServerPlace(Place):
                 "keys=None: an oracle in PostgreSQL needs keys that all replicas reach, and that "
                 "are not in the database. Give keys='folder:/path' or keys='a command'."
             )
-        return keys_elsewhere(given, Path())
+        return keys_elsewhere(given)
 
     def home(self, *, reading: bool = False) -> PostgresHome:
         return PostgresHome(self.address, reading=reading)

@@ -287,7 +287,7 @@ class FilePlace(Place):
 
     def n_replicas(self, keys: str | None) -> int:
         lock_file = self.keys(keys).lock_file
-        if not lock_file.exists():
+        if lock_file is None or not lock_file.exists():
             return 0
         try:
             take_lock(lock_file).close()
