@@ -30,7 +30,7 @@ from cumae import (
     store,
 )
 from cumae.concepts import Thresholds
-from cumae.store import counting
+from cumae.store import counting, ledger
 from cumae.store.counting import BLOCKS
 from cumae.store.homes import sqlite
 from cumae.store.keys import KeyFolder
@@ -38,6 +38,7 @@ from cumae.store.ledger import following
 from cumae.store.sealed import Seal
 from tests.oracles import MARKED, ROWS, Unsynced, Where, break_off, everlasting, oracle
 from tests.states import rows_of
+from tests.unit.test_predictors_state_of_all import begun
 
 pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
 
@@ -517,6 +518,64 @@ def test_noise_that_costs_too_much_is_noticed_from_the_ledger_alone(tmp_path: Pa
     change(path, "UPDATE ledger SET entry=?, hash=? WHERE number=2", made.text, made.hash)
     with pytest.raises(StoreFailed, match="costs more than was promised"):
         store.status(path)
+
+
+PRICED = [
+    *("gaussian", "stability", "between", "offline, before", "offline, after", "agnostic"),
+    *("universal, at once", "universal, stability", "universal, hypothesis", "bbl", "bbl, between"),
+    "bbl, fresh",
+]
+
+
+@pytest.mark.parametrize("name", PRICED)
+def test_the_guarantee_of_each_predictor_is_recomputed(name: str, tmp_path: Path) -> None:
+    begun(name).save_to(tmp_path / "oracle.db")
+    found = store.status(tmp_path / "oracle.db")
+    if name in ("offline, after", "universal, hypothesis"):  # nothing is drawn any more
+        assert found.totals.epsilon == 0
+        return
+    assert 0 < found.totals.epsilon <= found.guarantee.epsilon * (1 + 1e-9)
+    assert found.totals.epsilon > 0.4 * found.guarantee.epsilon
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("agnostic", {"epsilon_boost": 500.0}),
+        ("universal, stability", {"after": 500.0}),
+        ("bbl", {"scored": 9.0}),
+        ("bbl", {"step": "another"}),
+    ],
+)
+def test_steps_of_a_bill_are_recomputed(name: str, edit: dict[str, Any], tmp_path: Path) -> None:
+    begun(name).save_to(tmp_path / "oracle.db")
+    file = sqlite.SqliteFile(tmp_path / "oracle.db")
+    (_, _, before), (_, text, _) = file.entries()
+    file.close()
+    facts = json.loads(text)
+    facts["steps"][-1] |= edit
+    made = following(1, before, facts)
+    edited = (made.text, made.hash)
+    change(tmp_path / "oracle.db", "UPDATE ledger SET entry=?, hash=? WHERE number=2", *edited)
+    with pytest.raises(StoreFailed, match=r"costs more than was promised|unknown kind"):
+        store.status(tmp_path / "oracle.db")
+
+
+def test_priors_have_entries_in_the_ledger(tmp_path: Path) -> None:
+    made, asked, _ = published()["renewed"]
+    made.save_to(tmp_path / "oracle.db")
+    assert store.status(tmp_path / "oracle.db").totals.priors == 1
+    stored = cumae.open(tmp_path / "oracle.db")
+    stored.predict(asked)  # the next phase begins, with a prior that labels renewed
+    entries = [json.loads(text) for _, text, _ in stored._journal_.writer.home.entries()]
+    stored.close()
+    first, second = (facts for facts in entries if facts["event"] == "prior")
+    assert (first["epsilon"], second["epsilon"], second["rows"]) == (8.0, 8.0, 800)
+    assert store.status(tmp_path / "oracle.db").totals.priors == 2
+    totals = ledger.Totals(guarantee=stored.guarantee_.to_dict())
+    for edit in ({"epsilon": 9.0}, {"trust": 9.0}, {"delta": 0.1}):
+        with pytest.raises(StoreFailed, match=r"than was promised"):
+            totals.take({**second, **edit})
 
 
 # --- formats

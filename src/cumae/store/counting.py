@@ -11,23 +11,29 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.mechanisms import BetweenThresholds, NoisyMajority, StabilityTest
+from cumae.predictors.bbl.costs import label_draw
 from cumae.predictors.bbl.state import BBLState
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.release.answers import BetweenAnswers, answers_from_facts
-from cumae.predictors.release.state import ReleaseState, UniversalState
+from cumae.predictors.release.state import AgnosticState, ReleaseState, UniversalState
 from cumae.predictors.release.students import Lesson
 from cumae.predictors.state import State, objects
 from cumae.predictors.waiting import joined
 from cumae.privacy.plain_costs import cost_to_dict
+from cumae.privacy.validation import plain_number
 from cumae.randomness import discrete_laplace
+from cumae.storage import to_plain
+from cumae.store.homes.home import Blob
+from cumae.store.sealed import Seal, arrays_from_bytes, from_bytes
 
+ANSWERED = "answered"  # the kind of a record of answers
 BLOCKS = 256  # a crash costs this part of the answers of a phase at most
 Record = dict[str, Any]
 
@@ -41,8 +47,6 @@ class Counting(ABC):
     state : State
         What changes.
     """
-
-    priced: ClassVar[bool] = False  # whether the guarantee follows from the noise of each phase
 
     def __init__(self, state: Any) -> None:
         self.state = state
@@ -87,10 +91,13 @@ class Counting(ABC):
 
     @property
     def cost(self) -> dict[str, Any] | None:
-        """What the noise of this phase costs, for the ledger."""
-        if not self.priced or self.mechanism is None:
-            return None
-        return cost_to_dict(self.mechanism.cost)
+        """What the noise of this phase costs, for the ledger; None if nothing is drawn any more."""
+        return None if self.mechanism is None else cost_to_dict(self.mechanism.cost)
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """How that becomes what a row pays, as ``cumae.store.bills`` reads it."""
+        return []
 
     # What an answer changes
 
@@ -167,7 +174,6 @@ class Counting(ABC):
 class EverlastingCounting(Counting):
     """Counts for ``EverlastingPredictor``: kept rows, ids of who has one, noisy votes of a memo."""
 
-    priced = True
     state: EverlastingState
 
     def __init__(self, state: Any) -> None:
@@ -250,9 +256,29 @@ class ReleaseCounting(Counting):
     state: ReleaseState
 
     @property
-    def priced(self) -> bool:  # type: ignore[override]
-        # An agnostic release draws the rows of its shards, which changes what a release costs.
-        return type(self.state) is ReleaseState
+    def cost(self) -> dict[str, Any] | None:
+        offline = self.state.offline
+        if offline is None:
+            return super().cost
+        if offline.rows is None:
+            return None
+        return cost_to_dict(offline.concept.choose_cost(offline.epsilon))
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        fitted = self.state.fitted
+        if not isinstance(self.state, AgnosticState):
+            return []
+        shown, stages = fitted.shown, fitted.shown["stages_"]
+        found = {
+            "n_rows": stages[-1]["rows"],
+            "n_sampled": shown["n_sampled_"],
+            "epsilon_boost": shown["epsilon_boost_"],
+            "epsilon_answers": shown["epsilon_answers_"],
+            "delta_answers": stages[0]["delta"],
+            "resample": any(stage["name"] == "resampled" for stage in stages),
+        }
+        return [_relabelled(found, fitted.model)]
 
     @property
     def mechanism(self) -> Any:
@@ -294,6 +320,18 @@ class UniversalCounting(Counting):
     @property
     def phase(self) -> int:
         return 1 if self.state.published is None else 2
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        fitted = self.state.fitted
+        first, second = fitted.shown["stages_"]
+        found = []
+        if "n_sampled" in first:
+            found.append(_relabelled({**first, "n_rows": first["rows"]}, fitted.model))
+        if second["name"] == "hypothesis":
+            pays = {name: plain_number(first[name]) for name in ("epsilon", "delta")}
+            found.append({"step": "drawn", "after": plain_number(second["epsilon"]), **pays})
+        return found
 
     def counts(self) -> dict[str, Any]:
         return {**super().counts(), "first": self.state.first.asked}
@@ -346,6 +384,17 @@ class BBLCounting(Counting):
     def phase(self) -> int:
         return self.state.phase.number
 
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        rules, first = self.state.rules, self.phase == 1
+        if first:
+            draw = rules.given.first_draw(rules.boost, rules.first)
+        else:
+            draw = label_draw(rules.given.concept, rules.boost, "T", rules.points)
+        share = rules.first / rules.given.counts.n_rows if first else rules.query_share
+        pays = {"width": draw.width, "shift": draw.shift, "scored": rules.scored, "share": share}
+        return [{"step": "entered", **{name: plain_number(pays[name]) for name in pays}}]
+
     def counts(self) -> dict[str, Any]:
         return {**super().counts(), "asked": self.state.phase.asked}
 
@@ -372,6 +421,18 @@ class BBLCounting(Counting):
         asked = min(self.releases, self.state.phase.asked + count)
         super().charge(count)
         self.state.phase.asked = self._asked = asked
+
+
+def _relabelled(found: dict[str, Any], concept: Any) -> dict[str, Any]:
+    """Return the step by which rows are drawn and labelled before they are split into shards."""
+    names = ("n_rows", "n_sampled", "epsilon_boost", "epsilon_answers", "delta_answers")
+    pays = {name: plain_number(found[name]) for name in names}
+    return {
+        "step": "relabelled",
+        **pays,
+        "resample": found["resample"],
+        "concept": to_plain(concept),
+    }
 
 
 KINDS: dict[type[State], type[Counting]] = {
@@ -408,3 +469,57 @@ def merged(records: Sequence[Record]) -> Record:
         grown[name] = parts[0] if name == "at" else joined(parts)
     count = sum(record["count"] for record in records)
     return {"count": count, "counts": records[-1]["counts"], "grown": grown}
+
+
+# How pieces of a state become a state again
+
+
+@claim("STORE", "REPLICAS")
+def rebuilt(seal: Seal, blobs: list[Blob], estimator: Any) -> Counting:
+    """Return a state, with its counters, from all of its pieces.
+
+    Parameters
+    ----------
+    seal : Seal
+        Of their epoch.
+    blobs : list of Blob
+        A snapshot, and what was recorded since.
+    estimator : object
+        As in ``cumae.open``.
+    """
+    whole = seal.open(blobs[0].parts, blobs[0].kind, blobs[0].number)
+    counting = counting_of(State.from_arrays(arrays_from_bytes(whole), estimator))
+    replay(counting, seal, blobs[1:], blobs[0].number)
+    return counting
+
+
+@claim("STORE", "REPLICAS")
+def replay(
+    counting: Counting, seal: Seal, blobs: list[Blob], before: int
+) -> list[tuple[str, int, int, Record]]:
+    """Apply to a state what was recorded after the piece with a number; return the records.
+
+    Each comes with its kind, the number before it and its own.
+    """
+    done = []
+    for blob in blobs:
+        record = from_bytes(seal.open(blob.parts, blob.kind, blob.number))
+        if record.pop("after") != before:
+            raise StoreFailed("a part of the file is missing; it was damaged or edited.")
+        _apply(counting, blob.kind, record)
+        done.append((blob.kind, before, blob.number, record))
+        before = blob.number
+    return done
+
+
+def _apply(counting: Counting, kind: str, record: Record) -> None:
+    state = counting.state
+    if kind == ANSWERED:
+        answered_again(counting, record)
+    elif kind == "supplied":
+        state.waiting.append(record["rows"])
+    elif kind == "labelled":
+        state.labelled.append((record["rows"], record["weights"]))
+        state.admission.seen.update(record["users"].tolist() if "users" in record else [])
+    else:
+        state.label_requests(record["requests"].tolist(), record["weights"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import weakref
 from collections.abc import Callable
@@ -12,12 +11,12 @@ from typing import Any, NoReturn
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, objects
-from cumae.store.counting import Counting, Record, counting_of
+from cumae.privacy.validation import plain_number
+from cumae.store.bills import bill_of, price
+from cumae.store.counting import ANSWERED, Counting, Record, counting_of, rebuilt, replay
 from cumae.store.homes.home import Blob, Home
-from cumae.store.ledger import price
-from cumae.store.replay import rebuilt, replay
 from cumae.store.sealed import HiddenIds, Seal, from_bytes
-from cumae.store.writer import ANSWERED, SNAPSHOT, Change, Writer
+from cumae.store.writer import SNAPSHOT, Change, Writer
 
 
 class Moved(Journal):
@@ -228,9 +227,10 @@ class DurableJournal(Journal):
         self._record(event, SNAPSHOT, arrays)
 
     @claim("STORE")
-    def _begin_epoch(self, event: dict[str, Any]) -> None:
+    def _begin_epoch(self, event: dict[str, Any], *before: dict[str, Any]) -> None:
         """Commit the whole state under a new key now, with what was gathered before."""
         gathered, self._change = self._change, self._change or Change()
+        self._change.events.extend(before)
         self._record_whole(event)
         self._change.new_epoch = True
         self._unwritten.clear()
@@ -294,8 +294,10 @@ class DurableJournal(Journal):
         self._record_whole({"event": "prepared", "used": self._counting.used})
 
     def entered(self, phase: Any) -> None:
+        renewed = getattr(phase, "prior", None) is not None
         super().entered(phase)
-        self._begin_epoch(phase_event(counting_of(self.state)))
+        before = [prior_event(self.state)] if renewed else []
+        self._begin_epoch(phase_event(counting_of(self.state)), *filter(None, before))
 
     @claim("STORE")
     def charged(self, count: int, event: str) -> None:
@@ -339,10 +341,22 @@ def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:
         "cost": counting.cost,
         "count": count,
     }
-    if counting.cost is not None:
-        delta = counting.state.fitted.guarantee.delta
-        found["epsilon"] = repr(price(json.dumps(counting.cost, sort_keys=True), delta))
-    return found
+    if counting.cost is None:
+        return {**found, "published": True}
+    if counting.steps:
+        found["steps"] = counting.steps
+    delta = counting.state.fitted.guarantee.delta
+    return {**found, "epsilon": repr(price(bill_of(found), delta))}
+
+
+def prior_event(state: Any) -> dict[str, Any] | None:
+    """Return what the ledger says when a prior is published; None if the state has none."""
+    prior = getattr(state, "prior", None)
+    if prior is None:
+        return None
+    promise = prior.learner.guarantee_
+    pays = {"epsilon": plain_number(promise.epsilon), "delta": promise.delta}
+    return {"event": "prior", "rows": prior.n_rows, **pays}
 
 
 def _let_go(process: int, writer: Writer, reader: Home, lock: Any) -> None:

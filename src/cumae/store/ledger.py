@@ -8,7 +8,6 @@ key folder, too.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import math
@@ -19,7 +18,8 @@ from typing import Any
 from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.privacy import Guarantee
-from cumae.privacy.plain_costs import cost_from_dict
+from cumae.privacy.validation import from_plain_number
+from cumae.store.bills import bill_of, price
 
 CHECKPOINT = 10_000  # entries after which the older ones are replaced by their totals
 
@@ -83,12 +83,14 @@ class Totals:
     releases, used : int
         Of this phase: how many it was calibrated for, and how many are gone.
     epsilon : float
-        The most that the noise of any phase costs at the guarantee's delta, recomputed; NaN where
-        it does not follow from the noise alone.
+        The most that a row of any phase pays at the guarantee's delta, recomputed; NaN if an older
+        version of cumae wrote no cost.
     blob : int
         Number of the last blob that belongs to the state.
     payments : int
         Of an account.
+    priors : int
+        Priors that were published: the first one, and those that labels renewed.
     key : str
         A name of its own for the key of the epoch; empty if its number is enough.
     """
@@ -105,6 +107,7 @@ class Totals:
     epsilon: float = 0.0
     blob: int = 0
     payments: int = 0
+    priors: int = 0
     key: str = ""
 
     def take(self, facts: dict[str, Any], *, recompute: bool = True) -> None:
@@ -128,6 +131,7 @@ class Totals:
             "prepared": self._go_on,
             "compacted": self._go_on,
             "rows": self._go_on,
+            "prior": self._learn_prior,
             "paid": self._pay,
         }
         if facts.get("event") not in kinds:
@@ -180,25 +184,32 @@ class Totals:
 
     def _price(self, facts: dict[str, Any], *, recompute: bool) -> None:
         if facts["cost"] is None:
-            self.epsilon = math.nan
+            if facts["releases"] and not facts.get("published"):  # written by an older version
+                self.epsilon = math.nan
             return
         guarantee = Guarantee.from_dict(self.guarantee)
         spent = float(facts["epsilon"])
         if recompute:
-            spent = price(json.dumps(facts["cost"], sort_keys=True), guarantee.delta)
-        if spent > guarantee.epsilon * (1 + 1e-9):
-            raise _wrong("noise that costs more than was promised")
+            spent = price(bill_of(facts), guarantee.delta)
+        self._pays(spent, guarantee.epsilon)
         self.epsilon = max(self.epsilon, spent)
+
+    def _learn_prior(self, facts: dict[str, Any]) -> None:
+        """Take a prior that was published: its rows, and those that chose its weight, pay alone."""
+        guarantee = Guarantee.from_dict(self.guarantee)
+        for name in ("epsilon", "trust"):
+            self._pays(float(from_plain_number(facts.get(name, 0.0))), guarantee.epsilon)
+        if facts["delta"] > guarantee.delta:
+            raise _wrong("a prior whose delta is larger than was promised")
+        self.priors += 1
+
+    def _pays(self, spent: float, promised: float) -> None:
+        if spent > promised * (1 + 1e-9):
+            raise _wrong("noise that costs more than was promised")
 
     def to_facts(self) -> dict[str, Any]:
         """Return them for a checkpoint."""
         return {**vars(self), "epsilon": repr(self.epsilon)}  # JSON has no infinity
-
-
-@functools.lru_cache(maxsize=256)
-def price(cost: str, delta: float) -> float:
-    """Return the epsilon at delta of a cost that is given as JSON."""
-    return cost_from_dict(json.loads(cost)).epsilon(delta)
 
 
 @claim("STORE")

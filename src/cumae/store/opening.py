@@ -11,12 +11,11 @@ from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.learners.base import Learner
 from cumae.predictors.stateful import StatefulPredictor
-from cumae.store.counting import Counting
+from cumae.store.counting import Counting, rebuilt
 from cumae.store.homes.home import Blob, Home, Place
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import HOME, ORACLE, KeyStore
 from cumae.store.ledger import walk
-from cumae.store.replay import rebuilt
 from cumae.store.sealed import HiddenIds, Seal
 from cumae.store.writer import MERGE, Writer
 

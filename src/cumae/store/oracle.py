@@ -15,12 +15,13 @@ from cumae.claims import claim
 from cumae.errors import CumaeError, InvalidParameter, StoreFailed
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
+from cumae.privacy.validation import plain_number
 from cumae.store.accounts import ACCOUNT, AccountLedger, create_account
 from cumae.store.counting import Counting, counting_of
 from cumae.store.homes.home import SHARED, Blob, Place, Transaction
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, remove_files
-from cumae.store.journal import Moved, phase_event
+from cumae.store.journal import Moved, phase_event, prior_event
 from cumae.store.keys import KEY_BYTES, MARK, ORACLE, KeyFolder, KeyStore, Mark
 from cumae.store.ledger import LedgerEntry, Totals, first_hash, following, walk
 from cumae.store.opening import PUBLISHED, opened
@@ -120,17 +121,21 @@ class _New:
         made = {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
         empty = {"event": "phase", "phase": 1, "releases": 0, "used": 0, "cost": None, "count": 0}
         begun = empty if counting is None else phase_event(counting)
-        one = following(0, first_hash(self.oracle), made)
+        entries = [following(0, first_hash(self.oracle), made)]
+        prior = None if counting is None else prior_event(counting.state)
+        if prior is not None and counting is not None:
+            trust = {"trust": plain_number(counting.state.fitted.guarantee.epsilon)}
+            entries.append(following(1, entries[0].hash, {**prior, **trust}))
         answered = 0 if counting is None else counting.state.answered
         facts = {**begun, "epoch": 1, "blob": 1, "count": answered, **named}
-        two = following(one.number, one.hash, facts)
+        last = following(entries[-1].number, entries[-1].hash, facts)
         blob = Blob(1, 1, form, seal.close(content, form, 1))
         meta = {"oracle": self.oracle, "kind": kind}
-        self.place.create(Transaction([one, two], [blob], meta=meta))
+        self.place.create(Transaction([*entries, last], [blob], meta=meta))
         self._made = True
         self.place.bind(self.keys)
         used = 0 if counting is None else counting.used
-        mark = Mark(self.oracle, 1, used, two.number, two.hash.hex())
+        mark = Mark(self.oracle, 1, used, last.number, last.hash.hex())
         self.keys.write_mark(mark, f"{MARK}-0" if self.place.shared else MARK)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -154,9 +159,10 @@ def open(  # noqa: A001 - cumae.open is its name
     keys: str | None = None,
     accept_rollback: bool = False,
 ) -> Any:
-    """Return the oracle in a file, ready to answer.
+    """Return the oracle in a file or at an address, ready to answer.
 
-    One process has it open at a time. ``close`` lets go of it, and so does the end of the process.
+    One process has a file open at a time. At a PostgreSQL address there may be several, its
+    replicas. ``close`` lets go of it, and so does the end of the process.
 
     Parameters
     ----------
@@ -166,7 +172,7 @@ def open(  # noqa: A001 - cumae.open is its name
         As in :func:`cumae.predictors.state.restore`: needed if it is none of those that can be
         written out.
     keys : str, or None
-        The command that keeps the keys, if ``save_to`` was given one.
+        The command or the folder that keeps the keys, as ``save_to`` was given it.
     accept_rollback : bool
         Whether to go on if the file is an older copy: what may have been used since is charged,
         and the ledger says so.
@@ -262,6 +268,7 @@ class Status:
             "payments": totals.payments,
             "charged_without_answer": totals.charged,
             "rollbacks": totals.rollbacks,
+            "priors": totals.priors,
             "epsilon_recomputed": repr(totals.epsilon),
             "ledger": {"entries": self.last.number, "head": self.last.hash.hex()},
             "bytes": self.n_bytes,

@@ -183,6 +183,8 @@ class SharedWriter(Writer):
     @claim("REPLICAS")
     def _commit(self, transaction: Transaction) -> None:
         session = self.home
+        if transaction.drop_answers:  # the mark of a new epoch would end all other lives
+            self._check_home()
         super()._commit(transaction)
         if self.home is session:
             self._head = session.written
@@ -197,6 +199,9 @@ class SharedWriter(Writer):
         after that. So it has seen this one, or is seen here, before anything is committed.
         """
         super()._write_mark(high)
+        self._check_home()
+
+    def _check_home(self) -> None:
         if self.keys.get(HOME) != self._bound:
             raise StoreFailed(
                 "somebody has gone on with a copy of this oracle elsewhere, with the same keys; "

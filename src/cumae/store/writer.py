@@ -12,7 +12,7 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.errors import LiveState, StoreFailed
-from cumae.store.counting import Record, merged
+from cumae.store.counting import ANSWERED, Record, merged
 from cumae.store.homes.home import Blob, Home, Transaction
 from cumae.store.keys import MARK, KeyStore, Mark
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
@@ -20,7 +20,7 @@ from cumae.store.sealed import Seal, arrays_to_bytes, to_bytes
 
 SMALL = 64  # answers of a record that is merged with others
 MERGE = 1_000  # so many of them are merged into one
-SNAPSHOT, ANSWERED = "snapshot", "answered"
+SNAPSHOT = "snapshot"
 
 
 @dataclass

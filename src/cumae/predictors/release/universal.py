@@ -310,6 +310,14 @@ class UniversalQueryRelease(StatefulPredictor):
     ) -> dict[str, Any]:
         """Return the public attributes."""
         spent = {"epsilon": inner.epsilon, "delta": inner.delta, "rows": n_rows}
+        if planned.steps is not None:  # an agnostic release draws rows and labels them first
+            spent |= {
+                "n_sampled": planned.steps.n_sampled,
+                "epsilon_boost": planned.steps.epsilon,
+                "epsilon_answers": planned.demand.epsilon,
+                "delta_answers": planned.costs[0][1].failure,
+                "resample": planned.steps.resample,
+            }
         return {
             "n_first_": count,
             "mechanism_": planned.answers.mechanism,
