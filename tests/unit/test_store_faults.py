@@ -30,8 +30,9 @@ from cumae import (
     store,
 )
 from cumae.concepts import Thresholds
-from cumae.store import counting, ledger
-from cumae.store.counting import BLOCKS
+from cumae.store import ledger
+from cumae.store.counting import base as counting
+from cumae.store.counting.base import BLOCKS
 from cumae.store.homes import sqlite
 from cumae.store.keys import KeyFolder
 from cumae.store.ledger import following

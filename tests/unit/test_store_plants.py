@@ -21,7 +21,9 @@ from cumae.mechanisms import NoisyMajority
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
-from cumae.store import counting, journal, keys, ledger
+from cumae.store import journal, keys, ledger
+from cumae.store.counting.base import Counting
+from cumae.store.counting.kinds import EverlastingCounting
 from cumae.store.driver import OracleInFile, in_a_file
 from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.sealed import Seal
@@ -68,9 +70,9 @@ def test_a_ledger_that_forgets_a_debit_after_a_restart_is_found(
     make: Any = partial(Often, attack.make, MEMORY)
     planted = replace(attack, make=make, play=play)
     # A restart gives back all releases, and nobody looks.
-    monkeypatch.setattr(counting.EverlastingCounting, "used", property(lambda self: 0))
-    monkeypatch.setattr(counting.Counting, "set_counts", lambda self, counts: None)
-    monkeypatch.setattr(counting.EverlastingCounting, "grow", lambda self, grown: None)
+    monkeypatch.setattr(EverlastingCounting, "used", property(lambda self: 0))
+    monkeypatch.setattr(Counting, "set_counts", lambda self, counts: None)
+    monkeypatch.setattr(EverlastingCounting, "grow", lambda self, grown: None)
     monkeypatch.setattr(ledger.Totals, "_answer", lambda self, facts: None)
     monkeypatch.setattr(EverlastingPredictor, "_prepare", lambda self: None)
     assert audit(planted, runs=150, progress=False).broken
@@ -79,7 +81,7 @@ def test_a_ledger_that_forgets_a_debit_after_a_restart_is_found(
 def test_the_ledger_notices_it_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, stored = oracle(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(counting.EverlastingCounting, "used", property(lambda self: 0))
+        patch.setattr(EverlastingCounting, "used", property(lambda self: 0))
         with pytest.raises(StoreFailed):
             stored.predict(ROWS[:2])
     break_off(stored)
@@ -87,7 +89,7 @@ def test_the_ledger_notices_it_by_itself(tmp_path: Path, monkeypatch: pytest.Mon
     stored.predict(ROWS[:2])
     stored.close()
     with monkeypatch.context() as patch:
-        patch.setattr(counting.Counting, "set_counts", lambda self, counts: None)
+        patch.setattr(Counting, "set_counts", lambda self, counts: None)
         with pytest.raises(StoreFailed, match="disagree"):
             cumae.open(path)
     cumae.open(path).close()
@@ -209,7 +211,7 @@ def test_a_backup_that_answers_again_is_found(
         folder.mkdir()
         if planted:
             monkeypatch.setattr(NoisyMajority, "asked", property(lambda self: 0))
-            monkeypatch.setattr(counting.Counting, "charge", lambda self, count: None)
+            monkeypatch.setattr(Counting, "charge", lambda self, count: None)
             monkeypatch.setattr(ledger.Totals, "_answer", lambda self, facts: None)
         assert (answers_of_all_lives(folder) <= 400) is not planted
 

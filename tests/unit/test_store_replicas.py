@@ -23,7 +23,8 @@ from cumae.concepts import Thresholds
 from cumae.mechanisms import base
 from cumae.predictors.state import restore
 from cumae.store import writer as writer_module
-from cumae.store.homes.postgres import PostgresHome, refuse_open_wire
+from cumae.store.homes.connections import refuse_open_wire
+from cumae.store.homes.postgres import PostgresHome
 from cumae.store.keys import KeyFolder
 from cumae.store.sealed import Seal
 from tests.forks import answer_in_a_fork

@@ -27,6 +27,8 @@ from cumae.storage import TAG, from_plain, to_plain
 FORMAT = 1  # of stored states
 FACTS = "facts"
 NOBODY = (None, None)  # ids where none are needed
+PLAIN = (int, str, bool, type(None))  # what JSON holds as it is
+ENCODER = json.JSONEncoder(allow_nan=False)  # json.dumps would make one for each call
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -355,6 +357,8 @@ def pack(facts: Mapping[str, Any]) -> Arrays:
 
 
 def _pack(value: Any, name: str, arrays: Arrays) -> Any:
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, Mapping):
         start = f"{name}/" if name else ""
         return {key: _pack(part, f"{start}{key}", arrays) for key, part in value.items()}
@@ -368,7 +372,9 @@ def _pack(value: Any, name: str, arrays: Arrays) -> Any:
     stored = value
     if value.dtype.kind == "O":
         stored = _bytes_of([_plain_cell(one) for one in value.ravel().tolist()])
-    arrays[name] = np.ascontiguousarray(stored).reshape(stored.shape)
+    if not stored.flags.c_contiguous:
+        stored = np.ascontiguousarray(stored).reshape(stored.shape)
+    arrays[name] = stored
     tag = "cells" if value.dtype.kind == "O" else "stored"
     return {TAG: tag, "at": name, "shape": list(value.shape), "check": _check_of(arrays[name])}
 
@@ -432,7 +438,7 @@ def _cell_of(written: Any) -> Any:
 
 
 def _bytes_of(value: Any) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(value, allow_nan=False).encode(), dtype=np.uint8).copy()
+    return np.frombuffer(ENCODER.encode(value).encode(), dtype=np.uint8).copy()
 
 
 def _json_of(array: NDArray[Any]) -> Any:

@@ -13,7 +13,9 @@ from cumae.errors import InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, objects
 from cumae.privacy.validation import plain_number
 from cumae.store.bills import bill_of, price
-from cumae.store.counting import ANSWERED, Counting, Record, counting_of, rebuilt, replay
+from cumae.store.counting.base import ANSWERED, Counting, Record
+from cumae.store.counting.kinds import counting_of
+from cumae.store.counting.records import rebuilt, replay
 from cumae.store.homes.home import Blob, Home
 from cumae.store.sealed import HiddenIds, Seal, from_bytes
 from cumae.store.writer import SNAPSHOT, Change, Writer

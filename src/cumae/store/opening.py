@@ -11,7 +11,8 @@ from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.learners.base import Learner
 from cumae.predictors.stateful import StatefulPredictor
-from cumae.store.counting import Counting, rebuilt
+from cumae.store.counting.base import Counting
+from cumae.store.counting.records import rebuilt
 from cumae.store.homes.home import Blob, Home, Place
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import HOME, ORACLE, KeyStore

@@ -17,7 +17,8 @@ from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import plain_number
 from cumae.store.accounts import ACCOUNT, AccountLedger, create_account
-from cumae.store.counting import Counting, counting_of
+from cumae.store.counting.base import Counting
+from cumae.store.counting.kinds import counting_of
 from cumae.store.homes.home import SHARED, Blob, Place, Transaction
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, remove_files

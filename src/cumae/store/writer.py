@@ -12,7 +12,8 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.errors import LiveState, StoreFailed
-from cumae.store.counting import ANSWERED, Record, merged
+from cumae.store.counting.base import ANSWERED, Record
+from cumae.store.counting.records import merged
 from cumae.store.homes.home import Blob, Home, Transaction
 from cumae.store.keys import MARK, KeyStore, Mark
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
@@ -203,6 +204,8 @@ class Writer:
 
     def _pieces(self, changes: list[Change]) -> list[tuple[str, Any]]:
         """Return what is added to the state, with answers that follow each other merged."""
+        if len(changes) == 1 and len(changes[0].records) == 1:
+            return changes[0].records
         records = [record for change in changes for record in change.records]
         whole = [place for place, (kind, _) in enumerate(records) if kind == SNAPSHOT]
         records = records[whole[-1] if whole else 0 :]

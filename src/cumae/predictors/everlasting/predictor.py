@@ -374,7 +374,6 @@ class EverlastingPredictor(PhasedPredictor):
         BudgetExhausted
             If rows run short; nothing was answered or spent then.
         """
-        check_is_fitted(self, "guarantee_")
         table, usable = self._reader_.private(X)
         state, rules = self._state_, self._state_.rules
         owners = check_ids(users, rules.user_ids, len(usable), "users")

@@ -9,18 +9,17 @@ lock lets nobody work in vain.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
+from cumae.store.homes.connections import connected, failing, shown
 from cumae.store.homes.home import (
     FORMAT,
     SHARED,
@@ -56,13 +55,6 @@ SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session
 SET client_min_messages = 'error'; SET default_transaction_isolation = 'read committed';
 SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3
 """
-CONNECTION = {
-    "application_name": "cumae",
-    "connect_timeout": "10",
-    "keepalives_idle": "30",
-    "keepalives_interval": "10",
-    "keepalives_count": "3",
-}
 AGAIN_SECONDS = 30
 SETTINGS = ", ".join(f"current_setting('{name}')" for name in SAFE)
 READ_HEAD = f"SELECT number, hash, xmin::text, pg_backend_pid(), {SETTINGS} FROM cumae_head"  # noqa: S608 - names of settings
@@ -103,7 +95,7 @@ class PostgresHome(Home):
 
     def __init__(self, address: str, *, reading: bool = False) -> None:
         self.address, self.name, self._reading = address, shown(address), reading
-        self._connection = _connected(address)
+        self._connection = connected(address)
         try:
             self._check(reading)
         except BaseException:
@@ -351,7 +343,7 @@ class ServerPlace(Place):
             )
 
     def _connection(self) -> psycopg.Connection[Any]:
-        return _connected(self.address)
+        return connected(self.address)
 
     def keys(self, given: str | None) -> KeyFolder | KeyCommand:
         if given is None:
@@ -430,57 +422,3 @@ def _write_rows(connection: psycopg.Connection[Any], change: Transaction) -> Non
     asked += [(text, entry) for entry in entry_rows(change)]
     for text, values in asked:
         connection.execute(text, values)
-
-
-def _connected(address: str) -> psycopg.Connection[Any]:
-    with failing(shown(address)):
-        given = {**CONNECTION, **conninfo_to_dict(address)}
-        made = psycopg.connect(make_conninfo(**given), autocommit=True)
-    try:
-        refuse_open_wire(made.info.host, made.info.hostaddr, encrypted=made.pgconn.ssl_in_use)
-    except BaseException:
-        made.close()
-        raise
-    return made
-
-
-@claim("REPLICAS")
-def refuse_open_wire(host: str, address: str, *, encrypted: bool) -> None:
-    """Refuse a connection without TLS that leaves this machine: others could say "committed"."""
-    local = host.startswith(("/", "@"))
-    local = local or bool(address and ipaddress.ip_address(address).is_loopback)
-    if not encrypted and not local:
-        raise StoreFailed(
-            f"the connection to {host} is not encrypted, so that somebody in between could "
-            "acknowledge a debit that was never written; add ?sslmode=verify-full to the address."
-        )
-
-
-def shown(address: str) -> str:
-    """Return an address without its password.
-
-    Examples
-    --------
-    >>> from cumae.store.homes.postgres import shown
-    >>> shown("postgresql://anna:secret@db.example/oracles?sslmode=verify-full")
-    'postgresql://anna@db.example/oracles'
-    """
-    try:
-        given = conninfo_to_dict(address)
-    except psycopg.Error:
-        return "postgresql://..."
-    who = f"{given['user']}@" if "user" in given else ""
-    port = f":{given['port']}" if "port" in given else ""
-    return f"postgresql://{who}{given.get('host', '')}{port}/{given.get('dbname', '')}"
-
-
-@contextmanager
-def failing(name: str) -> Iterator[None]:
-    """Let all that PostgreSQL may raise become ``StoreFailed``."""
-    try:
-        yield
-    except (psycopg.Error, OSError) as error:
-        raise StoreFailed(
-            f"{name} cannot be read or written ({type(error).__name__}). Look after the address, "
-            "the server and what the role may do, and open it again."
-        ) from error
