@@ -86,7 +86,7 @@ class PostgresServer:
     def execute(self, text: str, schema: str = "public", user: str = "") -> list[Any]:
         """Run a statement; return its rows."""
         with psycopg.connect(self.address(schema, user=user), autocommit=True) as connection:
-            cursor = connection.execute(text)  # type: ignore[arg-type]
+            cursor = connection.execute(text)
             return cursor.fetchall() if cursor.description else []
 
     def kill(self) -> None:

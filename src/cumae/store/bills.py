@@ -53,7 +53,7 @@ def bill_of(facts: dict[str, Any]) -> str:
     return json.dumps({"cost": facts["cost"], "steps": facts.get("steps", [])}, sort_keys=True)
 
 
-@claim("STORE", "AGPRIV")
+@claim("STORE")
 def _relabelled(cost: Cost, step: dict[str, Any]) -> Cost:
     """Return the cost of rows that were drawn and labelled before shards were trained on them."""
     read = read_pair(cost, _number(step, "epsilon_answers"), _number(step, "delta_answers"))
@@ -63,7 +63,7 @@ def _relabelled(cost: Cost, step: dict[str, Any]) -> Cost:
     return pair_cost(agnostic_costs(read, sizes, from_plain(step["concept"]))[-1][1])
 
 
-@claim("STORE", "UNV")
+@claim("STORE")
 def _drawn(cost: Cost, step: dict[str, Any]) -> Cost:
     """Return the cost of rows from which a hypothesis is drawn after the votes."""
     first = read_pair(cost, _number(step, "epsilon"), _number(step, "delta"))
@@ -74,7 +74,7 @@ def _drawn(cost: Cost, step: dict[str, Any]) -> Cost:
     return pair_cost(Approximate(total, first.failure))
 
 
-@claim("STORE", "BBL")
+@claim("STORE")
 def _entered(cost: Cost, step: dict[str, Any]) -> Cost:
     """Return the cost of a row that is sampled and labelled by a draw, and scores the next draw."""
     draw = Draw(_number(step, "width"), _number(step, "shift"))

@@ -205,10 +205,12 @@ class _Shared(_Opened):
         reader = self.home.for_reading()
         found = DurableJournal(counting.state, writer, self.hide, reader, None)
         writer.learn = partial(found.learn, estimator=self.estimator)
+        self.writer = writer
         return found
 
     def end(self, journal: DurableJournal) -> None:
-        journal.writer.opened(self.marks)
+        del journal
+        self.writer.opened(self.marks)
 
 
 def _descendants(kind: Any) -> list[Any]:

@@ -25,7 +25,7 @@ CONNECTION = {
 def connected(address: str) -> psycopg.Connection[Any]:
     """Return a connection; refuse one that others could read or change."""
     with failing(shown(address)):
-        given = {**CONNECTION, **conninfo_to_dict(address)}
+        given: dict[str, Any] = {**CONNECTION, **conninfo_to_dict(address)}
         made = psycopg.connect(make_conninfo(**given), autocommit=True)
     try:
         refuse_open_wire(made.info.host, made.info.hostaddr, encrypted=made.pgconn.ssl_in_use)

@@ -225,7 +225,7 @@ class PostgresHome(Home):
     # Rows
 
     def _execute(self, text: str, values: Any = None) -> psycopg.Cursor[Any]:
-        return self._connection.execute(text, values)  # type: ignore[arg-type]
+        return self._connection.execute(text, values)
 
     def _rows(self, text: str, values: Any = None) -> list[Any]:
         return self._execute(text, values).fetchall()
@@ -387,12 +387,12 @@ class ServerPlace(Place):
     def remove(self) -> None:
         with self._connection() as connection, failing(self.name):
             tables = ", ".join(f"cumae_{name}" for name in NAMES)
-            connection.execute(f"DROP TABLE IF EXISTS {tables}")  # type: ignore[arg-type]
+            connection.execute(f"DROP TABLE IF EXISTS {tables}")
 
     def n_bytes(self) -> int:
         sizes = " + ".join(f"pg_total_relation_size('cumae_{name}')" for name in NAMES)
         with self._connection() as connection, failing(self.name):
-            found = connection.execute(f"SELECT {sizes}").fetchone()  # type: ignore[arg-type]
+            found = connection.execute(f"SELECT {sizes}").fetchone()
         return int(found[0]) if found else 0
 
     def n_replicas(self, keys: str | None) -> int:

@@ -171,12 +171,13 @@ class SqliteFile(Home):
     def contents(self) -> Transaction:
         with failing(self.path), self._connection:
             answers = self._rows("SELECT name, epoch, sealed FROM answers")
-            return Transaction(
-                [LedgerEntry(*row) for row in self.entries()],
-                list(self.blobs()),
-                answers={name: (epoch, sealed) for name, epoch, sealed in answers},
-                meta=self.meta(),
-            )
+            entries, blobs, meta = self.entries(), list(self.blobs()), self.meta()
+        return Transaction(
+            [LedgerEntry(*row) for row in entries],
+            blobs,
+            answers={name: (epoch, sealed) for name, epoch, sealed in answers},
+            meta=meta,
+        )
 
     @claim("STORE")
     def commit(self, change: Transaction) -> None:
