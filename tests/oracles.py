@@ -14,6 +14,7 @@ from cumae import store
 from cumae.concepts import Thresholds
 
 ROWS = np.random.default_rng(5).random((400, 1))
+SECTOR = 512  # bytes that a disk writes as one
 MARKED = 0.123456789  # a cell that tests look for in files
 SHARED = {"epsilon": 60.0, "shard_size": 10, "growth": 1.0, "prior": False}
 
@@ -127,7 +128,7 @@ class Unsynced(apsw.VFS):
         self._count()
         file = Path(name)
         content = file.read_bytes() if file.exists() else b""
-        old = content[offset : offset + len(data)]
+        old = content[offset : offset + len(data)].ljust(len(data), b"\0")
         self.before.setdefault(name, []).append((offset, old, len(content)))
 
     def truncate(self, name: str, size: int) -> None:
@@ -139,14 +140,18 @@ class Unsynced(apsw.VFS):
         self.before.pop(name, None)
 
     def lose_power(self, torn: int | None = None) -> None:
-        """Take back what was not synced; with ``torn``, only about half of it, at random."""
+        """Take back what was not synced; with ``torn``, only some sectors of it, at random.
+
+        So pages are torn: a part of a page is new, and a part of it is old.
+        """
         chosen = None if torn is None else np.random.default_rng(torn)
         for name, writes in self.before.items():
             with Path(name).open("r+b") as file:
                 for offset, old, size in reversed(writes):
-                    if chosen is None or chosen.random() < 0.5:
-                        file.seek(offset)
-                        file.write(old)
-                        if chosen is None:
-                            file.truncate(size)
+                    for start in range(0, len(old), SECTOR):
+                        if chosen is None or chosen.random() < 0.5:
+                            file.seek(offset + start)
+                            file.write(old[start : start + SECTOR])
+                    if chosen is None:
+                        file.truncate(size)
         self.before.clear()

@@ -37,7 +37,16 @@ from cumae.store.homes import sqlite
 from cumae.store.keys import KeyFolder
 from cumae.store.ledger import following
 from cumae.store.sealed import Seal
-from tests.oracles import MARKED, ROWS, Unsynced, Where, break_off, everlasting, oracle
+from tests.oracles import (
+    MARKED,
+    ROWS,
+    SECTOR,
+    Unsynced,
+    Where,
+    break_off,
+    everlasting,
+    oracle,
+)
 from tests.states import rows_of
 from tests.unit.test_predictors_state_of_all import begun
 
@@ -400,6 +409,26 @@ def test_a_loss_of_power_loses_no_answer(torn: int | None, tmp_path: Path, disk:
             assert stored.answered_ == given
     assert stored.phase_ == 2
     stored.close()
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_a_damaged_sector_is_noticed_or_does_no_harm(part: int, tmp_path: Path) -> None:
+    """A disk may lose what was synced: a sector of the file, or of SQLite's log, is garbage."""
+    path, stored = oracle(tmp_path)
+    for _ in range(5):
+        stored.predict(ROWS[:2])
+    stored.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size * part // 8 // SECTOR * SECTOR + SECTOR)
+        file.write(b"\xa5" * SECTOR)
+    try:
+        stored = cumae.open(path)
+    except (StoreFailed, InvalidParameter):
+        return
+    assert stored.answered_ == 10
+    stored.close()
+    assert used(path) == 10
 
 
 def test_the_test_of_power_has_teeth(tmp_path: Path, disk: Unsynced) -> None:

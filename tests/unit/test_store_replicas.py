@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 import cumae
 from cumae import Budget, InvalidParameter, LiveState, StoreFailed, store
@@ -23,9 +26,11 @@ from cumae.concepts import Thresholds
 from cumae.mechanisms import base
 from cumae.predictors.state import restore
 from cumae.store import writer as writer_module
+from cumae.store.counting.base import BLOCKS
 from cumae.store.homes.connections import refuse_open_wire
 from cumae.store.homes.postgres import PostgresHome
 from cumae.store.keys import KeyFolder
+from cumae.store.replicas import SharedWriter
 from cumae.store.sealed import Seal
 from tests.forks import answer_in_a_fork
 from tests.oracles import MARKED, ROWS, Where, break_off, everlasting
@@ -389,6 +394,60 @@ def test_without_the_lock_the_condition_still_holds(
     two.close()
 
 
+def test_a_replica_that_forgets_what_others_used_is_noticed(
+    where: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = pair(where)
+    one.predict(ROWS[:2])
+    two.predict(ROWS[:2])
+    monkeypatch.setattr(SharedWriter, "_take_over", lambda self, totals, seal: None)
+    with pytest.raises(StoreFailed) as told:
+        one.predict(ROWS[:1])
+    assert "without their debit" in str(told.value.__cause__)
+    one.close()
+    two.close()
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["ask", "crash", "restart", "rotate"]), st.integers(0, 1)),
+    min_size=6,
+    max_size=14,
+)
+
+
+@hypothesis.given(steps=STEPS, sizes=st.randoms(use_true_random=False))
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_anything_in_any_order_against_a_count(
+    steps: list[tuple[str, int]], sizes: Any, where: Where
+) -> None:
+    address, keys = elsewhere(where), f"{where.keys}{uuid.uuid4().hex[:8]}"
+    own = Where(address, keys, Path(keys.removeprefix("folder:")), where.server)
+    replicas = list(pair(own))
+    given = spare = 0
+    for what, which in steps:
+        before = own.used()
+        if what == "ask":
+            count = sizes.randint(1, 60)
+            assert len(replicas[which].predict(rows_of(ROWS, given, given + count))) == count
+            given += count
+        elif what == "rotate":
+            replicas[which].rotate_key()
+        else:
+            break_off(replicas[which]) if what == "crash" else replicas[which].close()
+            replicas[which] = own.open()
+            spare += 400 // BLOCKS
+            assert before <= own.used() <= before + 400 // BLOCKS
+        totals = own.status().totals
+        assert totals.answers == given
+        assert totals.used <= totals.releases
+    for each in replicas:
+        each.close()
+    again = own.open()
+    assert again.answered_ == given
+    assert (again.phase_ - 1) * 400 + own.used() <= given + spare + 400 // BLOCKS
+    again.close()
+
+
 # --- settings
 
 
@@ -445,6 +504,10 @@ def test_who_may_use_the_tables(where: Where) -> None:
         where.open()
     where.server.execute("REVOKE SELECT ON cumae_ledger FROM PUBLIC", schema)
     where.open().close()
+    where.server.execute("UPDATE cumae_meta SET value = '2' WHERE name = 'format'", schema)
+    with pytest.raises(InvalidParameter, match="has format 2"):
+        where.open()
+    where.server.execute("UPDATE cumae_meta SET value = '1' WHERE name = 'format'", schema)
     where.key_folder.chmod(0o750)
     with pytest.raises(StoreFailed, match="others can read it"):
         where.open()
@@ -579,7 +642,10 @@ def test_a_database_from_before_a_phase_is_refused_for_ever(where: Where) -> Non
         where.open(accept_rollback=True)
 
 
-def test_of_two_copies_only_one_goes_on(where: Where, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bug", [False, True])
+def test_of_two_copies_only_one_goes_on(
+    bug: bool, where: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A copy elsewhere with the same keys charges for the first one, which then stops."""
     one = where.oracle(max_rows=400)
     one.predict(ROWS[:20])
@@ -599,6 +665,13 @@ def test_of_two_copies_only_one_goes_on(where: Where, tmp_path: Path) -> None:
     left = one._journal_.writer.mark.high - given  # what its mark covers already
     one.predict(ROWS[:left])
     given += left
+    if bug:  # it does not look whether the keys have gone elsewhere
+        monkeypatch.setattr(SharedWriter, "_check_home", lambda self: None)
+        one.predict(ROWS[:20])
+        assert given + 20 > two._state_.phase.majority.asked  # both would answer from these
+        one.close()
+        two.close()
+        return
     with pytest.raises(StoreFailed) as told:
         one.predict(ROWS[:1])
     assert "elsewhere" in str(told.value.__cause__)

@@ -117,6 +117,8 @@ class SharedWriter(Writer):
 
     def _end_turn_if_done(self) -> None:
         """End the turn, unless a change waits to be committed, or somebody goes on in it."""
+        if not self._has_turn and self._failed is None:
+            return  # and do not wait for a thread that waits for the next turn
         with self._gate:
             if self._failed is not None:
                 self.home.close()  # which ends the turn as well; nobody begins another one

@@ -143,7 +143,10 @@ class PostgresHome(Home):
     def head(self) -> Head:
         """Return the head; refuse if the server is not safe, or not the one of this session."""
         with failing(self.name):
-            number, known, writer, session, *settings = self._rows(READ_HEAD)[0]
+            return self._checked(self._rows(READ_HEAD)[0])
+
+    def _checked(self, row: Any) -> Head:
+        number, known, writer, session, *settings = row
         for (name, wanted), found in zip(SAFE.items(), settings, strict=True):
             if found not in wanted:
                 raise StoreFailed(
@@ -161,9 +164,11 @@ class PostgresHome(Home):
     def take_turn(self) -> Head:
         """Wait until no other replica has a turn, and return the head."""
         try:
-            with failing(self.name):
+            with failing(self.name), self._connection.pipeline():
                 self._execute("SELECT pg_advisory_lock(%s)", (self._lock_number("turn"),))
-            return self.head()  # a statement of its own, so that it sees what was committed
+                # A statement of its own, so that it sees what was committed before the lock.
+                head = self._execute(READ_HEAD).fetchone()
+            return self._checked(head)
         except BaseException:  # nobody knows whether the lock is held
             self.close()
             raise
