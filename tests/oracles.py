@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,55 @@ class Where:
 
     def used(self) -> int:
         return int(self.status().totals.used)
+
+
+def key_command(folder: Path) -> tuple[str, Path]:
+    """Return a command that keeps keys, and the folder where it keeps them."""
+    where = folder / "elsewhere"
+    where.mkdir()
+    script = folder / "keys.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "folder, word, *name = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
+        "if word == 'list': print(*[one.name for one in folder.iterdir()], sep='\\n')\n"
+        "elif word == 'get': sys.stdout.buffer.write((folder / name[0]).read_bytes())\n"
+        "elif word == 'put': (folder / name[0]).write_bytes(sys.stdin.buffer.read())\n"
+        "elif word == 'delete': (folder / name[0]).unlink()\n",
+        encoding="utf-8",
+    )
+    return f"{sys.executable} {script} {where}", where
+
+
+def ask_part(one: Any, more: dict[str, Any], queries: Any, start: int, *cuts: int) -> list[Any]:
+    """Ask 150 queries of a predictor with these parameters; return what it shows then.
+
+    Parameters
+    ----------
+    one : EverlastingPredictor
+        Made by ``everlasting(**more)``.
+    more : dict
+        Its parameters; ids and fresh rows are given where they ask for them.
+    queries : array
+        All queries.
+    start : int
+        The first one of this part.
+    *cuts : int
+        Where the part is cut into several calls.
+    """
+    part = queries[start : start + 150]
+    if more.get("fresh"):
+        one.add_unlabelled(queries if start == 0 else part)
+        part = part[:60]
+    ids: dict[str, Any] = {}
+    if more.get("user_ids"):
+        ids = {"users": range(5_000 + start, 5_000 + start + len(part))}
+    if "client_cap" in more:
+        ids = {"clients": [f"client {number % 3}" for number in range(len(part))]}
+    answers = []
+    for first, last in itertools.pairwise([0, *cuts, len(part)]):
+        own = {name: given[first:last] for name, given in ids.items()}
+        answers.append(one.predict(part[first:last], **own).tolist())
+    return [answers, one.phase_, one.answered_, one.remaining_]
 
 
 def break_off(one: Any) -> None:

@@ -25,7 +25,7 @@ from cumae.store import sealed
 from cumae.store.sealed import HiddenIds, canonical
 from cumae.store.writer import MERGE
 from tests.forks import answer_in_a_fork
-from tests.oracles import ROWS, Where, break_off, everlasting, oracle
+from tests.oracles import ROWS, Where, ask_part, break_off, everlasting, key_command, oracle
 from tests.states import rows_of
 from tests.unit.test_predictors_state_of_all import CASES, begun, future
 
@@ -101,17 +101,7 @@ def test_an_everlasting_oracle_goes_on_over_phases(
         found = []
         for each in (twin, stored):
             coins(step)
-            part = queries[start : start + 150]
-            if more.get("fresh"):
-                each.add_unlabelled(queries if step == 0 else part)
-                part = part[:60]
-            ids: dict[str, Any] = {"users": range(5_000 + start, 5_000 + start + len(part))}
-            ids = ids if more.get("user_ids") else {}
-            if "client_cap" in more:
-                ids = {"clients": [f"client {number % 3}" for number in range(len(part))]}
-            answers = [each.predict(part[:50], **{k: v[:50] for k, v in ids.items()}).tolist()]
-            answers.append(each.predict(part[50:], **{k: v[50:] for k, v in ids.items()}).tolist())
-            found.append((answers, each.phase_, each.answered_, each.remaining_))
+            found.append(ask_part(each, more, queries, start, 50))
         assert found[0] == found[1]
         seen.append(found[0][1])
         stored.close()
@@ -447,19 +437,7 @@ def test_many_small_pieces_are_put_together_at_the_opening(
 
 
 def test_keys_may_live_behind_a_command(tmp_path: Path) -> None:
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    script = tmp_path / "keys.py"
-    script.write_text(
-        "import pathlib, sys\n"
-        "folder, word, *name = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
-        "if word == 'list': print(*[one.name for one in folder.iterdir()], sep='\\n')\n"
-        "elif word == 'get': sys.stdout.buffer.write((folder / name[0]).read_bytes())\n"
-        "elif word == 'put': (folder / name[0]).write_bytes(sys.stdin.buffer.read())\n"
-        "elif word == 'delete': (folder / name[0]).unlink()\n",
-        encoding="utf-8",
-    )
-    command = f"{sys.executable} {script} {folder}"
+    command, folder = key_command(tmp_path)
     path = tmp_path / "oracle.db"
     everlasting().save_to(path, keys=command)
     assert not (tmp_path / "oracle.db.keys").exists()

@@ -33,7 +33,7 @@ from cumae.store.keys import KeyFolder
 from cumae.store.replicas import SharedWriter
 from cumae.store.sealed import Seal
 from tests.forks import answer_in_a_fork
-from tests.oracles import MARKED, ROWS, Where, break_off, everlasting
+from tests.oracles import MARKED, ROWS, Where, ask_part, break_off, everlasting, key_command
 from tests.servers import PROGRAMS, PostgresServer
 from tests.states import rows_of
 from tests.unit.test_predictors_state_of_all import CASES, begun
@@ -87,16 +87,7 @@ def test_replicas_in_turn_answer_as_one_predictor_would(
         found = []
         for each in (twin, replicas[step % 2]):
             coins(step)
-            part = queries[start : start + 150]
-            if more.get("fresh"):
-                each.add_unlabelled(queries if step == 0 else part)
-                part = part[:60]
-            ids: dict[str, Any] = {"users": range(5_000 + start, 5_000 + start + len(part))}
-            ids = ids if more.get("user_ids") else {}
-            if "client_cap" in more:
-                ids = {"clients": [f"client {number % 3}" for number in range(len(part))]}
-            answers = each.predict(part, **ids).tolist()
-            found.append((answers, each.phase_, each.answered_, each.remaining_))
+            found.append(ask_part(each, more, queries, start))
         assert found[0] == found[1]
     assert twin.phase_ > 1
     known = where.status()
@@ -704,19 +695,7 @@ def test_marks_of_ended_replicas_are_put_together(where: Where) -> None:
 
 
 def test_several_machines_share_a_command_for_keys(where: Where, tmp_path: Path) -> None:
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    script = tmp_path / "keys.py"
-    script.write_text(
-        "import pathlib, sys\n"
-        "folder, word, *name = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
-        "if word == 'list': print(*[one.name for one in folder.iterdir()], sep='\\n')\n"
-        "elif word == 'get': sys.stdout.buffer.write((folder / name[0]).read_bytes())\n"
-        "elif word == 'put': (folder / name[0]).write_bytes(sys.stdin.buffer.read())\n"
-        "elif word == 'delete': (folder / name[0]).unlink()\n",
-        encoding="utf-8",
-    )
-    command = f"{sys.executable} {script} {folder}"
+    command, folder = key_command(tmp_path)
     release = cumae.QueryRelease(Thresholds(), 50.0, max_queries=50, n_shards=20)
     release.fit(ROWS, (ROWS[:, 0] > 0.3).astype(int)).save_to(where.address, keys=command)
     one, two = (cumae.open(where.address, keys=command) for _ in range(2))
