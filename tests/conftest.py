@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests.oracles import Where
-from tests.servers import PostgresServer
+from tests.servers import PostgresServer, new_schema
 from tests.states import throw_coins
 from tests.trials import remember_trials
 
@@ -78,10 +77,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def in_postgres(postgres: PostgresServer, tmp_path: Path) -> Where:
     """Return a schema of its own for an oracle, and a key folder."""
-    schema = f"s{uuid.uuid4().hex[:12]}"
-    postgres.execute(f"CREATE SCHEMA {schema}")
-    folder = tmp_path / "keys"
-    return Where(postgres.address(schema), f"folder:{folder}", folder, postgres)
+    return new_schema(postgres, tmp_path)
 
 
 @pytest.fixture(params=["file", pytest.param("postgresql", marks=pytest.mark.debian("postgresql"))])

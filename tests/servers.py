@@ -8,11 +8,14 @@ import signal
 import subprocess
 import tempfile
 import time
+import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from tests.oracles import Where
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))  # where Debian has them
 USER = "nobody"  # PostgreSQL refuses to run as root
@@ -114,3 +117,11 @@ class PostgresServer:
         if self.process.poll() is None:
             self.stop(signal.SIGQUIT)
         shutil.rmtree(self.folder)
+
+
+def new_schema(server: PostgresServer, folder: Path) -> Where:
+    """Return a schema of its own for an oracle, and a key folder."""
+    schema = f"s{uuid.uuid4().hex[:12]}"
+    server.execute(f"CREATE SCHEMA {schema}")
+    keys = folder / "keys"
+    return Where(server.address(schema), f"folder:{keys}", keys, server)

@@ -34,7 +34,7 @@ from cumae.store.replicas import SharedWriter
 from cumae.store.sealed import Seal
 from tests.forks import answer_in_a_fork
 from tests.oracles import MARKED, ROWS, Where, ask_part, break_off, everlasting, key_command
-from tests.servers import PROGRAMS, PostgresServer
+from tests.servers import PROGRAMS, PostgresServer, new_schema
 from tests.states import rows_of
 from tests.unit.test_predictors_state_of_all import CASES, begun
 from tests.unit.test_store_oracles import EVERLASTING, restore_state
@@ -51,12 +51,18 @@ def where(in_postgres: Where) -> Where:
     return in_postgres
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
-    """Return a server that a test may kill."""
+    """Return a server that tests may kill, if they start it again."""
     server = PostgresServer()
     yield server
     server.remove()
+
+
+@pytest.fixture
+def fragile(own_server: PostgresServer, tmp_path: Path) -> Where:
+    """Return a place for an oracle at a server that may be killed."""
+    return new_schema(own_server, tmp_path)
 
 
 def pair(where: Where, **more: Any) -> tuple[Any, Any]:
@@ -272,9 +278,9 @@ def test_a_fork_is_refused(where: Where) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_commit_whose_fate_is_unknown_is_looked_up(
-    moment: str, own_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moment: str, fragile: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where = Where(own_server.address(), f"folder:{tmp_path}/keys", tmp_path / "keys", own_server)
+    where, own_server = fragile, fragile.server
     one = where.oracle()
     one.predict(ROWS[:5])
     real = PostgresHome._execute
@@ -308,10 +314,8 @@ def test_a_commit_whose_fate_is_unknown_is_looked_up(
 
 
 @pytest.mark.parametrize("how", ["kill", "immediate shutdown"])
-def test_a_server_that_dies_while_replicas_answer_forgets_nothing(
-    how: str, own_server: PostgresServer, tmp_path: Path
-) -> None:
-    where = Where(own_server.address(), f"folder:{tmp_path}/keys", tmp_path / "keys", own_server)
+def test_a_server_that_dies_while_replicas_answer_forgets_nothing(how: str, fragile: Where) -> None:
+    where, own_server = fragile, fragile.server
     where.save(everlasting())
     given = 0
     for wait in (0.05, 0.2):
@@ -538,8 +542,8 @@ def test_nothing_of_postgresql_is_imported_unless_asked_for(tmp_path: Path) -> N
 # --- what is left of earlier phases
 
 
-def test_dead_rows_cannot_be_read(own_server: PostgresServer, tmp_path: Path) -> None:
-    where = Where(own_server.address(), f"folder:{tmp_path}/keys", tmp_path / "keys", own_server)
+def test_dead_rows_cannot_be_read(fragile: Where) -> None:
+    where, own_server = fragile, fragile.server
     one, two = pair(where)
     (old,) = (file.read_bytes() for file in where.key_folder.glob("epoch-1*"))
     with PostgresHome(where.address, reading=True) as home:
