@@ -1,9 +1,14 @@
 """What does it cost that an oracle survives a crash? Ratios within one run, sizes, and opening.
 
-    python benchmarks/store.py [--folder DIRECTORY] [--seconds 5] [--postgres ADDRESS]
+    python benchmarks/store.py [--folder DIRECTORY] [--seconds 5]
+    python benchmarks/store.py --folder /dev/shm --sync 0.5
+    python benchmarks/store.py --postgres ADDRESS
 
-writes benchmarks/results/store.json. With the address of an empty schema of a PostgreSQL server, it
-writes benchmarks/results/replicas.json instead, and compares with bare conditional updates.
+The first writes benchmarks/results/store.json. The second lets every sync take half a millisecond,
+which stands for a fast disk, and writes benchmarks/results/store_timed.json. The third takes the
+address of an empty schema of a PostgreSQL server, writes benchmarks/results/replicas.json, and
+compares with bare conditional updates.
+
 Everything is compared within one run on one disk, because disks differ by factors of a hundred.
 What is wanted: single answers at half the rate of bare SQLite commits of the same bytes, five times
 as many answers with 16 threads as with one, batches of 10,000 rows at 0.3 of the rate in memory,
@@ -80,6 +85,24 @@ class Counted(apsw.VFS):
             def xSync(self, flags: int) -> None:  # noqa: N802
                 counted.syncs += 1
                 super().xSync(flags)
+
+        return File("unix", name, flags)
+
+
+class Timed(apsw.VFS):
+    """A disk on which every sync takes a stated time; files should lie in memory."""
+
+    def __init__(self, milliseconds: float) -> None:
+        self.seconds = milliseconds / 1_000
+        super().__init__("timed", "unix", makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        timed = self
+
+        class File(apsw.VFSFile):
+            def xSync(self, flags: int) -> None:  # noqa: N802
+                del flags
+                time.sleep(timed.seconds)
 
         return File("unix", name, flags)
 
@@ -213,13 +236,7 @@ def run(folder: Path, seconds: float) -> dict[str, Any]:
         "threads": mean["16_threads"] / mean["one_thread"],
         "batches": mean["batch_rows"] / mean["batch_rows_in_memory"],
     }
-    return {
-        "per_second": mean,
-        "ratios": ratios,
-        "wanted": WANTED,
-        "sizes": sizes(folder),
-        "opening": opening(folder),
-    }
+    return {"per_second": mean, "ratios": ratios, "wanted": WANTED}
 
 
 # --- replicas in PostgreSQL
@@ -325,21 +342,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=None, help="a folder on the disk to measure")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each of the measurements")
+    parser.add_argument("--sync", type=float, help="let every sync take so many milliseconds")
     parser.add_argument("--postgres", default=None, help="the address of an empty schema")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=given.folder))
+    disk = None if given.sync is None else Timed(given.sync)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if given.postgres is None:
                 found = run(folder, given.seconds)
+                if disk is None:
+                    found |= {"sizes": sizes(folder), "opening": opening(folder)}
             else:
                 found = run_replicas(given.postgres, folder, given.seconds)
     finally:
         shutil.rmtree(folder)
+        if disk is not None:
+            disk.unregister()
+            found["sync_milliseconds"] = given.sync
     found["machine"] = f"Python {platform.python_version()}, {os.cpu_count()} cores"
     RESULTS.mkdir(exist_ok=True)
-    name = "store.json" if given.postgres is None else "replicas.json"
+    name = "store.json" if given.sync is None else "store_timed.json"
+    name = name if given.postgres is None else "replicas.json"
     (RESULTS / name).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
     if given.postgres is not None:

@@ -359,7 +359,9 @@ def pack(facts: Mapping[str, Any]) -> Arrays:
 def _pack(value: Any, name: str, arrays: Arrays) -> Any:
     if type(value) in PLAIN:
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, np.ndarray):  # first: records of answers are dicts and arrays
+        return _pack_array(value, name, arrays)
+    if isinstance(value, dict | Mapping):
         start = f"{name}/" if name else ""
         return {key: _pack(part, f"{start}{key}", arrays) for key, part in value.items()}
     if isinstance(value, list):
@@ -367,8 +369,10 @@ def _pack(value: Any, name: str, arrays: Arrays) -> Any:
     if isinstance(value, pd.DataFrame):
         columns = [value.iloc[:, place].to_numpy() for place in range(value.shape[1])]
         return {TAG: "frame", "names": names_of(value), "columns": _pack(columns, name, arrays)}
-    if not isinstance(value, np.ndarray):
-        return to_plain(value)
+    return to_plain(value)
+
+
+def _pack_array(value: NDArray[Any], name: str, arrays: Arrays) -> Any:
     stored = value
     if value.dtype.kind == "O":
         stored = _bytes_of([_plain_cell(one) for one in value.ravel().tolist()])
