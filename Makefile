@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Debian packages that tests need. `make test` installs those that are missing when it may.
-DEBIAN_PACKAGES = chromium strace
+DEBIAN_PACKAGES = chromium postgresql strace
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
 WORKERS ?= logical

@@ -1,11 +1,18 @@
 """What does it cost that an oracle survives a crash? Ratios within one run, sizes, and opening.
 
     python benchmarks/store.py [--folder DIRECTORY] [--seconds 5]
+    python benchmarks/store.py --folder /dev/shm --sync 0.5
+    python benchmarks/store.py --postgres ADDRESS
 
-writes benchmarks/results/store.json. Everything is compared within one run on one disk, because
-disks differ by factors of a hundred. What is wanted: single answers at half the rate of bare SQLite
-commits of the same bytes, five times as many answers with 16 threads as with one, batches of
-10,000 rows at 0.3 of the rate in memory, and less than 5 s to open an oracle of a million rows.
+The first writes benchmarks/results/store.json. The second lets every sync take half a millisecond,
+which stands for a fast disk, and writes benchmarks/results/store_timed.json. The third takes the
+address of an empty schema of a PostgreSQL server, writes benchmarks/results/replicas.json, and
+compares with bare conditional updates.
+
+Everything is compared within one run on one disk, because disks differ by factors of a hundred.
+What is wanted: single answers at half the rate of bare SQLite commits of the same bytes, five times
+as many answers with 16 threads as with one, batches of 10,000 rows at 0.3 of the rate in memory,
+and less than 5 s to open an oracle of a million rows.
 """
 
 from __future__ import annotations
@@ -28,9 +35,10 @@ import apsw
 import numpy as np
 
 import cumae
+import cumae.store
 from cumae.concepts import Thresholds
 from cumae.predictors.everlasting.state import KeptParts
-from cumae.store import sqlite
+from cumae.store.homes import sqlite
 
 RESULTS = Path(__file__).parent / "results"
 WIDTH = 10
@@ -77,6 +85,24 @@ class Counted(apsw.VFS):
             def xSync(self, flags: int) -> None:  # noqa: N802
                 counted.syncs += 1
                 super().xSync(flags)
+
+        return File("unix", name, flags)
+
+
+class Timed(apsw.VFS):
+    """A disk on which every sync takes a stated time; files should lie in memory."""
+
+    def __init__(self, milliseconds: float) -> None:
+        self.seconds = milliseconds / 1_000
+        super().__init__("timed", "unix", makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        timed = self
+
+        class File(apsw.VFSFile):
+            def xSync(self, flags: int) -> None:  # noqa: N802
+                del flags
+                time.sleep(timed.seconds)
 
         return File("unix", name, flags)
 
@@ -191,7 +217,7 @@ def run(folder: Path, seconds: float) -> dict[str, Any]:
     fitted(200_000).save_to(folder / "oracle.db")
     oracle = cumae.open(folder / "oracle.db")
     oracle.predict([[0.5]])
-    last = list(oracle._journal_.writer.file.blobs())[-1]
+    last = list(oracle._journal_.writer.home.blobs())[-1]
     entry = len(oracle._journal_.writer.last.text)
     memory = fitted(200_000)
     found: dict[str, list[float]] = defaultdict(list)
@@ -210,31 +236,139 @@ def run(folder: Path, seconds: float) -> dict[str, Any]:
         "threads": mean["16_threads"] / mean["one_thread"],
         "batches": mean["batch_rows"] / mean["batch_rows_in_memory"],
     }
-    return {
-        "per_second": mean,
-        "ratios": ratios,
-        "wanted": WANTED,
-        "sizes": sizes(folder),
-        "opening": opening(folder),
-    }
+    return {"per_second": mean, "ratios": ratios, "wanted": WANTED}
+
+
+# --- replicas in PostgreSQL
+
+
+def bare_updates(address: str, blob: int, entry: int, seconds: float) -> float:
+    """Return commits a second of a conditional update and rows of the same sizes."""
+    import psycopg  # noqa: PLC0415 - only with an address
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS bare_head, bare_ledger, bare_blobs")
+        connection.execute("CREATE TABLE bare_head (number bigint, hash bytea)")
+        connection.execute("INSERT INTO bare_head VALUES (0, '')")
+        connection.execute("CREATE TABLE bare_ledger (number bigint PRIMARY KEY, t text, h bytea)")
+        connection.execute("CREATE TABLE bare_blobs (number bigint PRIMARY KEY, sealed bytea)")
+        number = 0
+
+        def commit() -> int:
+            nonlocal number
+            number += 1
+            known = os.urandom(32)
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                connection.execute(
+                    "UPDATE bare_head SET number = %s, hash = %b WHERE number = %s "
+                    "RETURNING number",
+                    (number, known, number - 1),
+                )
+                connection.execute(
+                    "INSERT INTO bare_blobs VALUES (%s, %b)", (number, os.urandom(blob))
+                )
+                connection.execute(
+                    "INSERT INTO bare_ledger VALUES (%s, %s, %b)", (number, "x" * entry, known)
+                )
+                connection.execute("COMMIT")
+            return 1
+
+        found = rate(commit, seconds)
+        connection.execute("DROP TABLE bare_head, bare_ledger, bare_blobs")
+    return found
+
+
+class Replica:
+    """A process that answers one by one for a while, with so many threads."""
+
+    def __init__(self, address: str, keys: str, seconds: float, n_threads: int = 1) -> None:
+        self.done, telling = os.pipe()
+        ready, readied = os.pipe()
+        waiting, self.begin = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            try:
+                oracle = cumae.open(address, keys=keys)
+                oracle.predict([[0.5]])
+                os.write(readied, b"!")
+                os.read(waiting, 1)
+                given = threads(oracle, seconds, n_threads) * seconds
+                oracle.close()
+                os.write(telling, str(round(given)).encode())
+            finally:
+                os._exit(0)
+        os.close(telling)
+        os.read(ready, 1)
+
+    def answers(self) -> int:
+        """Return how many answers were given, once it has ended."""
+        found = int(os.read(self.done, 100))
+        os.waitpid(self.process, 0)
+        return found
+
+
+def replicas(address: str, keys: str, seconds: float, count: int, n_threads: int = 1) -> float:
+    """Return answers a second of so many processes together."""
+    running = [Replica(address, keys, seconds, n_threads) for _ in range(count)]
+    for one in running:
+        os.write(one.begin, b"!")
+    return sum(one.answers() for one in running) / seconds
+
+
+def run_replicas(address: str, folder: Path, seconds: float) -> dict[str, Any]:
+    keys = f"folder:{folder / 'keys'}"
+    fitted(200_000).save_to(address, keys=keys)
+    oracle = cumae.open(address, keys=keys)
+    oracle.predict([[0.5]])
+    last = list(oracle._journal_.writer.home.blobs())[-1]
+    entry = len(oracle._journal_.writer.last.text)
+    oracle.close()
+    found: dict[str, list[float]] = defaultdict(list)
+    for _ in range(ROUNDS):
+        share = seconds / ROUNDS
+        found["bare_updates"].append(bare_updates(address, len(last.parts[0]), entry, share))
+        for count in (1, 2, 4):
+            found[f"replicas_{count}"].append(replicas(address, keys, share, count))
+        found["replica_16_threads"].append(replicas(address, keys, share, 1, THREADS))
+        found["replicas_2_16_threads"].append(replicas(address, keys, share, 2, THREADS))
+    mean = {name: float(np.mean(rates)) for name, rates in found.items()}
+    ratios = {name: mean[name] / mean["bare_updates"] for name in mean if name != "bare_updates"}
+    cumae.store.destroy(address, keys=keys)
+    return {"per_second": mean, "ratios_to_bare_updates": ratios}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=None, help="a folder on the disk to measure")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each of the measurements")
+    parser.add_argument("--sync", type=float, help="let every sync take so many milliseconds")
+    parser.add_argument("--postgres", default=None, help="the address of an empty schema")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(dir=given.folder))
+    disk = None if given.sync is None else Timed(given.sync)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = run(folder, given.seconds)
+            if given.postgres is None:
+                found = run(folder, given.seconds)
+                if disk is None:
+                    found |= {"sizes": sizes(folder), "opening": opening(folder)}
+            else:
+                found = run_replicas(given.postgres, folder, given.seconds)
     finally:
         shutil.rmtree(folder)
+        if disk is not None:
+            disk.unregister()
+            found["sync_milliseconds"] = given.sync
     found["machine"] = f"Python {platform.python_version()}, {os.cpu_count()} cores"
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "store.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    name = "store.json" if given.sync is None else "store_timed.json"
+    name = name if given.postgres is None else "replicas.json"
+    (RESULTS / name).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
+    if given.postgres is not None:
+        return
     for name, wanted in WANTED.items():
         print(f"{name}: {found['ratios'][name]:.2f}, wanted {wanted}")
 

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.oracles import Where
+from tests.servers import PostgresServer, new_schema
 from tests.states import throw_coins
 from tests.trials import remember_trials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 # A busy machine is no bug: examples may take their time. CUMAE_COINS has others (see conftest.py).
 settings.register_profile("cumae", deadline=None, derandomize="CUMAE_COINS" not in os.environ)
@@ -62,6 +65,29 @@ def coins(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def trials_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let predictors try out a model on made-up rows once, and not in every run of an audit."""
     remember_trials(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Return a running PostgreSQL server."""
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def in_postgres(postgres: PostgresServer, tmp_path: Path) -> Where:
+    """Return a schema of its own for an oracle, and a key folder."""
+    return new_schema(postgres, tmp_path)
+
+
+@pytest.fixture(params=["file", pytest.param("postgresql", marks=pytest.mark.debian("postgresql"))])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
+    """Return where an oracle may live: in a file, and in PostgreSQL."""
+    if request.param == "file":
+        return Where(tmp_path / "oracle.db", None, tmp_path / "oracle.db.keys")
+    found: Where = request.getfixturevalue("in_postgres")
+    return found
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,11 @@ import apsw
 import numpy as np
 
 import cumae
+from cumae import store
 from cumae.concepts import Thresholds
 
 ROWS = np.random.default_rng(5).random((400, 1))
+SECTOR = 512  # bytes that a disk writes as one
 MARKED = 0.123456789  # a cell that tests look for in files
 SHARED = {"epsilon": 60.0, "shard_size": 10, "growth": 1.0, "prior": False}
 
@@ -30,13 +35,105 @@ def oracle(folder: Path, **more: Any) -> tuple[Path, Any]:
     return path, cumae.open(path)
 
 
+@dataclass
+class Where:
+    """Where the oracle of a test lives: in a file, or in PostgreSQL.
+
+    Parameters
+    ----------
+    address : str or Path
+        For ``save_to``.
+    keys : str, or None
+        The same.
+    key_folder : Path
+        Where the keys are.
+    server : PostgresServer, or None
+        What has the address.
+    """
+
+    address: Any
+    keys: str | None
+    key_folder: Path
+    server: Any = None
+
+    @property
+    def shared(self) -> bool:
+        return self.server is not None
+
+    def save(self, one: Any) -> None:
+        one.save_to(self.address, keys=self.keys)
+
+    def open(self, **more: Any) -> Any:
+        return cumae.open(self.address, keys=self.keys, **more)
+
+    def oracle(self, **more: Any) -> Any:
+        """Return a new oracle, open."""
+        self.save(everlasting(**more))
+        return self.open()
+
+    def status(self) -> Any:
+        return store.status(self.address, keys=self.keys)
+
+    def used(self) -> int:
+        return int(self.status().totals.used)
+
+
+def key_command(folder: Path) -> tuple[str, Path]:
+    """Return a command that keeps keys, and the folder where it keeps them."""
+    where = folder / "elsewhere"
+    where.mkdir()
+    script = folder / "keys.py"
+    script.write_text(
+        "import pathlib, sys\n"
+        "folder, word, *name = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
+        "if word == 'list': print(*[one.name for one in folder.iterdir()], sep='\\n')\n"
+        "elif word == 'get': sys.stdout.buffer.write((folder / name[0]).read_bytes())\n"
+        "elif word == 'put': (folder / name[0]).write_bytes(sys.stdin.buffer.read())\n"
+        "elif word == 'delete': (folder / name[0]).unlink()\n",
+        encoding="utf-8",
+    )
+    return f"{sys.executable} {script} {where}", where
+
+
+def ask_part(one: Any, more: dict[str, Any], queries: Any, start: int, *cuts: int) -> list[Any]:
+    """Ask 150 queries of a predictor with these parameters; return what it shows then.
+
+    Parameters
+    ----------
+    one : EverlastingPredictor
+        Made by ``everlasting(**more)``.
+    more : dict
+        Its parameters; ids and fresh rows are given where they ask for them.
+    queries : array
+        All queries.
+    start : int
+        The first one of this part.
+    *cuts : int
+        Where the part is cut into several calls.
+    """
+    part = queries[start : start + 150]
+    if more.get("fresh"):
+        one.add_unlabelled(queries if start == 0 else part)
+        part = part[:60]
+    ids: dict[str, Any] = {}
+    if more.get("user_ids"):
+        ids = {"users": range(5_000 + start, 5_000 + start + len(part))}
+    if "client_cap" in more:
+        ids = {"clients": [f"client {number % 3}" for number in range(len(part))]}
+    answers = []
+    for first, last in itertools.pairwise([0, *cuts, len(part)]):
+        own = {name: given[first:last] for name, given in ids.items()}
+        answers.append(one.predict(part[first:last], **own).tolist())
+    return [answers, one.phase_, one.answered_, one.remaining_]
+
+
 def break_off(one: Any) -> None:
     """Leave an oracle as a crash does: what is on the disk stays, and the mark is not settled."""
     _, _, (_, writer, reader, lock), _ = one._journal_._end.detach()
     writer._failed = RuntimeError("the process is gone")
-    reader.close()
-    writer.file.close()
-    lock.close()
+    for each in (reader, writer.home, lock):
+        if each is not None:
+            each.close()
 
 
 class UnsyncedFile(apsw.VFSFile):
@@ -82,7 +179,7 @@ class Unsynced(apsw.VFS):
         self._count()
         file = Path(name)
         content = file.read_bytes() if file.exists() else b""
-        old = content[offset : offset + len(data)]
+        old = content[offset : offset + len(data)].ljust(len(data), b"\0")
         self.before.setdefault(name, []).append((offset, old, len(content)))
 
     def truncate(self, name: str, size: int) -> None:
@@ -94,14 +191,18 @@ class Unsynced(apsw.VFS):
         self.before.pop(name, None)
 
     def lose_power(self, torn: int | None = None) -> None:
-        """Take back what was not synced; with ``torn``, only about half of it, at random."""
+        """Take back what was not synced; with ``torn``, only some sectors of it, at random.
+
+        So pages are torn: a part of a page is new, and a part of it is old.
+        """
         chosen = None if torn is None else np.random.default_rng(torn)
         for name, writes in self.before.items():
             with Path(name).open("r+b") as file:
                 for offset, old, size in reversed(writes):
-                    if chosen is None or chosen.random() < 0.5:
-                        file.seek(offset)
-                        file.write(old)
-                        if chosen is None:
-                            file.truncate(size)
+                    for start in range(0, len(old), SECTOR):
+                        if chosen is None or chosen.random() < 0.5:
+                            file.seek(offset + start)
+                            file.write(old[start : start + SECTOR])
+                    if chosen is None:
+                        file.truncate(size)
         self.before.clear()

@@ -64,16 +64,13 @@ def test_verify_recomputes_the_guarantee(path: str, tmp_path: Path) -> None:
     assert run("status", path).exit_code == 3
 
 
-def test_verify_says_what_it_cannot_recompute(tmp_path: Path) -> None:
+def test_verify_knows_learners_and_releases(tmp_path: Path) -> None:
     labels = (ROWS[:, 0] > 0.3).astype(int)
     learner = cumae.PrivateLearner(Thresholds(), epsilon=5.0, columns=[(0.0, 1.0)])
     learner.fit(ROWS, labels).save_to(tmp_path / "learner.db")
     told = run("verify", str(tmp_path / "learner.db"))
     assert "costs nothing" in told.stdout
     assert "was published" in run("status", str(tmp_path / "learner.db")).stdout
-    release = cumae.UniversalQueryRelease(Thresholds(), 50.0, n_first=50, n_shards=20)
-    release.fit(ROWS, labels).save_to(tmp_path / "universal.db")
-    assert "only their number" in run("verify", str(tmp_path / "universal.db")).stdout
     query = QueryRelease(Thresholds(), 50.0, max_queries=50, n_shards=20)
     query.fit(ROWS, labels).save_to(tmp_path / "query.db")
     assert "Recomputed: epsilon" in run("verify", str(tmp_path / "query.db")).stdout

@@ -126,11 +126,14 @@ def check(path: Path, given: int, where: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["fdatasync", "pwrite64", "fsync", "rename"])
-@pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
+@pytest.mark.parametrize("error", ["EIO", "ENOSPC", "EROFS"])
 def test_calls_that_fail_are_never_taken_for_done(
     call: str, error: str, begun: Path, tmp_path: Path
 ) -> None:
-    """From some call on all of a kind fail: the process stops, and what it gave was charged."""
+    """From some call on all of a kind fail: the process stops, and what it gave was charged.
+
+    A file system that meets an error becomes read-only, and then all of them fail with EROFS.
+    """
     for number in (1, 3, 6):
         path = copied(begun, tmp_path / f"{number}")
         _, given, _ = run(path, "-e", f"inject={call}:error={error}:when={number}+")

@@ -30,13 +30,25 @@ from cumae import (
     store,
 )
 from cumae.concepts import Thresholds
-from cumae.store import counting, sqlite
-from cumae.store.counting import BLOCKS
+from cumae.store import ledger
+from cumae.store.counting import base as counting
+from cumae.store.counting.base import BLOCKS
+from cumae.store.homes import sqlite
 from cumae.store.keys import KeyFolder
 from cumae.store.ledger import following
 from cumae.store.sealed import Seal
-from tests.oracles import MARKED, ROWS, Unsynced, break_off, everlasting, oracle
+from tests.oracles import (
+    MARKED,
+    ROWS,
+    SECTOR,
+    Unsynced,
+    Where,
+    break_off,
+    everlasting,
+    oracle,
+)
 from tests.states import rows_of
+from tests.unit.test_predictors_state_of_all import begun
 
 pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
 
@@ -72,23 +84,23 @@ def published() -> dict[str, tuple[Any, Any, str]]:
 
 @pytest.mark.parametrize("kind", ["offline", "universal", "renewed"])
 def test_nothing_is_published_that_could_be_drawn_again(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, asked, name = published()[kind]
-    made.save_to(tmp_path / "oracle.db")
-    stored = cumae.open(tmp_path / "oracle.db")
+    where.save(made)
+    stored = where.open()
 
     def fails(*_: Any) -> None:
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite.SqliteFile, "commit", fails)
+        patch.setattr(type(stored._journal_.writer.home), "commit", fails)
         with pytest.raises(StoreFailed):
             stored.predict(asked)
         with pytest.raises(StoreFailed):
             getattr(stored, name)
     break_off(stored)
-    again = cumae.open(tmp_path / "oracle.db")
+    again = where.open()
     again.predict(asked)
     assert getattr(again, name) is not None
     again.close()
@@ -97,40 +109,40 @@ def test_nothing_is_published_that_could_be_drawn_again(
 # --- crashes and the mark
 
 
-def test_a_crash_costs_a_block_at_most_and_never_less_than_was_used(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+def test_a_crash_costs_a_block_at_most_and_never_less_than_was_used(where: Where) -> None:
+    stored = where.oracle()
     block = 400 // BLOCKS
     for _ in range(3):
-        before = used(path)
+        before = where.used()
         stored.predict(ROWS[:2])
         break_off(stored)
-        stored = cumae.open(path)
-        assert before + 2 <= used(path) <= before + 2 + block
+        stored = where.open()
+        assert before + 2 <= where.used() <= before + 2 + block
     assert stored.answered_ == 6
     break_off(stored)
-    known = used(path)
-    stored = cumae.open(path)  # nothing was asked in between: nothing more is charged
-    assert used(path) == known
+    known = where.used()
+    stored = where.open()  # nothing was asked in between: nothing more is charged
+    assert where.used() == known
     stored.close()
 
 
 def test_a_mark_that_was_raised_is_charged_though_the_commit_never_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, stored = oracle(tmp_path)
+    stored = where.oracle()
     stored.predict(ROWS[:5])
 
     def dead(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    stored._journal_.writer.file.commit = dead
+    stored._journal_.writer.home.commit = dead
     with pytest.raises(StoreFailed, match="charged"):
         stored.predict(ROWS[:50])
     break_off(stored)
-    stored = cumae.open(path)
+    stored = where.open()
     assert stored.answered_ == 5
-    assert used(path) >= 55
-    assert store.status(path).totals.charged >= 50
+    assert where.used() >= 55
+    assert where.status().totals.charged >= 50
     stored.close()
 
 
@@ -244,7 +256,7 @@ def test_nothing_of_an_earlier_phase_can_be_read(tmp_path: Path) -> None:
     old = (keys / "epoch-1.key").read_bytes()
     oracle_id = sqlite.SqliteFile(path, reading=True).meta()["oracle"]
     stored.predict(np.full((3, 1), MARKED), request_id="marked")
-    before = list(stored._journal_.writer.file.blobs())
+    before = list(stored._journal_.writer.home.blobs())
     stored.predict(rows_of(ROWS, 0, 410))
     assert stored.phase_ == 2
     # Every byte of all files, while they are open and after they were closed.
@@ -274,27 +286,26 @@ def test_nothing_of_an_earlier_phase_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_crash_leaves_a_key_too_many_and_never_one_too_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, stored = oracle(tmp_path)
+    stored = where.oracle()
     stored.predict(rows_of(ROWS, 0, 399))
 
     def dead(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    keys = tmp_path / "oracle.db.keys"
+    def epochs() -> list[str]:
+        return sorted(file.name[:7] for file in where.key_folder.glob("epoch*"))
+
     for step in ("make_epoch", "keep_epoch"):
         with monkeypatch.context() as patch:
             patch.setattr(KeyFolder, step, dead)
             with pytest.raises(StoreFailed):
                 stored.predict(ROWS[:3])
         break_off(stored)
-        found = {file.name for file in keys.glob("epoch*")}
-        assert found == (
-            {"epoch-1.key"} if step == "make_epoch" else {"epoch-1.key", "epoch-2.key"}
-        )
-        stored = cumae.open(path)
-    assert {file.name for file in keys.glob("epoch*")} == {"epoch-2.key"}
+        assert epochs() == ["epoch-1", "epoch-2"][: 1 + (step == "keep_epoch")]
+        stored = where.open()
+    assert epochs() == ["epoch-2"]
     assert stored.phase_ == 2
     stored.close()
 
@@ -313,8 +324,7 @@ def test_a_crash_between_a_new_epoch_and_its_mark_is_made_good(
         with pytest.raises(StoreFailed):
             stored.predict(ROWS[:2])
     break_off(stored)
-    mark = KeyFolder(tmp_path / "oracle.db.keys").read_mark()
-    assert mark is not None
+    mark = KeyFolder(tmp_path / "oracle.db.keys").read_marks()["mark"]
     assert (mark.epoch, store.status(path).totals.epoch) == (1, 2)
     stored = cumae.open(path)
     stored.predict(ROWS[:5])
@@ -330,11 +340,11 @@ def test_a_crash_between_a_new_epoch_and_its_mark_is_made_good(
 
 
 def test_a_crash_in_the_middle_of_training_repeats_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cumae.predictors import recipes
 
-    path, stored = oracle(tmp_path)
+    stored = where.oracle()
     stored.predict(rows_of(ROWS, 0, 399))
 
     def dead(*_: Any, **__: Any) -> None:
@@ -346,7 +356,7 @@ def test_a_crash_in_the_middle_of_training_repeats_it(
             stored.predict(ROWS[:3])
     begun = stored._state_.following.to_facts()["recipe"]
     break_off(stored)
-    stored = cumae.open(path)
+    stored = where.open()
     again = stored._state_.following.to_facts()["recipe"]
     assert all(np.array_equal(begun[name], again[name]) for name in ("rows", "order", "seeds"))
     stored.predict(ROWS[:3])
@@ -401,9 +411,29 @@ def test_a_loss_of_power_loses_no_answer(torn: int | None, tmp_path: Path, disk:
     stored.close()
 
 
+@pytest.mark.parametrize("part", range(8))
+def test_a_damaged_sector_is_noticed_or_does_no_harm(part: int, tmp_path: Path) -> None:
+    """A disk may lose what was synced: a sector of the file, or of SQLite's log, is garbage."""
+    path, stored = oracle(tmp_path)
+    for _ in range(5):
+        stored.predict(ROWS[:2])
+    stored.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size * part // 8 // SECTOR * SECTOR + SECTOR)
+        file.write(b"\xa5" * SECTOR)
+    try:
+        stored = cumae.open(path)
+    except (StoreFailed, InvalidParameter):
+        return
+    assert stored.answered_ == 10
+    stored.close()
+    assert used(path) == 10
+
+
 def test_the_test_of_power_has_teeth(tmp_path: Path, disk: Unsynced) -> None:
     path, stored = oracle(tmp_path)
-    stored._journal_.writer.file._execute("PRAGMA synchronous=NORMAL")
+    stored._journal_.writer.home._execute("PRAGMA synchronous=NORMAL")
     stored.predict(ROWS[:5])
     disk.lose_power()
     for ending in ("", "-wal"):
@@ -520,6 +550,64 @@ def test_noise_that_costs_too_much_is_noticed_from_the_ledger_alone(tmp_path: Pa
         store.status(path)
 
 
+PRICED = [
+    *("gaussian", "stability", "between", "offline, before", "offline, after", "agnostic"),
+    *("universal, at once", "universal, stability", "universal, hypothesis", "bbl", "bbl, between"),
+    "bbl, fresh",
+]
+
+
+@pytest.mark.parametrize("name", PRICED)
+def test_the_guarantee_of_each_predictor_is_recomputed(name: str, tmp_path: Path) -> None:
+    begun(name).save_to(tmp_path / "oracle.db")
+    found = store.status(tmp_path / "oracle.db")
+    if name in ("offline, after", "universal, hypothesis"):  # nothing is drawn any more
+        assert found.totals.epsilon == 0
+        return
+    assert 0 < found.totals.epsilon <= found.guarantee.epsilon * (1 + 1e-9)
+    assert found.totals.epsilon > 0.4 * found.guarantee.epsilon
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("agnostic", {"epsilon_boost": 500.0}),
+        ("universal, stability", {"after": 500.0}),
+        ("bbl", {"scored": 9.0}),
+        ("bbl", {"step": "another"}),
+    ],
+)
+def test_steps_of_a_bill_are_recomputed(name: str, edit: dict[str, Any], tmp_path: Path) -> None:
+    begun(name).save_to(tmp_path / "oracle.db")
+    file = sqlite.SqliteFile(tmp_path / "oracle.db")
+    (_, _, before), (_, text, _) = file.entries()
+    file.close()
+    facts = json.loads(text)
+    facts["steps"][-1] |= edit
+    made = following(1, before, facts)
+    edited = (made.text, made.hash)
+    change(tmp_path / "oracle.db", "UPDATE ledger SET entry=?, hash=? WHERE number=2", *edited)
+    with pytest.raises(StoreFailed, match=r"costs more than was promised|unknown kind"):
+        store.status(tmp_path / "oracle.db")
+
+
+def test_priors_have_entries_in_the_ledger(tmp_path: Path) -> None:
+    made, asked, _ = published()["renewed"]
+    made.save_to(tmp_path / "oracle.db")
+    assert store.status(tmp_path / "oracle.db").totals.priors == 1
+    stored = cumae.open(tmp_path / "oracle.db")
+    stored.predict(asked)  # the next phase begins, with a prior that labels renewed
+    entries = [json.loads(text) for _, text, _ in stored._journal_.writer.home.entries()]
+    stored.close()
+    first, second = (facts for facts in entries if facts["event"] == "prior")
+    assert (first["epsilon"], second["epsilon"], second["rows"]) == (8.0, 8.0, 800)
+    assert store.status(tmp_path / "oracle.db").totals.priors == 2
+    totals = ledger.Totals(guarantee=stored.guarantee_.to_dict())
+    for edit in ({"epsilon": 9.0}, {"trust": 9.0}, {"delta": 0.1}):
+        with pytest.raises(StoreFailed, match=r"than was promised"):
+            totals.take({**second, **edit})
+
+
 # --- formats
 
 
@@ -542,8 +630,8 @@ def test_a_newer_format_is_refused_and_an_older_one_migrated(
     monkeypatch.setattr(sqlite, "MIGRATIONS", {1: step})
     stored = cumae.open(path)
     assert stored.answered_ == 2
-    assert stored._journal_.writer.file.meta()["new"] == "yes"
-    assert stored._journal_.writer.file.meta()["format"] == "2"
+    assert stored._journal_.writer.home.meta()["new"] == "yes"
+    assert stored._journal_.writer.home.meta()["format"] == "2"
     stored.close()
 
 
@@ -569,11 +657,11 @@ def test_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     stored.close()
 
 
-def test_a_batch_that_is_broken_off_is_recorded_at_once(tmp_path: Path) -> None:
+def test_a_batch_that_is_broken_off_is_recorded_at_once(where: Where) -> None:
     """Rows of users who ask again are not kept, so that there are too few for another phase."""
-    path, stored = oracle(tmp_path, user_ids=True)
+    stored = where.oracle(user_ids=True)
     stored.predict(rows_of(ROWS, 0, 390), users=["one"] * 390)
-    before = used(path)
+    before = where.used()
     real = stored._journal_.answered
 
     def broken(count: int, *rest: Any) -> None:
@@ -583,9 +671,9 @@ def test_a_batch_that_is_broken_off_is_recorded_at_once(tmp_path: Path) -> None:
     stored._journal_.answered = broken
     with pytest.raises(KeyboardInterrupt):
         stored.predict(ROWS[:5], users=["one"] * 5)
-    assert used(path) == before + 5
+    assert where.used() == before + 5
     stored.close()
-    assert cumae.open(path).answered_ == 395
+    assert where.open().answered_ == 395
 
 
 def test_a_clock_that_jumps_changes_nothing(
@@ -719,12 +807,12 @@ def test_a_child_of_a_fork_does_not_close_what_its_parent_has_open(tmp_path: Pat
     assert cumae.open(path).answered_ == 2
 
 
-def test_a_predictor_can_be_saved_after_answers(tmp_path: Path) -> None:
+def test_a_predictor_can_be_saved_after_answers(where: Where) -> None:
     one = everlasting()
     one.predict(ROWS[:10])
-    one.save_to(tmp_path / "oracle.db")
-    known = store.status(tmp_path / "oracle.db").totals
+    where.save(one)
+    known = where.status().totals
     assert (known.answers, known.used) == (10, 10)
-    stored = cumae.open(tmp_path / "oracle.db")
+    stored = where.open()
     assert stored.answered_ == 10
     stored.close()

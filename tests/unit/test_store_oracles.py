@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import cumae
-from cumae import InvalidParameter, LiveState, StoreFailed, store
+from cumae import CumaeError, InvalidParameter, LiveState, StoreFailed, store
 from cumae.concepts import Thresholds
 from cumae.mechanisms import base
 from cumae.predictors.state import restore
@@ -25,7 +25,7 @@ from cumae.store import sealed
 from cumae.store.sealed import HiddenIds, canonical
 from cumae.store.writer import MERGE
 from tests.forks import answer_in_a_fork
-from tests.oracles import ROWS, break_off, everlasting, oracle
+from tests.oracles import ROWS, Where, ask_part, break_off, everlasting, key_command, oracle
 from tests.states import rows_of
 from tests.unit.test_predictors_state_of_all import CASES, begun, future
 
@@ -41,15 +41,15 @@ STORED = [
 
 @pytest.mark.parametrize("name", STORED)
 def test_an_oracle_goes_on_as_the_predictor_would(
-    name: str, tmp_path: Path, coins: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    name: str, where: Where, coins: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Storing throws away noise that was drawn ahead: here there is none.
     monkeypatch.setattr(base, "PORTION", 1)
     _, table, before = CASES[name]
     one = begun(name)
     twin = restore(one.to_arrays())
-    one.save_to(tmp_path / "oracle.db")
-    stored = cumae.open(tmp_path / "oracle.db")
+    where.save(one)
+    stored = where.open()
     more = 0
     if "offline" not in name:
         coins(1)
@@ -58,7 +58,7 @@ def test_an_oracle_goes_on_as_the_predictor_would(
         assert stored.predict(rows_of(table, before, before + 20)).tolist() == expected
         more = 20
     stored.close()
-    stored = cumae.open(tmp_path / "oracle.db")
+    stored = where.open()
     twin = restore(twin.to_arrays())
     assert type(stored) is type(twin)
     coins(2)
@@ -66,7 +66,7 @@ def test_an_oracle_goes_on_as_the_predictor_would(
     coins(2)
     assert future(stored, table, before + more) == expected
     stored.close()
-    store.status(tmp_path / "oracle.db")
+    where.status()
 
 
 EVERLASTING: list[dict[str, Any]] = [
@@ -84,7 +84,7 @@ EVERLASTING: list[dict[str, Any]] = [
 @pytest.mark.parametrize("more", EVERLASTING, ids=str)
 def test_an_everlasting_oracle_goes_on_over_phases(
     more: dict[str, Any],
-    tmp_path: Path,
+    where: Where,
     coins: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -92,31 +92,21 @@ def test_an_everlasting_oracle_goes_on_over_phases(
     twin, one = everlasting(**more), everlasting(**more)
     queries = np.random.default_rng(1).random((1_200, 1)).round(2)
     twin._state_ = restore_state(one)
-    one.save_to(tmp_path / "oracle.db")
+    where.save(one)
     twin = twin.from_state(twin._state_)
     seen = []
     for step, start in enumerate(range(0, 1_200, 150)):
-        stored = cumae.open(tmp_path / "oracle.db")
+        stored = where.open()
         twin = restore(twin.to_arrays())
         found = []
         for each in (twin, stored):
             coins(step)
-            part = queries[start : start + 150]
-            if more.get("fresh"):
-                each.add_unlabelled(queries if step == 0 else part)
-                part = part[:60]
-            ids: dict[str, Any] = {"users": range(5_000 + start, 5_000 + start + len(part))}
-            ids = ids if more.get("user_ids") else {}
-            if "client_cap" in more:
-                ids = {"clients": [f"client {number % 3}" for number in range(len(part))]}
-            answers = [each.predict(part[:50], **{k: v[:50] for k, v in ids.items()}).tolist()]
-            answers.append(each.predict(part[50:], **{k: v[50:] for k, v in ids.items()}).tolist())
-            found.append((answers, each.phase_, each.answered_, each.remaining_))
+            found.append(ask_part(each, more, queries, start, 50))
         assert found[0] == found[1]
         seen.append(found[0][1])
         stored.close()
     assert seen[-1] > 1
-    known = store.status(tmp_path / "oracle.db").totals
+    known = where.status().totals
     assert (known.phase, known.answers) == (twin.phase_, twin.answered_)
     assert known.epsilon <= 60.0
 
@@ -125,11 +115,11 @@ def restore_state(one: Any) -> Any:
     return restore(one.to_arrays())._state_
 
 
-def test_labels_that_come_later_are_kept(tmp_path: Path, coins: Callable[[int], None]) -> None:
+def test_labels_that_come_later_are_kept(where: Where, coins: Callable[[int], None]) -> None:
     one = everlasting()
     twin = restore(one.to_arrays())
-    one.save_to(tmp_path / "oracle.db")
-    stored = cumae.open(tmp_path / "oracle.db")
+    where.save(one)
+    stored = where.open()
     for each in (twin, stored):
         coins(1)
         each.predict(ROWS[:30], requests=[f"r{number}" for number in range(30)])
@@ -137,7 +127,7 @@ def test_labels_that_come_later_are_kept(tmp_path: Path, coins: Callable[[int], 
         each.add_labelled(ROWS[:5], [0, 1, 0, 1, 1])
         each.predict(ROWS[:10], requests=[f"s{number}" for number in range(10)])
     stored.close()
-    stored = cumae.open(tmp_path / "oracle.db")
+    stored = where.open()
     assert stored._state_.requests == twin._state_.requests
     kept = [np.concatenate([part for _, part in each._state_.kept]) for each in (stored, twin)]
     assert np.array_equal(kept[0], kept[1])
@@ -153,17 +143,17 @@ def test_labels_that_come_later_are_kept(tmp_path: Path, coins: Callable[[int], 
     stored.close()
 
 
-def test_a_published_learner_is_never_charged(tmp_path: Path) -> None:
+def test_a_published_learner_is_never_charged(where: Where) -> None:
     learner = cumae.PrivateLearner(Thresholds(), epsilon=5.0, columns=[(0.0, 1.0)])
     learner.fit(ROWS, (ROWS[:, 0] > 0.3).astype(int))
-    learner.save_to(tmp_path / "oracle.db")
-    again, twice = cumae.open(tmp_path / "oracle.db"), cumae.open(tmp_path / "oracle.db")
+    where.save(learner)
+    again, twice = where.open(), where.open()
     assert again.predict(ROWS).tolist() == twice.predict(ROWS).tolist()
     assert again.predict(ROWS).tolist() == learner.predict(ROWS).tolist()
-    assert again.guarantee_ == learner.guarantee_ == store.status(tmp_path / "oracle.db").guarantee
-    assert store.status(tmp_path / "oracle.db").totals.used == 0
+    assert again.guarantee_ == learner.guarantee_ == where.status().guarantee
+    assert where.status().totals.used == 0
     with pytest.raises(InvalidParameter, match="no new key"):
-        store.rotate(tmp_path / "oracle.db")
+        store.rotate(where.address, keys=where.keys)
 
 
 def test_only_one_of_them_goes_on(tmp_path: Path) -> None:
@@ -257,12 +247,12 @@ def test_only_the_owner_may_read_the_files(tmp_path: Path) -> None:
     cumae.open(path).close()
 
 
-def test_ids_of_users_are_kept_as_hmacs(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path, user_ids=True)
+def test_ids_of_users_are_kept_as_hmacs(where: Where) -> None:
+    stored = where.oracle(user_ids=True)
     assert all(isinstance(one, bytes) and len(one) == 16 for one in stored._state_.admission.seen)
     stored.predict(ROWS[:2], users=["anna-unmistakable", 7.0])
     stored.close()
-    stored = cumae.open(path)
+    stored = where.open()
     stored.predict(ROWS[:2], users=["anna-unmistakable", 7])
     assert stored._state_.n_kept == 1  # 7 had a row in training
     assert len(stored._state_.admission.seen) == len(ROWS) + 1
@@ -281,15 +271,15 @@ def test_equal_ids_are_one(tmp_path: Path) -> None:
 # --- retries
 
 
-def test_a_retry_gets_the_stored_answer_for_free(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+def test_a_retry_gets_the_stored_answer_for_free(where: Where) -> None:
+    stored = where.oracle()
     queries = np.full((40, 1), 0.3)  # unclear, so that new noise would show
     first = stored.predict(queries, request_id=("client", 1))
     for _ in range(2):
         assert stored.predict(queries, request_id=("client", 1)).tolist() == first.tolist()
         assert stored.answered_ == 40
         stored.close()
-        stored = cumae.open(path)
+        stored = where.open()
     with pytest.raises(InvalidParameter, match="another request"):
         stored.predict(queries + 0.1, request_id=("client", 1))
     with pytest.raises(InvalidParameter, match="another request"):
@@ -309,13 +299,13 @@ def test_a_retry_gets_the_stored_answer_for_free(tmp_path: Path) -> None:
     stored.close()
 
 
-def test_a_request_over_two_phases_is_stored_in_the_second(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+def test_a_request_over_two_phases_is_stored_in_the_second(where: Where) -> None:
+    stored = where.oracle()
     queries = rows_of(ROWS, 0, 500)
     first = stored.predict(queries, request_id="long")
     assert (stored.phase_, stored.answered_) == (2, 500)
     stored.close()
-    stored = cumae.open(path)
+    stored = where.open()
     assert stored.predict(queries, request_id="long").tolist() == first.tolist()
     assert stored.answered_ == 500
     stored.close()
@@ -336,8 +326,8 @@ def test_bodies_differ_if_anything_differs() -> None:
 # --- several at once
 
 
-def test_threads_that_wait_share_a_commit_and_lose_nothing(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+def test_threads_that_wait_share_a_commit_and_lose_nothing(where: Where) -> None:
+    stored = where.oracle()
     writer = stored._journal_.writer
     commits: list[int] = []
     real = writer._commit
@@ -363,7 +353,7 @@ def test_threads_that_wait_share_a_commit_and_lose_nothing(tmp_path: Path) -> No
     assert len(commits) < 80
     kept = np.concatenate([rows for rows, _ in stored._state_.kept])
     stored.close()
-    stored = cumae.open(path)
+    stored = where.open()
     assert stored.answered_ == 80
     assert np.array_equal(np.concatenate([rows for rows, _ in stored._state_.kept]), kept)
     stored.predict([[0.0]], request_id="0/0")
@@ -372,32 +362,32 @@ def test_threads_that_wait_share_a_commit_and_lose_nothing(tmp_path: Path) -> No
 
 
 def test_small_pieces_are_merged_and_entries_cut_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cumae.store import writer as writer_module
 
     monkeypatch.setattr(writer_module, "MERGE", 7)
     monkeypatch.setattr(writer_module, "CHECKPOINT", 20)
     assert MERGE == 1_000
-    path, stored = oracle(tmp_path)
+    stored = where.oracle()
     for number in range(60):
         stored.predict([[number / 60]], requests=[number])
         if number == 30:
             stored.add_labels([30], [1])
     kept = np.concatenate([rows for rows, _ in stored._state_.kept])
     weights = np.concatenate([weights for _, weights in stored._state_.kept])
-    file = stored._journal_.writer.file
+    file = stored._journal_.writer.home
     assert len(list(file.blobs())) <= 1 + 60 // 7 + 7 + 2
     assert len(file.entries()) < 20
     stored.close()
-    known = store.status(path)
+    known = where.status()
     assert (known.totals.answers, known.totals.used, known.totals.kind) == (
         60,
         60,
         "EverlastingPredictor",
     )
     assert known.last.number > 60
-    stored = cumae.open(path)
+    stored = where.open()
     assert np.array_equal(np.concatenate([rows for rows, _ in stored._state_.kept]), kept)
     assert np.array_equal(np.concatenate([w for _, w in stored._state_.kept]), weights)
     assert stored.answered_ == 60
@@ -409,7 +399,7 @@ def test_large_pieces_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path, stored = oracle(tmp_path)
     stored.predict(ROWS[:5], request_id="small")
     stored.predict(rows_of(ROWS, 0, 390), request_id="large")
-    blobs = list(stored._journal_.writer.file.blobs())
+    blobs = list(stored._journal_.writer.home.blobs())
     assert len(blobs[0].parts) > 2
     stored.close()
     stored = cumae.open(path)
@@ -426,19 +416,19 @@ def test_large_pieces_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_many_small_pieces_are_put_together_at_the_opening(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cumae.store import oracle as oracle_module
+    from cumae.store import opening
 
-    path, stored = oracle(tmp_path)
+    stored = where.oracle()
     for number in range(9):
         stored.predict([[number / 9]])
     stored.close()
-    monkeypatch.setattr(oracle_module, "MERGE", 4)
-    stored = cumae.open(path)
-    assert len(list(stored._journal_.writer.file.blobs())) == 1
+    monkeypatch.setattr(opening, "MERGE", 4)
+    stored = where.open()
+    assert len(list(stored._journal_.writer.home.blobs())) == 1
     stored.close()
-    stored = cumae.open(path)
+    stored = where.open()
     assert stored.answered_ == stored._state_.n_kept == 9
     stored.close()
 
@@ -447,19 +437,7 @@ def test_many_small_pieces_are_put_together_at_the_opening(
 
 
 def test_keys_may_live_behind_a_command(tmp_path: Path) -> None:
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    script = tmp_path / "keys.py"
-    script.write_text(
-        "import pathlib, sys\n"
-        "folder, word, *name = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
-        "if word == 'list': print(*[one.name for one in folder.iterdir()], sep='\\n')\n"
-        "elif word == 'get': sys.stdout.buffer.write((folder / name[0]).read_bytes())\n"
-        "elif word == 'put': (folder / name[0]).write_bytes(sys.stdin.buffer.read())\n"
-        "elif word == 'delete': (folder / name[0]).unlink()\n",
-        encoding="utf-8",
-    )
-    command = f"{sys.executable} {script} {folder}"
+    command, folder = key_command(tmp_path)
     path = tmp_path / "oracle.db"
     everlasting().save_to(path, keys=command)
     assert not (tmp_path / "oracle.db.keys").exists()
@@ -481,32 +459,33 @@ def test_keys_may_live_behind_a_command(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_key_can_be_rotated(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+def test_a_key_can_be_rotated(where: Where) -> None:
+    stored = where.oracle()
     stored.predict(ROWS[:10], request_id="one")
     stored.close()
-    keys = tmp_path / "oracle.db.keys"
-    old = (keys / "epoch-1.key").read_bytes()
-    store.rotate(path)
-    assert sorted(one.name for one in keys.glob("epoch*")) == ["epoch-2.key"]
-    assert (keys / "epoch-2.key").read_bytes() != old
-    stored = cumae.open(path)
+    (old,) = (one.read_bytes() for one in where.key_folder.glob("epoch-1*.key"))
+    store.rotate(where.address, keys=where.keys)
+    (new,) = where.key_folder.glob("epoch*")
+    assert new.name.startswith("epoch-2")
+    assert new.read_bytes() != old
+    stored = where.open()
     assert (stored.answered_, stored.phase_) == (10, 1)
     stored.predict(ROWS[:10], request_id="one")  # retries end with a key
     assert stored.answered_ == 20
     stored.close()
-    known = store.status(path).totals
+    known = where.status().totals
     assert (known.epoch, known.phase, known.used) == (2, 1, 20)
 
 
-@pytest.mark.parametrize("name", ["oracle.key", "mark.json", "epoch-1.key"])
-def test_without_a_key_it_is_refused(name: str, tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+@pytest.mark.parametrize("name", ["oracle.key", "mark*.json", "epoch-1*.key"])
+def test_without_a_key_it_is_refused(name: str, where: Where) -> None:
+    stored = where.oracle()
     stored.close()
-    (tmp_path / "oracle.db.keys" / name).unlink()
+    for file in where.key_folder.glob(name):
+        file.unlink()
     with pytest.raises(StoreFailed, match=r"key of epoch 1 is gone|not among the keys"):
-        cumae.open(path)
-    store.status(path)  # the ledger needs none
+        where.open()
+    where.status()  # the ledger needs none
 
 
 def test_keys_of_another_oracle_are_refused(tmp_path: Path) -> None:
@@ -521,30 +500,32 @@ def test_keys_of_another_oracle_are_refused(tmp_path: Path) -> None:
         cumae.open(other)
 
 
-def test_destroy_leaves_nothing(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+def test_destroy_leaves_nothing(where: Where, tmp_path: Path) -> None:
+    stored = where.oracle()
     with pytest.raises(LiveState):
-        store.destroy(path)
+        store.destroy(where.address, keys=where.keys)
     stored.close()
-    store.backup(path, tmp_path / "copy.db")
-    store.destroy(path)
+    store.backup(where.address, tmp_path / "copy.db")
+    store.destroy(where.address, keys=where.keys)
     assert [file.name for file in tmp_path.iterdir()] == ["copy.db"]
-    with pytest.raises(StoreFailed, match="is not there"):
-        cumae.open(tmp_path / "copy.db")
+    with pytest.raises(InvalidParameter, match="holds no oracle"):
+        where.status()
+    with pytest.raises(CumaeError, match=r"is not there|is a copy of an oracle in PostgreSQL"):
+        cumae.open(tmp_path / "copy.db", keys=where.keys)
     assert store.status(tmp_path / "copy.db").totals.answers == 0
 
 
-def test_a_backup_is_a_copy_while_others_write(tmp_path: Path) -> None:
-    path, stored = oracle(tmp_path)
+def test_a_backup_is_a_copy_while_others_write(where: Where, tmp_path: Path) -> None:
+    stored = where.oracle()
     stored.predict(ROWS[:10])
-    store.backup(path, tmp_path / "copy.db")
+    store.backup(where.address, tmp_path / "copy.db")
     assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
     with pytest.raises(InvalidParameter, match="exists already"):
-        store.backup(path, tmp_path / "copy.db")
+        store.backup(where.address, tmp_path / "copy.db")
     stored.predict(ROWS[:10])
     stored.close()
     assert store.status(tmp_path / "copy.db").totals.answers == 10
-    assert store.status(path).totals.answers == 20
+    assert where.status().totals.answers == 20
 
 
 def test_a_normal_end_of_the_process_costs_nothing(tmp_path: Path) -> None:

@@ -21,10 +21,12 @@ from cumae.mechanisms import NoisyMajority
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
-from cumae.store import counting, journal, keys, ledger
+from cumae.store import journal, keys, ledger
+from cumae.store.counting.base import Counting
+from cumae.store.counting.kinds import EverlastingCounting
 from cumae.store.driver import OracleInFile, in_a_file
+from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.sealed import Seal
-from cumae.store.sqlite import SqliteFile
 from tests.oracles import MARKED, ROWS, break_off, oracle
 from tests.states import rows_of
 
@@ -68,9 +70,9 @@ def test_a_ledger_that_forgets_a_debit_after_a_restart_is_found(
     make: Any = partial(Often, attack.make, MEMORY)
     planted = replace(attack, make=make, play=play)
     # A restart gives back all releases, and nobody looks.
-    monkeypatch.setattr(counting.EverlastingCounting, "used", property(lambda self: 0))
-    monkeypatch.setattr(counting.Counting, "set_counts", lambda self, counts: None)
-    monkeypatch.setattr(counting.EverlastingCounting, "grow", lambda self, grown: None)
+    monkeypatch.setattr(EverlastingCounting, "used", property(lambda self: 0))
+    monkeypatch.setattr(Counting, "set_counts", lambda self, counts: None)
+    monkeypatch.setattr(EverlastingCounting, "grow", lambda self, grown: None)
     monkeypatch.setattr(ledger.Totals, "_answer", lambda self, facts: None)
     monkeypatch.setattr(EverlastingPredictor, "_prepare", lambda self: None)
     assert audit(planted, runs=150, progress=False).broken
@@ -79,7 +81,7 @@ def test_a_ledger_that_forgets_a_debit_after_a_restart_is_found(
 def test_the_ledger_notices_it_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, stored = oracle(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(counting.EverlastingCounting, "used", property(lambda self: 0))
+        patch.setattr(EverlastingCounting, "used", property(lambda self: 0))
         with pytest.raises(StoreFailed):
             stored.predict(ROWS[:2])
     break_off(stored)
@@ -87,7 +89,7 @@ def test_the_ledger_notices_it_by_itself(tmp_path: Path, monkeypatch: pytest.Mon
     stored.predict(ROWS[:2])
     stored.close()
     with monkeypatch.context() as patch:
-        patch.setattr(counting.Counting, "set_counts", lambda self, counts: None)
+        patch.setattr(Counting, "set_counts", lambda self, counts: None)
         with pytest.raises(StoreFailed, match="disagree"):
             cumae.open(path)
     cumae.open(path).close()
@@ -114,7 +116,7 @@ def test_noise_from_a_stored_generator_is_found(
     for planted in (False, True):
         folder = tmp_path / str(planted)
         folder.mkdir()
-        path, stored = oracle(folder)
+        path, stored = oracle(folder, epsilon=2.0)  # so that noise decides
         stored.close()
         if planted:
             real = State.from_arrays
@@ -157,7 +159,7 @@ def old_rows_are_gone(folder: Path) -> bool:
     with SqliteFile(path, reading=True) as file:
         known = file.meta()["oracle"]
     stored.predict(np.full((3, 1), MARKED))
-    blobs = list(stored._journal_.writer.file.blobs())  # as in an old backup
+    blobs = list(stored._journal_.writer.home.blobs())  # as in an old backup
     stored.predict(rows_of(ROWS, 0, 410))
     stored.close()
     for name in (folder / "oracle.db.keys").glob("*.key"):
@@ -177,7 +179,7 @@ def test_kept_rows_that_survive_their_phase_are_found(
     bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if bug == "keys are kept":
-        monkeypatch.setattr(keys.KeyStore, "keep_epoch", lambda self, number: None)
+        monkeypatch.setattr(keys.KeyStore, "keep_epoch", lambda *_: None)
     if bug == "nothing is encrypted":
         monkeypatch.setattr(Seal, "close", lambda self, content, *where: [content])
         monkeypatch.setattr(Seal, "open", lambda self, parts, *where: b"".join(parts))
@@ -209,7 +211,7 @@ def test_a_backup_that_answers_again_is_found(
         folder.mkdir()
         if planted:
             monkeypatch.setattr(NoisyMajority, "asked", property(lambda self: 0))
-            monkeypatch.setattr(counting.Counting, "charge", lambda self, count: None)
+            monkeypatch.setattr(Counting, "charge", lambda self, count: None)
             monkeypatch.setattr(ledger.Totals, "_answer", lambda self, facts: None)
         assert (answers_of_all_lives(folder) <= 400) is not planted
 

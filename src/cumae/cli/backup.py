@@ -1,8 +1,7 @@
-"""``cumae backup``: copy the file of an oracle."""
+"""``cumae backup``: copy the file of an oracle, or the tables at its address."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from cumae.cli.status import OraclePath
 
 CopyPath = Annotated[
-    Path, typer.Argument(metavar="COPY", help="Where to; there must be no file yet.")
+    str, typer.Argument(metavar="COPY", help="Where to; there must be no file yet.")
 ]
 
 
@@ -19,11 +18,12 @@ def backup(path: OraclePath, copy: CopyPath) -> None:
 
     To go back to a copy, stop the oracle, put the copy in the place of its file, and open it with
     accept_rollback=True. It works until the phase ends; what may have been used since the copy is
-    charged.
+    charged. An oracle at an address becomes a file here; to go back to it, copy the file to an
+    empty schema.
 
     Example: `cumae backup oracle.db copy.db`
     """
     from cumae import store  # noqa: PLC0415 - takes seconds to load
 
     store.backup(path, copy)
-    typer.echo(f"Copied to {copy}.")
+    typer.echo(f"Copied to {store.place_of(copy).name}.")

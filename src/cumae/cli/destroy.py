@@ -21,8 +21,8 @@ def destroy(path: OraclePath, keys: Command = None, yes: Yes = False) -> None:
     found = store.status(path, keys=keys)
     if not yes:
         typer.confirm(
-            f"Destroy the {found.totals.kind} in {path}, with {found.totals.answers:,} answers "
-            "recorded? Nothing brings it back.",
+            f"Destroy the {found.totals.kind} in {found.path}, with {found.totals.answers:,} "
+            "answers recorded? Nothing brings it back.",
             abort=True,
         )
     store.destroy(path, keys=keys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,11 +12,13 @@ import typer
 if TYPE_CHECKING:
     from cumae.store import Status
 
-OraclePath = Annotated[Path, typer.Argument(metavar="ORACLE", help="The file of an oracle.")]
+OraclePath = Annotated[
+    str, typer.Argument(metavar="ORACLE", help="The file of an oracle, or its address.")
+]
 Command = Annotated[
     str | None,
     typer.Option(
-        "--keys", metavar="COMMAND", help="The command that keeps the keys, if there is one."
+        "--keys", metavar="COMMAND", help="What keeps the keys: a command, or folder:PATH."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -29,7 +30,7 @@ def status(path: OraclePath, keys: Command = None, as_json: AsJson = False) -> N
     It may be in use meanwhile, and no key is needed. Its ledger is verified first. If that does
     not fit, the exit code is 3, and nobody should go on with the file.
 
-    Example: `cumae status oracle.db --json`
+    Example: `cumae status oracle.db --json`, `cumae status postgresql://owner@host/oracles`
     """
     from cumae.store import status as status_of  # noqa: PLC0415
 
@@ -53,13 +54,18 @@ def described(found: Status) -> str:
         *spent,
         ("ledger", f"{found.last.number:,} entries, verified"),
         ("disk", f"{found.n_bytes:,} bytes"),
-        ("in use", "yes" if found.in_use else "no"),
+        ("in use", _users(found)),
     ]
     if totals.charged:
         lines.insert(5, ("charged", f"{totals.charged:,} without an answer, after restarts"))
     if totals.rollbacks:
         lines.insert(5, ("rollbacks", f"{totals.rollbacks} accepted by the owner"))
     return "\n".join(f"{name + ':':<11}{text}" for name, text in lines)
+
+
+def _users(found: Status) -> str:
+    several = f", by {found.n_replicas} replicas" if found.n_replicas > 1 else ""
+    return f"yes{several}" if found.in_use else "no"
 
 
 def _left(found: Status) -> str:

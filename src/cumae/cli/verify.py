@@ -34,15 +34,18 @@ def verify(path: OraclePath) -> None:
     if totals.kind == "Budget":
         cumae.open(path)  # which refuses payments beyond the cap
         typer.echo(f"{totals.payments:,} payments stay within the cap.")
-    elif not totals.releases:
-        typer.echo("What answers was published, and costs nothing.")
     elif math.isnan(totals.epsilon):
         typer.echo(
-            f"{totals.used:,} of {totals.releases:,} releases are used. What they cost follows "
-            "from how rows were drawn as well, so that only their number is recomputed."
+            f"{totals.used:,} of {totals.releases:,} releases are used. An older version of cumae "
+            "wrote the ledger, without what they cost, so that only their number is recomputed."
         )
-    else:
+    elif totals.epsilon:
         typer.echo(
-            f"Recomputed: epsilon {totals.epsilon:.6g} at delta {promised.delta:g} in the most "
-            f"expensive phase; promised: epsilon {promised.epsilon:g}."
+            f"Recomputed: epsilon {totals.epsilon:.6g} at delta {promised.delta:g} for a row of "
+            f"the most expensive phase; promised: epsilon {promised.epsilon:g}."
         )
+        if totals.priors:
+            told = "1 prior was" if totals.priors == 1 else f"{totals.priors} priors were"
+            typer.echo(f"{told} published, each within the promise, from rows of its own.")
+    else:
+        typer.echo("What answers was published, and costs nothing.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self, TypeAlias
 from zlib import crc32
 
@@ -26,6 +27,8 @@ from cumae.storage import TAG, from_plain, to_plain
 FORMAT = 1  # of stored states
 FACTS = "facts"
 NOBODY = (None, None)  # ids where none are needed
+PLAIN = (int, str, bool, type(None))  # what JSON holds as it is
+ENCODER = json.JSONEncoder(allow_nan=False)  # json.dumps would make one for each call
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -48,6 +51,11 @@ class State(ABC):
         """Return the parameters of the predictor."""
         found: dict[str, Any] = self.fitted.given()
         return found
+
+    def become(self, other: Any) -> None:
+        """Hold what another state of the same kind holds: a replica of the oracle went on."""
+        vars(self).clear()
+        vars(self).update(vars(other))
 
     # What a journal changes. Each kind of state has those changes that its predictor makes.
 
@@ -207,6 +215,11 @@ class Journal:
         """Refuse if nobody may get a copy of the state."""
         self.check()
 
+    def turn(self) -> AbstractContextManager[None]:
+        """Return a context in which nobody else changes the state, also not a replica."""
+        self.check()
+        return nullcontext()
+
     def recorded(
         self, make: Callable[[], Any], request_id: Any = None, body: Any = None
     ) -> tuple[Any, int]:
@@ -344,7 +357,11 @@ def pack(facts: Mapping[str, Any]) -> Arrays:
 
 
 def _pack(value: Any, name: str, arrays: Arrays) -> Any:
-    if isinstance(value, Mapping):
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, np.ndarray):  # first: records of answers are dicts and arrays
+        return _pack_array(value, name, arrays)
+    if isinstance(value, dict | Mapping):
         start = f"{name}/" if name else ""
         return {key: _pack(part, f"{start}{key}", arrays) for key, part in value.items()}
     if isinstance(value, list):
@@ -352,12 +369,16 @@ def _pack(value: Any, name: str, arrays: Arrays) -> Any:
     if isinstance(value, pd.DataFrame):
         columns = [value.iloc[:, place].to_numpy() for place in range(value.shape[1])]
         return {TAG: "frame", "names": names_of(value), "columns": _pack(columns, name, arrays)}
-    if not isinstance(value, np.ndarray):
-        return to_plain(value)
+    return to_plain(value)
+
+
+def _pack_array(value: NDArray[Any], name: str, arrays: Arrays) -> Any:
     stored = value
     if value.dtype.kind == "O":
         stored = _bytes_of([_plain_cell(one) for one in value.ravel().tolist()])
-    arrays[name] = np.ascontiguousarray(stored).reshape(stored.shape)
+    if not stored.flags.c_contiguous:
+        stored = np.ascontiguousarray(stored).reshape(stored.shape)
+    arrays[name] = stored
     tag = "cells" if value.dtype.kind == "O" else "stored"
     return {TAG: tag, "at": name, "shape": list(value.shape), "check": _check_of(arrays[name])}
 
@@ -421,7 +442,7 @@ def _cell_of(written: Any) -> Any:
 
 
 def _bytes_of(value: Any) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(value, allow_nan=False).encode(), dtype=np.uint8).copy()
+    return np.frombuffer(ENCODER.encode(value).encode(), dtype=np.uint8).copy()
 
 
 def _json_of(array: NDArray[Any]) -> Any:

@@ -132,6 +132,23 @@ def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
     return answer
 
 
+@claim("STORE", "REPLICAS")
+def changing(method: Callable[..., Answers]) -> Callable[..., Answers]:
+    """Let a method that changes the state without an answer see the state as it is now.
+
+    An oracle with several replicas takes its turn first, and learns what others did.
+    """
+
+    @one_at_a_time
+    @functools.wraps(method)
+    def changed(self: Any, *args: Any, **kwargs: Any) -> Answers:
+        check_is_fitted(self, "guarantee_")
+        with self._journal_.turn():
+            return method(self, *args, **kwargs)
+
+    return changed
+
+
 class StatefulPredictor(Predictor):
     """A predictor that remembers one state, and can be stored and restored."""
 
@@ -143,14 +160,16 @@ class StatefulPredictor(Predictor):
         """Move the predictor into a file that survives restarts; this object refuses afterwards.
 
         Go on with ``cumae.open(path)``. The file, and the keys in a folder beside it, are readable
-        by their owner only. It needs the packages of ``cumae[store]``.
+        by their owner only. It needs the packages of ``cumae[store]``. At a PostgreSQL address
+        several processes may have it open; it needs ``cumae[postgres]``.
 
         Parameters
         ----------
         path : str or Path
-            Where to; there must be no file yet.
+            Where to; there must be no file yet. Or an address, ``postgresql://user@host/database``.
         keys : str, or None
-            A command that keeps the keys, in the place of the folder beside the file.
+            A command that keeps the keys, or ``"folder:PATH"``, in the place of the folder beside
+            the file. An address needs one of them.
 
         Raises
         ------
@@ -167,10 +186,9 @@ class StatefulPredictor(Predictor):
         store = importlib.import_module("cumae.store")
         self._journal_ = store.save_state(self._state_, path, keys)
 
-    @one_at_a_time
+    @changing
     def rotate_key(self) -> None:
         """Encrypt a durable oracle anew under a new key; answers for retries end."""
-        check_is_fitted(self, "guarantee_")
         self._journal_.rotated()
 
     def close(self) -> None:

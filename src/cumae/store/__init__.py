@@ -3,6 +3,7 @@
 from cumae.errors import StoreFailed
 
 try:
+    from cumae.store.homes.places import place_of
     from cumae.store.oracle import (
         Status,
         backup,
@@ -24,6 +25,7 @@ __all__ = [
     "backup",
     "destroy",
     "open",
+    "place_of",
     "rotate",
     "save_account",
     "save_learner",

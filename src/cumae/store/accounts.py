@@ -16,9 +16,10 @@ from cumae.errors import StoreFailed
 from cumae.privacy import Guarantee
 from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.validation import from_plain_number
-from cumae.store.keys import KeyStore, Mark
+from cumae.store.homes.home import Transaction
+from cumae.store.homes.sqlite import SqliteFile
+from cumae.store.keys import MARK, KeyStore, Mark
 from cumae.store.ledger import LedgerEntry, first_hash, following, walk
-from cumae.store.sqlite import SqliteFile, Transaction
 
 ACCOUNT = "Budget"  # the kind of oracle that an account is
 CAP = ("epsilon", "delta", "accounting")
@@ -48,6 +49,8 @@ class AccountLedger:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes from paying while the block runs."""
+        if self.keys.lock_file is None:
+            raise AssertionError("an account in a file has a lock")
         descriptor = os.open(self.keys.lock_file, os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -70,7 +73,7 @@ class AccountLedger:
     def _walked(self, file: SqliteFile) -> tuple[dict[str, Any], LedgerEntry]:
         oracle, entries = file.meta()["oracle"], file.entries()
         _, last = walk(oracle, entries)
-        mark = self.keys.read_mark()
+        mark = self.keys.read_marks().get(MARK)
         known = {number: found.hex() for number, _, found in entries}
         if mark is None or mark.oracle != oracle or known.get(mark.number) != mark.head:
             raise StoreFailed(

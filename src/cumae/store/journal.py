@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, objects
-from cumae.store.counting import Counting, Record, counting_of
-from cumae.store.ledger import price
-from cumae.store.sealed import HiddenIds, from_bytes
-from cumae.store.sqlite import SqliteFile
-from cumae.store.writer import ANSWERED, SNAPSHOT, Change, Writer
+from cumae.privacy.validation import plain_number
+from cumae.store.bills import bill_of, price
+from cumae.store.counting.base import ANSWERED, Counting, Record
+from cumae.store.counting.kinds import counting_of
+from cumae.store.counting.records import rebuilt, replay
+from cumae.store.homes.home import Blob, Home
+from cumae.store.sealed import HiddenIds, Seal, from_bytes
+from cumae.store.writer import SNAPSHOT, Change, Writer
 
 
 class Moved(Journal):
@@ -64,14 +67,14 @@ class DurableJournal(Journal):
         What writes.
     hide : HiddenIds
         Turns ids into HMACs.
-    reader : SqliteFile
+    reader : Home
         A connection of its own that stored answers are read with.
-    lock : file
+    lock : file, or None
         What keeps other processes away; it is closed at the end.
     """
 
     def __init__(
-        self, state: Any, writer: Writer, hide: HiddenIds, reader: SqliteFile, lock: Any
+        self, state: Any, writer: Writer, hide: HiddenIds, reader: Home, lock: Any
     ) -> None:
         super().__init__(state)
         self.writer, self._hide, self._reader = writer, hide, reader
@@ -101,11 +104,46 @@ class DurableJournal(Journal):
             "Use cumae backup for a copy of the file."
         )
 
+    def turn(self) -> AbstractContextManager[None]:
+        self.check()
+        return self.writer.in_turn()
+
+    @claim("REPLICAS")
+    def learn(
+        self, seal: Seal, blobs: list[Blob], before: int | None, estimator: Any = None
+    ) -> list[tuple[str, int, int, Record]]:
+        """Apply to the state what other replicas recorded; return the records.
+
+        Parameters
+        ----------
+        seal : Seal
+            What opens the pieces.
+        blobs : list of Blob
+            All pieces of the state, or those that follow the one with the number ``before``.
+        before : int, or None
+            The last piece that is known; None if these are all pieces.
+        estimator : object
+            As in ``cumae.open``.
+        """
+        records = []
+        if before is None:
+            self.state.become(rebuilt(seal, blobs, estimator).state)
+            self._counting = counting_of(self.state)
+            self._counting.know_ids(self._hide)
+        else:
+            records = replay(self._counting, seal, blobs, before)
+        self._used = self._counting.used
+        self._unwritten.clear()
+        return records
+
     @claim("STORE")
     def recorded(
         self, make: Callable[[], Any], request_id: Any = None, body: Any = None
     ) -> tuple[Any, int]:
-        self.check()
+        with self.turn():
+            return self._recorded(make, request_id, body)
+
+    def _recorded(self, make: Callable[[], Any], request_id: Any, body: Any) -> tuple[Any, int]:
         if self._change is not None:  # a method that calls another one
             return make(), 0
         if request_id is not None:
@@ -191,9 +229,10 @@ class DurableJournal(Journal):
         self._record(event, SNAPSHOT, arrays)
 
     @claim("STORE")
-    def _begin_epoch(self, event: dict[str, Any]) -> None:
+    def _begin_epoch(self, event: dict[str, Any], *before: dict[str, Any]) -> None:
         """Commit the whole state under a new key now, with what was gathered before."""
         gathered, self._change = self._change, self._change or Change()
+        self._change.events.extend(before)
         self._record_whole(event)
         self._change.new_epoch = True
         self._unwritten.clear()
@@ -257,8 +296,10 @@ class DurableJournal(Journal):
         self._record_whole({"event": "prepared", "used": self._counting.used})
 
     def entered(self, phase: Any) -> None:
+        renewed = getattr(phase, "prior", None) is not None
         super().entered(phase)
-        self._begin_epoch(phase_event(counting_of(self.state)))
+        before = [prior_event(self.state)] if renewed else []
+        self._begin_epoch(phase_event(counting_of(self.state)), *filter(None, before))
 
     @claim("STORE")
     def charged(self, count: int, event: str) -> None:
@@ -276,7 +317,6 @@ class DurableJournal(Journal):
 
     def rotated(self) -> None:
         """Write everything anew under a new key; the old one is destroyed."""
-        self.check()
         event = {**phase_event(self._counting), "event": "rotated"}
         self._begin_epoch(event)
 
@@ -303,13 +343,25 @@ def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:
         "cost": counting.cost,
         "count": count,
     }
-    if counting.cost is not None:
-        delta = counting.state.fitted.guarantee.delta
-        found["epsilon"] = repr(price(json.dumps(counting.cost, sort_keys=True), delta))
-    return found
+    if counting.cost is None:
+        return {**found, "published": True}
+    if counting.steps:
+        found["steps"] = counting.steps
+    delta = counting.state.fitted.guarantee.delta
+    return {**found, "epsilon": repr(price(bill_of(found), delta))}
 
 
-def _let_go(process: int, writer: Writer, reader: SqliteFile, lock: Any) -> None:
+def prior_event(state: Any) -> dict[str, Any] | None:
+    """Return what the ledger says when a prior is published; None if the state has none."""
+    prior = getattr(state, "prior", None)
+    if prior is None:
+        return None
+    promise = prior.learner.guarantee_
+    pays = {"epsilon": plain_number(promise.epsilon), "delta": promise.delta}
+    return {"event": "prior", "rows": prior.n_rows, **pays}
+
+
+def _let_go(process: int, writer: Writer, reader: Home, lock: Any) -> None:
     """Close everything; a forked process leaves alone what is not its own."""
     if os.getpid() != process:
         return
@@ -317,4 +369,5 @@ def _let_go(process: int, writer: Writer, reader: SqliteFile, lock: Any) -> None
     try:
         writer.close()
     finally:
-        lock.close()
+        if lock is not None:
+            lock.close()

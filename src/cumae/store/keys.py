@@ -19,7 +19,9 @@ from cumae.errors import InvalidParameter, LiveState, StoreFailed
 
 KEY_BYTES = 32
 ORACLE = "oracle"  # the key under which ids are kept
-MARK = "mark"
+MARK = "mark"  # and what the names of all marks begin with
+FOLDER = "folder:"
+HOME = "home"  # which of several copies of a database the keys belong to
 COMMAND_SECONDS = 60
 TRIES = 10  # to take a lock
 
@@ -33,7 +35,7 @@ class Mark:
     oracle : str
         Id of the oracle.
     epoch : int
-        What was written under one key: the number of the last one that answered.
+        What was written under one key: the number of the last one that answered; 0 if none has.
     high : int
         So many releases of its phase may have been used, and no more.
     number, head : int and str
@@ -50,7 +52,7 @@ class Mark:
 class KeyStore(ABC):
     """Named secrets. Once ``put`` returns, a secret survives a loss of power."""
 
-    lock_file: Path  # who has the oracle open holds a lock on it
+    lock_file: Path | None  # who has the oracle open holds a lock on it
 
     @abstractmethod
     def get(self, name: str) -> bytes | None:
@@ -72,41 +74,50 @@ class KeyStore(ABC):
     def remove(self) -> None:
         """Remove what is left when all secrets are destroyed."""
 
-    def epoch(self, number: int) -> bytes | None:
+    def epoch(self, number: int, key: str = "") -> bytes | None:
         """Return the key of an epoch; None if it is gone."""
-        return self.get(epoch_name(number))
+        return self.get(epoch_name(number, key))
 
-    @claim("STORE")
-    def make_epoch(self, number: int) -> bytes:
-        """Make and store the key of a new epoch, before anything is written under it."""
+    @claim("STORE", "REPLICAS")
+    def make_epoch(self, number: int, key: str = "") -> bytes:
+        """Make and store the key of a new epoch, before anything is written under it.
+
+        ``key`` is a name of its own for the key, where several may try to begin the same epoch.
+        """
         made = os.urandom(KEY_BYTES)
-        self.put(epoch_name(number), made)
+        self.put(epoch_name(number, key), made)
         return made
 
-    @claim("STORE")
-    def keep_epoch(self, number: int) -> None:
-        """Destroy the keys of all other epochs: of earlier ones, and of one that never began."""
+    @claim("STORE", "REPLICAS")
+    def keep_epoch(self, number: int, key: str = "") -> None:
+        """Destroy the keys of all other epochs: of earlier ones, and of one that never began.
+
+        A key with a name of its own may be that of a replica which others have overtaken. It then
+        leaves later epochs alone.
+        """
         for name in self.names():
-            if name.startswith("epoch-") and name != epoch_name(number):
+            if not name.startswith("epoch-") or name == epoch_name(number, key):
+                continue
+            if not key or int(name.split("-")[1]) <= number:
                 self.delete(name)
 
-    def read_mark(self) -> Mark | None:
-        """Return the high-water mark; None if there is none."""
-        found = self.get(MARK)
-        if found is None:
-            return None
+    def read_marks(self) -> dict[str, Mark]:
+        """Return all high-water marks, by their names."""
+        found = {name: self.get(name) for name in self.names() if name.startswith(MARK)}
         try:
-            return Mark(**json.loads(found))
+            return {
+                name: Mark(**json.loads(mark)) for name, mark in found.items() if mark is not None
+            }
         except (TypeError, ValueError) as error:
             raise StoreFailed(
                 "the high-water mark beside the keys is damaged, so that nobody knows what was "
                 "used; the oracle cannot go on."
             ) from error
 
-    @claim("STORE")
-    def write_mark(self, mark: Mark) -> None:
-        """Store the mark; it never goes down within an epoch except to the exact number."""
-        self.put(MARK, json.dumps(asdict(mark)).encode())
+    @claim("STORE", "REPLICAS")
+    def write_mark(self, mark: Mark, name: str = MARK) -> None:
+        """Store a mark; it never goes down within an epoch except to the exact number."""
+        self.put(name, json.dumps(asdict(mark)).encode())
 
     def destroy(self) -> None:
         """Destroy all secrets: those of epochs first."""
@@ -115,9 +126,9 @@ class KeyStore(ABC):
         self.remove()
 
 
-def epoch_name(number: int) -> str:
+def epoch_name(number: int, key: str = "") -> str:
     """Return the name of an epoch's key."""
-    return f"epoch-{number}"
+    return f"epoch-{number}-{key}" if key else f"epoch-{number}"
 
 
 class KeyFolder(KeyStore):
@@ -128,6 +139,8 @@ class KeyFolder(KeyStore):
     folder : Path
         The folder.
     """
+
+    lock_file: Path
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -154,7 +167,7 @@ class KeyFolder(KeyStore):
         refuse_if_others_read(self.folder)
 
     def _path(self, name: str) -> Path:
-        return self.folder / (f"{MARK}.json" if name == MARK else f"{name}.key")
+        return self.folder / (f"{name}.json" if name.startswith(MARK) else f"{name}.key")
 
     def get(self, name: str) -> bytes | None:
         try:
@@ -191,8 +204,7 @@ class KeyFolder(KeyStore):
         sync_folder(self.folder)
 
     def names(self) -> list[str]:
-        found = [path.stem for path in self.folder.glob("*.key")]
-        return found + [MARK] * self._path(MARK).exists()
+        return [path.stem for path in self.folder.iterdir() if path.suffix in (".key", ".json")]
 
     def remove(self) -> None:
         for path in [self.lock_file, *self.folder.glob("*.new")]:
@@ -208,11 +220,11 @@ class KeyCommand(KeyStore):
     ----------
     command : str
         How it is called; ``get NAME``, ``put NAME``, ``delete NAME`` or ``list`` is added.
-    lock_file : Path
-        A file beside the oracle that is locked while it is open.
+    lock_file : Path, or None
+        A file beside the oracle that is locked while it is open, where it is a file.
     """
 
-    def __init__(self, command: str, lock_file: Path) -> None:
+    def __init__(self, command: str, lock_file: Path | None) -> None:
         self.words = shlex.split(command)
         self.lock_file = lock_file
 
@@ -247,19 +259,22 @@ class KeyCommand(KeyStore):
         return self._run("list").decode().split()
 
     def remove(self) -> None:
-        self.lock_file.unlink(missing_ok=True)
+        if self.lock_file is not None:
+            self.lock_file.unlink(missing_ok=True)
 
 
-def keys_for(path: Path, command: str | None) -> KeyFolder | KeyCommand:
-    """Return where the keys of an oracle are: in the folder beside its file, or at a command."""
-    if command is not None:
-        return KeyCommand(command, path.with_name(path.name + ".lock"))
-    return KeyFolder(path.with_name(path.name + ".keys"))
+def keys_elsewhere(given: str, lock_file: Path | None = None) -> KeyFolder | KeyCommand:
+    """Return where keys are, as ``keys`` says: ``"folder:PATH"``, or a command."""
+    if given.startswith(FOLDER):
+        return KeyFolder(Path(given[len(FOLDER) :]).resolve())
+    return KeyCommand(given, lock_file)
 
 
 @claim("STORE")
-def take_lock(file: Path) -> Any:
+def take_lock(file: Path | None) -> Any:
     """Return a lock that lasts until it is closed or the process ends; refuse if it is taken."""
+    if file is None:
+        raise AssertionError("an oracle in a file has a lock")
     held = os.fdopen(os.open(file, os.O_CREAT | os.O_RDWR, 0o600), "rb")
     for _ in range(TRIES):  # somebody may just be asking whether it is taken
         try:

@@ -8,7 +8,6 @@ key folder, too.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import math
@@ -19,8 +18,11 @@ from typing import Any
 from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.privacy import Guarantee
-from cumae.privacy.plain_costs import cost_from_dict
+from cumae.privacy.validation import from_plain_number
+from cumae.store.bills import bill_of, price
 
+# The same facts have the same text; json.dumps would make an encoder for each call.
+ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 CHECKPOINT = 10_000  # entries after which the older ones are replaced by their totals
 
 
@@ -57,7 +59,7 @@ def first_hash(oracle: str) -> bytes:
 @claim("STORE")
 def following(number: int, before: bytes, facts: dict[str, Any]) -> LedgerEntry:
     """Return the next entry of a chain, after the one with this number and hash."""
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = ENCODER.encode(facts)
     return LedgerEntry(number + 1, text, hashlib.sha256(before + text.encode()).digest())
 
 
@@ -83,12 +85,16 @@ class Totals:
     releases, used : int
         Of this phase: how many it was calibrated for, and how many are gone.
     epsilon : float
-        The most that the noise of any phase costs at the guarantee's delta, recomputed; NaN where
-        it does not follow from the noise alone.
+        The most that a row of any phase pays at the guarantee's delta, recomputed; NaN if an older
+        version of cumae wrote no cost.
     blob : int
         Number of the last blob that belongs to the state.
     payments : int
         Of an account.
+    priors : int
+        Priors that were published: the first one, and those that labels renewed.
+    key : str
+        A name of its own for the key of the epoch; empty if its number is enough.
     """
 
     kind: str = ""
@@ -103,6 +109,8 @@ class Totals:
     epsilon: float = 0.0
     blob: int = 0
     payments: int = 0
+    priors: int = 0
+    key: str = ""
 
     def take(self, facts: dict[str, Any], *, recompute: bool = True) -> None:
         """Add what one entry says; raise ``StoreFailed`` if it breaks the promise.
@@ -114,24 +122,32 @@ class Totals:
         recompute : bool
             Whether to compute again what the noise of a phase costs, which takes a while.
         """
+        event = facts.get("event")
+        if event == "answered":  # nearly all of them
+            self._answer(facts)
+            self._check_releases(facts)
+            return
         kinds = {
             "checkpoint": self._restore,
             "made": self._make,
             "phase": self._begin,
             "rotated": self._begin,
-            "answered": self._answer,
             "restarted": self._charge,
             "rollback": self._charge,
             "prepared": self._go_on,
             "compacted": self._go_on,
             "rows": self._go_on,
+            "prior": self._learn_prior,
             "paid": self._pay,
         }
-        if facts.get("event") not in kinds:
+        if event not in kinds:
             raise _wrong("an event of an unknown kind")
-        kinds[facts["event"]](facts)
-        if facts["event"] in ("phase", "rotated"):
+        kinds[event](facts)
+        if event in ("phase", "rotated"):
             self._price(facts, recompute=recompute)
+        self._check_releases(facts)
+
+    def _check_releases(self, facts: dict[str, Any]) -> None:
         self.blob = facts.get("blob", self.blob)
         if self.used > self.releases:
             raise _wrong("more releases than the noise was calibrated for")
@@ -154,7 +170,7 @@ class Totals:
             raise _wrong("an epoch or a phase begins that is not a new one")
         if same and facts["used"] < self.used:
             raise _wrong("a new key gives back what was used")
-        self.epoch, self.phase = facts["epoch"], facts["phase"]
+        self.epoch, self.phase, self.key = facts["epoch"], facts["phase"], facts.get("key", "")
         self.releases, self.used = facts["releases"], facts["used"]
         self.answers += facts["count"]
 
@@ -177,30 +193,41 @@ class Totals:
 
     def _price(self, facts: dict[str, Any], *, recompute: bool) -> None:
         if facts["cost"] is None:
-            self.epsilon = math.nan
+            if facts["releases"] and not facts.get("published"):  # written by an older version
+                self.epsilon = math.nan
             return
         guarantee = Guarantee.from_dict(self.guarantee)
         spent = float(facts["epsilon"])
         if recompute:
-            spent = price(json.dumps(facts["cost"], sort_keys=True), guarantee.delta)
-        if spent > guarantee.epsilon * (1 + 1e-9):
-            raise _wrong("noise that costs more than was promised")
+            spent = price(bill_of(facts), guarantee.delta)
+        self._pays(spent, guarantee.epsilon)
         self.epsilon = max(self.epsilon, spent)
+
+    def _learn_prior(self, facts: dict[str, Any]) -> None:
+        """Take a prior that was published: its rows, and those that chose its weight, pay alone."""
+        guarantee = Guarantee.from_dict(self.guarantee)
+        for name in ("epsilon", "trust"):
+            self._pays(float(from_plain_number(facts.get(name, 0.0))), guarantee.epsilon)
+        if facts["delta"] > guarantee.delta:
+            raise _wrong("a prior whose delta is larger than was promised")
+        self.priors += 1
+
+    def _pays(self, spent: float, promised: float) -> None:
+        if spent > promised * (1 + 1e-9):
+            raise _wrong("noise that costs more than was promised")
 
     def to_facts(self) -> dict[str, Any]:
         """Return them for a checkpoint."""
         return {**vars(self), "epsilon": repr(self.epsilon)}  # JSON has no infinity
 
 
-@functools.lru_cache(maxsize=256)
-def price(cost: str, delta: float) -> float:
-    """Return the epsilon at delta of a cost that is given as JSON."""
-    return cost_from_dict(json.loads(cost)).epsilon(delta)
-
-
 @claim("STORE")
 def walk(
-    oracle: str, entries: Iterable[tuple[int, str, bytes]], *, recompute: bool = True
+    oracle: str,
+    entries: Iterable[tuple[int, str, bytes]],
+    *,
+    recompute: bool = True,
+    known: tuple[Totals, LedgerEntry] | None = None,
 ) -> tuple[Totals, LedgerEntry]:
     """Walk a chain from its beginning, or from its last checkpoint.
 
@@ -212,6 +239,8 @@ def walk(
         Numbers, texts and hashes, in order. The first one is entry 1 or a checkpoint.
     recompute : bool
         Whether to compute again what the noise of each phase costs.
+    known : tuple of Totals and LedgerEntry, or None
+        What the entries before these add up to, and the last of them.
 
     Returns
     -------
@@ -223,8 +252,8 @@ def walk(
     StoreFailed
         If the chain is broken, or says that more was spent than was promised.
     """
-    totals, last = Totals(), None
-    for number, text, known in entries:
+    totals, last = (Totals(), None) if known is None else (Totals(**vars(known[0])), known[1])
+    for number, text, stored in entries:
         try:
             facts = json.loads(text)
             if last is None:
@@ -233,7 +262,7 @@ def walk(
                     start = bytes.fromhex(facts["before"])
                 last = LedgerEntry(number - 1, "", start)
             entry = following(last.number, last.hash, facts)
-            if (number, text, known) != (entry.number, entry.text, entry.hash):
+            if (number, text, stored) != (entry.number, entry.text, entry.hash):
                 raise _wrong("an entry was changed, dropped or moved")
             totals.take(facts, recompute=recompute)
         except (AttributeError, LookupError, TypeError, ValueError) as error:

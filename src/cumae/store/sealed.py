@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from cumae.claims import claim
 from cumae.errors import StoreFailed
-from cumae.predictors.state import Arrays, pack, unpack
+from cumae.predictors.state import ENCODER, Arrays, pack, unpack
 
 NONCE_BYTES = 12
 CHUNK = 2**26  # bytes that are encrypted at once; SQLite takes a gigabyte in one cell at most
@@ -48,14 +48,18 @@ def arrays_to_bytes(arrays: Arrays) -> bytes:
     >>> arrays_from_bytes(arrays_to_bytes({"rows": np.ones(2)}))
     {'rows': array([1., 1.])}
     """
-    file = io.BytesIO()
-    file.write(json.dumps(list(arrays)).encode() + b"\n")
+    parts = [_names(tuple(arrays))]
     for array in arrays.values():
         if array.dtype.hasobject:
             raise AssertionError("only plain arrays are stored")
-        file.write(_npy_header(array.dtype.str, array.shape))
-        file.write(array.tobytes())
-    return file.getvalue()
+        parts += [_npy_header(array.dtype.str, array.shape), array.tobytes()]
+    return b"".join(parts)
+
+
+@functools.lru_cache(maxsize=256)
+def _names(names: tuple[str, ...]) -> bytes:
+    """Return the first line: the names of the arrays that follow."""
+    return json.dumps(names).encode() + b"\n"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -97,7 +101,7 @@ class Seal:
         self._for_ids = _derived(key, "requests")
 
     def _bound(self, *where: Any) -> bytes:
-        return json.dumps([self.oracle, self.epoch, *where]).encode()
+        return ENCODER.encode([self.oracle, self.epoch, *where]).encode()
 
     def close(self, content: bytes, *where: Any) -> list[bytes]:
         """Return encrypted parts; ``where`` says what they are, and must be given again."""

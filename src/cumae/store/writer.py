@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -12,15 +12,16 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.errors import LiveState, StoreFailed
-from cumae.store.counting import Record, merged
-from cumae.store.keys import KeyStore, Mark
+from cumae.store.counting.base import ANSWERED, Record
+from cumae.store.counting.records import merged
+from cumae.store.homes.home import Blob, Home, Transaction
+from cumae.store.keys import MARK, KeyStore, Mark
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
 from cumae.store.sealed import Seal, arrays_to_bytes, to_bytes
-from cumae.store.sqlite import Blob, SqliteFile, Transaction
 
 SMALL = 64  # answers of a record that is merged with others
 MERGE = 1_000  # so many of them are merged into one
-SNAPSHOT, ANSWERED = "snapshot", "answered"
+SNAPSHOT = "snapshot"
 
 
 @dataclass
@@ -56,10 +57,10 @@ class Writer:
 
     Parameters
     ----------
-    file : SqliteFile
+    home : Home
         Where to.
     keys : KeyStore
-        KeyStore and the high-water mark.
+        Keys and the high-water mark.
     oracle : str
         Id of the oracle.
     totals : Totals
@@ -72,11 +73,13 @@ class Writer:
         Of the epoch.
     n_entries : int
         Entries in the file.
+    mark_name : str
+        What the mark is called among the keys.
     """
 
     def __init__(
         self,
-        file: SqliteFile,
+        home: Home,
         keys: KeyStore,
         oracle: str,
         totals: Totals,
@@ -84,18 +87,24 @@ class Writer:
         mark: Mark,
         seal: Seal,
         n_entries: int,
+        mark_name: str = MARK,
     ) -> None:
-        self.file, self.keys, self.oracle = file, keys, oracle
+        self.home, self.keys, self.oracle = home, keys, oracle
         self.totals, self.last, self.mark, self.seal = totals, last, mark, seal
+        self.mark_name = mark_name
         self.done = 0  # all changes with tickets up to this one are on the disk
         self._failed: BaseException | None = None
         self._n_entries = n_entries
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
-        self._queue, self._turn = threading.Condition(), threading.Condition()
+        self._queue, self._free = threading.Condition(), threading.Condition()
         self._busy = False  # whether somebody writes
         self._together, self._seconds = 1, 0.0  # of the last commit
+
+    def in_turn(self) -> AbstractContextManager[None]:
+        """Return a context in which no other process changes the oracle: here none ever does."""
+        return nullcontext()
 
     def add(self, change: Change) -> int:
         """Take a change; return its ticket. Whoever adds holds the lock of the predictor."""
@@ -108,35 +117,38 @@ class Writer:
     @claim("STORE")
     def commit(self, ticket: int) -> None:
         """Return when the change with this ticket is on the disk; raise if that is not certain."""
-        if ticket <= self.done or not self._take_turn(ticket):
+        if ticket <= self.done or not self._begin_writing(ticket):
             return
         try:  # who comes first writes for all that wait
-            self._wait_for_others()
+            self._wait_for_others(ticket)
             self._write_pending()
         finally:
-            self._end_turn()
+            self._end_writing()
 
-    def _take_turn(self, ticket: int) -> bool:
+    def _begin_writing(self, ticket: int) -> bool:
         """Wait until nobody writes, or until this ticket was written; tell whether to write."""
-        with self._turn:
+        with self._free:
             while self._busy and ticket > self.done:
-                self._turn.wait()
+                self._free.wait()
             if ticket <= self.done:
                 return False
             self.check()
             self._busy = True
             return True
 
-    def _end_turn(self) -> None:
-        with self._turn:
+    def _end_writing(self) -> None:
+        with self._free:
             self._busy = False
-            self._turn.notify_all()
+            self._free.notify_all()
 
-    def _wait_for_others(self) -> None:
+    def _wait_for_others(self, ticket: int) -> None:
         """Let those ask again that were answered together a moment ago; wait as long as it took."""
         until = time.monotonic() + self._seconds
         with self._queue:
-            while len(self._pending) < self._together and (left := until - time.monotonic()) > 0:
+            while ticket > self.done and len(self._pending) < self._together:
+                left = until - time.monotonic()
+                if left <= 0:
+                    return
                 self._queue.wait(left)
 
     def check(self) -> None:
@@ -167,13 +179,14 @@ class Writer:
         last = changes[-1]
         pieces = self._pieces(changes)
         entries, totals = self._chain(changes, self.totals.blob + len(pieces))
-        transaction = Transaction(entries=entries)
+        transaction = Transaction(entries=entries, after=(self.last.number, self.last.hash))
         # A key before anything is written under it; the mark before an answer can leave.
         seal = self.seal
         if last.new_epoch:
-            seal = Seal(self.keys.make_epoch(totals.epoch), self.oracle, totals.epoch)
+            key = self.keys.make_epoch(totals.epoch, totals.key)
+            seal = Seal(key, self.oracle, totals.epoch)
             transaction.drop_answers = True
-        elif last.used > self.mark.high:
+        elif last.used > self.mark.high or self.mark.epoch < self.totals.epoch:
             self._write_mark(last.used + last.spare)
         self._seal_pieces(transaction, pieces, seal)
         for change in changes[-1:] if last.new_epoch else changes:
@@ -187,10 +200,12 @@ class Writer:
         self.seal, self.totals, self.last = seal, totals, transaction.entries[-1]
         if last.new_epoch:
             self._write_mark(last.used + last.spare)
-            self.keys.keep_epoch(totals.epoch)
+            self.keys.keep_epoch(totals.epoch, totals.key)
 
     def _pieces(self, changes: list[Change]) -> list[tuple[str, Any]]:
         """Return what is added to the state, with answers that follow each other merged."""
+        if len(changes) == 1 and len(changes[0].records) == 1:
+            return changes[0].records
         records = [record for change in changes for record in change.records]
         whole = [place for place, (kind, _) in enumerate(records) if kind == SNAPSHOT]
         records = records[whole[-1] if whole else 0 :]
@@ -215,11 +230,15 @@ class Writer:
         for given in events:
             facts = given
             if facts["event"] in ("phase", "rotated"):
-                facts = {**facts, "epoch": totals.epoch + 1}
+                facts = {**facts, "epoch": totals.epoch + 1, **self._name_of_key()}
             last = following(last.number, last.hash, facts)
             totals.take(facts)
             entries.append(last)
         return entries, totals
+
+    def _name_of_key(self) -> dict[str, str]:
+        """Return what the ledger says about a new key: nothing, since its number is its name."""
+        return {}
 
     def _seal_pieces(
         self, transaction: Transaction, pieces: list[tuple[str, Any]], seal: Seal
@@ -230,20 +249,24 @@ class Writer:
             number, after, found = before + 1, before, facts
             if kind == SNAPSHOT:
                 transaction.drop_from, transaction.drop_below = 0, number
-            if kind == ANSWERED and facts["count"] <= SMALL:
-                self._small.append((before, number, facts))
-                if len(self._small) >= MERGE and len(pieces) == 1:
-                    after, first, _ = self._small[0]
-                    found = merged([record for _, _, record in self._small])
-                    transaction.drop_from, transaction.drop_below = first, number
-                    self._small.clear()
-            else:
+            self.remember(kind, before, number, facts)
+            if len(self._small) >= MERGE and len(pieces) == 1:
+                after, first, _ = self._small[0]
+                found = merged([record for _, _, record in self._small])
+                transaction.drop_from, transaction.drop_below = first, number
                 self._small.clear()
             whole = kind == SNAPSHOT
             content = arrays_to_bytes(facts) if whole else to_bytes({**found, "after": after})
             parts = seal.close(content, kind, number)
             transaction.blobs.append(Blob(number, seal.epoch, kind, parts))
             before = number
+
+    def remember(self, kind: str, before: int, number: int, facts: Any) -> None:
+        """Remember a small piece at the end of the chain, to merge it with those that follow."""
+        if kind == ANSWERED and facts["count"] <= SMALL:
+            self._small.append((before, number, facts))
+        else:
+            self._small.clear()
 
     def _checkpoint(self, transaction: Transaction, totals: Totals) -> None:
         """Replace entries by their totals when there are many."""
@@ -259,17 +282,16 @@ class Writer:
     @claim("STORE")
     def _commit(self, transaction: Transaction) -> None:
         """Commit; if that fails, read again whether it was committed all the same."""
-        wanted = (transaction.entries[-1].number, transaction.entries[-1].hash)
         try:
-            self.file.commit(transaction)
+            self.home.commit(transaction)
         except BaseException:
-            self.file = self.file.again()
-            if self.file.head() != wanted:
+            self.home = self.home.again()
+            if not self.home.holds(*transaction.head):
                 raise
 
     def _write_mark(self, high: int) -> None:
         mark = Mark(self.oracle, self.totals.epoch, high, self.last.number, self.last.hash.hex())
-        self.keys.write_mark(mark)
+        self.keys.write_mark(mark, self.mark_name)
         self.mark = mark
 
     def settle(self) -> None:
@@ -278,9 +300,9 @@ class Writer:
 
     def close(self) -> None:
         """Write what is left and the exact mark."""
-        with self._turn:
+        with self._free:
             while self._busy:
-                self._turn.wait()
+                self._free.wait()
             try:
                 if self._failed is None:
                     self._write_pending()
@@ -288,4 +310,4 @@ class Writer:
                         self.settle()
             finally:
                 self._failed = self._failed or LiveState("this oracle was closed.")
-                self.file.close()
+                self.home.close()

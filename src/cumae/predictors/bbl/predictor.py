@@ -29,7 +29,7 @@ from cumae.predictors.bbl.phases import Labelled, boost_labels, noise_share, sta
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.stateful import PhasedPredictor, answering, check_classes
+from cumae.predictors.stateful import PhasedPredictor, answering, changing, check_classes
 from cumae.privacy import Budget
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, sample, source_for
@@ -395,14 +395,13 @@ class GenericBBL(PhasedPredictor):
         self._journal_.entered(state.following.train(state.rules, state.train, source))
 
     @claim("BBL")
-    @one_at_a_time
+    @changing
     def add_unlabelled(self, X: ArrayLike) -> Self:
         """Supply rows for the next phases; they are protected like training rows.
 
         Only with ``fresh=True``. A row with an unusable cell counts as a made-up one: refusing it
         would tell about it.
         """
-        check_is_fitted(self, "guarantee_")
         if not self._state_.rules.given.fresh:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
         table, _ = self._readable(X)

@@ -42,7 +42,7 @@ from cumae.predictors.everlasting.renewal import (
 from cumae.predictors.everlasting.rules import check_together
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
-from cumae.predictors.stateful import PhasedPredictor, answering
+from cumae.predictors.stateful import PhasedPredictor, answering, changing
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, permutation, source_for
@@ -375,7 +375,6 @@ class EverlastingPredictor(PhasedPredictor):
         BudgetExhausted
             If rows run short; nothing was answered or spent then.
         """
-        check_is_fitted(self, "guarantee_")
         table, usable = self._reader_.private(X)
         state, rules = self._state_, self._state_.rules
         owners = check_ids(users, rules.user_ids, len(usable), "users")
@@ -463,7 +462,7 @@ class EverlastingPredictor(PhasedPredictor):
     # Labels that come later, and fresh rows
 
     @claim("LABELLED")
-    @one_at_a_time
+    @changing
     def add_labelled(self, X: ArrayLike, y: ArrayLike, *, users: Any = None) -> Self:
         """Add labelled rows to those of the next phase; they are protected like training rows.
 
@@ -488,7 +487,6 @@ class EverlastingPredictor(PhasedPredictor):
         InvalidData
             If a label is not a declared class; then nothing is kept.
         """
-        check_is_fitted(self, "guarantee_")
         table, usable = self._reader_.private(X)
         codes = declared_labels(y, len(usable), self.classes)
         owners = check_ids(users, self._state_.rules.user_ids, len(usable), "users")
@@ -498,7 +496,7 @@ class EverlastingPredictor(PhasedPredictor):
         return self
 
     @claim("LABELLED")
-    @one_at_a_time
+    @changing
     def add_labels(self, requests: Any, y: ArrayLike) -> Self:
         """Tell the right labels of earlier queries, which take the place of the noisy answers.
 
@@ -524,7 +522,6 @@ class EverlastingPredictor(PhasedPredictor):
         InvalidData
             If a label is not a declared class; then nothing is changed.
         """
-        check_is_fitted(self, "guarantee_")
         count = len(requests) if hasattr(requests, "__len__") else 0
         names = check_ids(requests, wanted=True, count=count, name="requests") or []
         codes = declared_labels(y, count, self.classes)
@@ -535,7 +532,7 @@ class EverlastingPredictor(PhasedPredictor):
         return self
 
     @claim("FRESH")
-    @one_at_a_time
+    @changing
     def add_unlabelled(self, X: ArrayLike) -> Self:
         """Supply rows for the next phases; they are protected like queries.
 
@@ -551,7 +548,6 @@ class EverlastingPredictor(PhasedPredictor):
         EverlastingPredictor
             Itself.
         """
-        check_is_fitted(self, "guarantee_")
         if self._state_.rows_from.keeps_queries:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
         table, _ = self._reader_.private(X)

@@ -48,12 +48,21 @@ class Stages:
 
     def shown(self, n_rows: int) -> list[dict[str, Any]]:
         """Return how the budget is split, as a public attribute."""
-        inner = self.inner
+        inner, steps = self.inner, self.planned.steps
         first = {"name": "first queries", "epsilon": inner.epsilon, "delta": inner.delta}
+        first |= {"rows": n_rows}
+        if steps is not None:  # an agnostic release draws rows and labels them first
+            first |= {
+                "n_sampled": steps.n_sampled,
+                "epsilon_boost": steps.epsilon,
+                "epsilon_answers": self.planned.demand.epsilon,
+                "delta_answers": self.planned.costs[0][1].failure,
+                "resample": steps.resample,
+            }
         second = {"name": "student", "epsilon": 0.0, "delta": 0.0, "rows": 0}
         if self.after is not None:
             second = {"name": "hypothesis", "epsilon": self.after, "delta": 0.0, "rows": n_rows}
-        return [{**first, "rows": n_rows}, second]
+        return [first, second]
 
 
 def split_epsilon(epsilon: float, share: float) -> tuple[float, float]:

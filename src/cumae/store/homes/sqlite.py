@@ -1,4 +1,4 @@
-"""One SQLite file as the home of an oracle. It knows rows of tables, and nothing of what they mean.
+"""One SQLite file as the home of an oracle.
 
 SQLite comes with apsw, because the system's own may be old: versions below 3.51.3 can damage a
 write-ahead log.
@@ -9,18 +9,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import apsw
 
 from cumae.claims import claim
-from cumae.errors import InvalidParameter, StoreFailed
-from cumae.store.keys import refuse_if_others_read, sync_folder
+from cumae.errors import InvalidParameter, LiveState, StoreFailed
+from cumae.store.homes.home import (
+    FORMAT,
+    Blob,
+    Home,
+    Place,
+    Transaction,
+    blob_rows,
+    entry_rows,
+    gathered,
+)
+from cumae.store.keys import (
+    KeyCommand,
+    KeyFolder,
+    KeyStore,
+    keys_elsewhere,
+    refuse_if_others_read,
+    sync_folder,
+    take_lock,
+)
 from cumae.store.ledger import LedgerEntry
 
-FORMAT = 1  # of the file
 # How a file of an older format becomes one of the next: one function for each format.
 MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {}
 TABLES = """
@@ -36,62 +52,8 @@ SAFE = {"journal_mode": "wal", "synchronous": 2}
 OPENING = apsw.SQLITE_OPEN_READWRITE
 
 
-@dataclass
-class Blob:
-    """One encrypted piece of a state.
-
-    Parameters
-    ----------
-    number : int
-        Its place in the order in which pieces are applied.
-    epoch : int
-        The key that it is encrypted with.
-    kind : str
-        What it is.
-    parts : list of bytes
-        What is encrypted.
-    """
-
-    number: int
-    epoch: int
-    kind: str
-    parts: list[bytes] = field(repr=False)
-
-
-@dataclass
-class Transaction:
-    """What is committed as one.
-
-    Parameters
-    ----------
-    entries : list of LedgerEntry
-        Ledger entries.
-    blobs : list of Blob
-        New pieces of the state.
-    drop_from, drop_below : int
-        Pieces with numbers from the first and below the second are deleted.
-    answers : dict from bytes to tuple of int and bytes
-        Answers for retries: names, epochs, and what is encrypted.
-    drop_answers : bool
-        Whether all earlier answers are deleted.
-    prune_below : int
-        Ledger entries with numbers below are deleted.
-    meta : dict from str to str
-        What the first transaction says about the oracle.
-    """
-
-    entries: list[LedgerEntry] = field(default_factory=list)
-    blobs: list[Blob] = field(default_factory=list)
-    drop_from: int = 0
-    drop_below: int = 0
-    answers: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
-    drop_answers: bool = False
-    prune_below: int = 0
-    meta: dict[str, str] = field(default_factory=dict)
-
-
 @claim("STORE")
-class SqliteFile:
+class SqliteFile(Home):
     """The file of an oracle, open for writing or for reading only.
 
     Parameters
@@ -101,6 +63,8 @@ class SqliteFile:
     reading : bool
         Whether nothing will be written: several may read while one writes.
     """
+
+    shared: ClassVar[bool] = False
 
     def __init__(self, path: Path, *, reading: bool = False) -> None:
         self.path = path
@@ -178,50 +142,45 @@ class SqliteFile:
         return list(self._execute(text, values).fetchall())
 
     def meta(self) -> dict[str, str]:
-        """Return what the file says about itself; nothing in it is secret."""
         with failing(self.path):
             return dict(self._rows("SELECT name, value FROM meta"))
 
-    def entries(self) -> list[tuple[int, str, bytes]]:
-        """Return the ledger, from its beginning or its last checkpoint on."""
+    def entries(self, after: int = 0) -> list[tuple[int, str, bytes]]:
         with failing(self.path):
-            return self._rows("SELECT number, entry, hash FROM ledger ORDER BY number")
+            text = "SELECT number, entry, hash FROM ledger WHERE number>? ORDER BY number"
+            return self._rows(text, (after,))
 
-    def head(self) -> tuple[int, bytes]:
-        """Return number and hash of the last ledger entry."""
+    def holds(self, number: int, known: bytes) -> bool:
         with failing(self.path):
-            text = "SELECT number, hash FROM ledger ORDER BY number DESC LIMIT 1"
-            number, known = self._rows(text)[0]
-            return number, known
+            found = self._rows("SELECT hash FROM ledger WHERE number=?", (number,))
+        return bool(found and found[0][0] == known)
 
-    def blobs(self) -> Iterator[Blob]:
-        """Return all pieces of the state, in order."""
-        found: Blob | None = None
+    def blobs(self, after: int = 0) -> Iterator[Blob]:
         with failing(self.path):
-            text = "SELECT number, epoch, kind, sealed FROM blobs ORDER BY number, part"
-            for number, epoch, kind, sealed in self._execute(text):
-                if found is None or found.number != number:
-                    if found is not None:
-                        yield found
-                    found = Blob(number, epoch, kind, [])
-                found.parts.append(sealed)
-        if found is not None:
-            yield found
+            text = (
+                "SELECT number, epoch, kind, sealed FROM blobs WHERE number>? ORDER BY number, part"
+            )
+            yield from gathered(self._execute(text, (after,)))
 
     def answer(self, name: bytes) -> tuple[int, bytes] | None:
-        """Return the epoch of a stored answer and what is encrypted; None if there is none."""
         with failing(self.path):
             text = "SELECT epoch, sealed FROM answers WHERE name=?"
             found = self._rows(text, (name,))
         return (found[0][0], found[0][1]) if found else None
 
+    def contents(self) -> Transaction:
+        with failing(self.path), self._connection:
+            answers = self._rows("SELECT name, epoch, sealed FROM answers")
+            entries, blobs, meta = self.entries(), list(self.blobs()), self.meta()
+        return Transaction(
+            [LedgerEntry(*row) for row in entries],
+            blobs,
+            answers={name: (epoch, sealed) for name, epoch, sealed in answers},
+            meta=meta,
+        )
+
     @claim("STORE")
     def commit(self, change: Transaction) -> None:
-        """Write all of it or nothing; once this returns, it survives a loss of power.
-
-        If it raises, nobody knows whether it was committed until ``again`` was called: this
-        connection must not be used any more.
-        """
         with failing(self.path):
             self._execute("BEGIN IMMEDIATE")
             for text, values in (
@@ -231,26 +190,22 @@ class SqliteFile:
             ):
                 if values is not None:
                     self._execute(text, values)
-            self._connection.executemany(
-                "INSERT INTO blobs VALUES (?, ?, ?, ?, ?)",
-                [
-                    (blob.number, part, blob.epoch, blob.kind, sealed)
-                    for blob in change.blobs
-                    for part, sealed in enumerate(blob.parts)
-                ],
-            )
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
-                [(name, *stored) for name, stored in change.answers.items()],
-            )
-            self._connection.executemany(
-                "INSERT INTO ledger VALUES (?, ?, ?)",
-                [(entry.number, entry.text, entry.hash) for entry in change.entries],
-            )
+            for text, rows in (
+                ("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", blob_rows(change)),
+                (
+                    "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
+                    [(name, *stored) for name, stored in change.answers.items()],
+                ),
+                ("INSERT INTO ledger VALUES (?, ?, ?)", entry_rows(change)),
+            ):
+                if rows:
+                    self._connection.executemany(text, rows)
             self._execute("COMMIT")
 
+    def for_reading(self) -> SqliteFile:
+        return SqliteFile(self.path, reading=True)
+
     def again(self) -> SqliteFile:
-        """Return a new connection, after one that failed."""
         self.close()
         return SqliteFile(self.path)
 
@@ -273,16 +228,73 @@ class SqliteFile:
             os.close(descriptor)
         sync_folder(path.parent)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Close the connection, also one that failed; nothing is lost that was committed."""
         with suppress(apsw.Error):
             self._connection.close(force=True)
+
+
+class FilePlace(Place):
+    """A file.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is.
+    """
+
+    shared: ClassVar[bool] = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self.name = str(path)
+
+    def check_new(self) -> None:
+        if not self.path.parent.is_dir():
+            raise InvalidParameter(f"path={self.name!r}: there is no such folder.")
+        if self.path.exists():
+            raise InvalidParameter(
+                f"path={self.name!r} exists already; go on with it by cumae.open, or give another."
+            )
+
+    def keys(self, given: str | None) -> KeyFolder | KeyCommand:
+        if given is None:
+            return KeyFolder(self.path.with_name(self.path.name + ".keys"))
+        return keys_elsewhere(given, self.path.with_name(self.path.name + ".lock"))
+
+    def home(self, *, reading: bool = False) -> SqliteFile:
+        return SqliteFile(self.path, reading=reading)
+
+    def create(self, first: Transaction) -> None:
+        sync_folder(self.path.parent)  # the folder of the keys may be in it
+        SqliteFile.create(self.path, first).close()
+
+    def bind(self, keys: KeyStore) -> None:
+        """Do nothing: a lock beside the file keeps a second process away."""
+
+    def backup(self, path: Path) -> None:
+        with self.home(reading=True) as file:
+            file.backup(path)
+
+    def lock(self, keys: KeyStore) -> Any:
+        return take_lock(keys.lock_file)
+
+    def remove(self) -> None:
+        remove_files(self.path)
+        sync_folder(self.path.parent)
+
+    def n_bytes(self) -> int:
+        beside = [self.path.with_name(self.path.name + ending) for ending in ("", "-wal", "-shm")]
+        return sum(one.stat().st_size for one in beside if one.exists())
+
+    def n_replicas(self, keys: str | None) -> int:
+        lock_file = self.keys(keys).lock_file
+        if lock_file is None or not lock_file.exists():
+            return 0
+        try:
+            take_lock(lock_file).close()
+        except LiveState:
+            return 1
+        return 0
 
 
 def _range(change: Transaction) -> tuple[int, int] | None:

@@ -1,173 +1,34 @@
-"""What an answer changes in the state of each predictor: how it is recorded, and done again.
-
-A *record* is what one change adds to a state. Its counts are absolute, so that the last one holds.
-What grew is added at the end. So records that follow each other can be merged into one.
-"""
+"""What is counted in each kind of state."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cumae.claims import claim
 from cumae.errors import StoreFailed
-from cumae.mechanisms import BetweenThresholds, NoisyMajority, StabilityTest
+from cumae.mechanisms import NoisyMajority
+from cumae.predictors.bbl.costs import label_draw
 from cumae.predictors.bbl.state import BBLState
 from cumae.predictors.everlasting.state import EverlastingState
-from cumae.predictors.release.answers import BetweenAnswers, answers_from_facts
-from cumae.predictors.release.state import ReleaseState, UniversalState
+from cumae.predictors.release.state import AgnosticState, ReleaseState, UniversalState
 from cumae.predictors.release.students import Lesson
 from cumae.predictors.state import State, objects
-from cumae.predictors.waiting import joined
 from cumae.privacy.plain_costs import cost_to_dict
-from cumae.randomness import discrete_laplace
-
-BLOCKS = 256  # a crash costs this part of the answers of a phase at most
-Record = dict[str, Any]
-
-
-@claim("STORE")
-class Counting(ABC):
-    """Knows what changes in one kind of state when answers are given.
-
-    Parameters
-    ----------
-    state : State
-        What changes.
-    """
-
-    priced: ClassVar[bool] = False  # whether the guarantee follows from the noise of each phase
-
-    def __init__(self, state: Any) -> None:
-        self.state = state
-
-    # What is live
-
-    @property
-    @abstractmethod
-    def mechanism(self) -> Any:
-        """What adds noise to the answers now; None if what answers was published."""
-
-    @abstractmethod
-    def replace_mechanism(self, mechanism: Any) -> None:
-        """Let another one answer."""
-
-    @property
-    def used(self) -> int:
-        """Releases of this phase that are gone."""
-        return 0 if self.mechanism is None else int(self.mechanism.asked)
-
-    @property
-    def releases(self) -> int:
-        """Releases that this phase was calibrated for."""
-        return 0 if self.mechanism is None else int(self.mechanism.max_queries)
-
-    @property
-    def phase(self) -> int:
-        """Number of the phase, from 1."""
-        return 1
-
-    @property
-    def spare(self) -> int:
-        """Releases that a crash may cost; 0 where each one counts."""
-        if not isinstance(self.mechanism, NoisyMajority):
-            return 0
-        return min(self.mechanism.remaining, self.releases // BLOCKS)
-
-    @property
-    def each_costs(self) -> bool:
-        """Whether each answer is one release; else only those that were looked at are."""
-        return isinstance(self.mechanism, NoisyMajority)
-
-    @property
-    def cost(self) -> dict[str, Any] | None:
-        """What the noise of this phase costs, for the ledger."""
-        if not self.priced or self.mechanism is None:
-            return None
-        return cost_to_dict(self.mechanism.cost)
-
-    # What an answer changes
-
-    def counts(self) -> dict[str, Any]:
-        """Return all counters, and the noise of a threshold that is in force."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, NoisyMajority):  # its facts would throw away noise drawn ahead
-            return {"remaining": mechanism.remaining}
-        return {"mechanism": mechanism.to_facts()}
-
-    def set_counts(self, counts: dict[str, Any]) -> None:
-        """Take over what ``counts`` returned."""
-        if "remaining" in counts:
-            self.mechanism.remaining = counts["remaining"]
-        else:
-            facts = counts["mechanism"]
-            source = self.state.fitted.source
-            if facts["kind"] == BetweenThresholds.__name__:
-                self.replace_mechanism(BetweenThresholds.from_facts(facts, source))
-            else:
-                self.replace_mechanism(answers_from_facts(facts, source))
-
-    def grown(self, ids: tuple[Any, ...], hide: Callable[[Any], bytes]) -> dict[str, Any]:
-        """Return what the last answers added to the state, apart from counters.
-
-        Parameters
-        ----------
-        ids : tuple
-            Those of ``Journal.answered``.
-        hide : callable
-            Turns an id into its HMAC.
-        """
-        del ids, hide
-        return {}
-
-    def grow(self, grown: dict[str, Any]) -> None:
-        """Add to the state what ``grown`` returned; counters are those before it."""
-        del grown
-
-    @claim("STORE")
-    def charge(self, count: int) -> None:
-        """Let releases be gone that may have been used, though the file does not know of them.
-
-        Where a threshold has live noise, each of them may have been unclear; and the noise may
-        have been used since, so it is drawn anew, at the price of one more unclear answer.
-        """
-        mechanism = self.mechanism
-        if isinstance(mechanism, NoisyMajority):
-            mechanism.remaining -= min(count, mechanism.remaining)
-            return
-        facts = mechanism.to_facts()
-        sides = facts.get("sides", facts)  # BetweenAnswers counts queries around it
-        inner = mechanism.sides if isinstance(mechanism, BetweenAnswers) else mechanism
-        unclear = "unstable_remaining" if isinstance(inner, StabilityTest) else "remaining"
-        sides[unclear] = max(0, sides[unclear] - count - 1)
-        sides["threshold_noise"] = discrete_laplace(inner.threshold_rate, source=inner.source)
-        if isinstance(inner, StabilityTest):
-            facts["queries_remaining"] = max(0, facts["queries_remaining"] - count)
-        elif isinstance(mechanism, BetweenAnswers):
-            facts["asked"] = min(mechanism.max_queries, facts["asked"] + count)
-        self.set_counts({"mechanism": facts})
-
-    def hidden(self, hide: Callable[[Any], bytes]) -> Any:
-        """Return the state with HMACs in the place of ids that are kept."""
-        del hide
-        return self.state
-
-    def know_ids(self, hide: Callable[[Any], bytes]) -> None:
-        """Let ids that come be compared by their HMACs from now on."""
-        del hide
+from cumae.privacy.validation import plain_number
+from cumae.storage import to_plain
+from cumae.store.counting.base import Counting
 
 
 @claim("STORE")
 class EverlastingCounting(Counting):
     """Counts for ``EverlastingPredictor``: kept rows, ids of who has one, noisy votes of a memo."""
 
-    priced = True
     state: EverlastingState
 
     def __init__(self, state: Any) -> None:
@@ -250,9 +111,29 @@ class ReleaseCounting(Counting):
     state: ReleaseState
 
     @property
-    def priced(self) -> bool:  # type: ignore[override]
-        # An agnostic release draws the rows of its shards, which changes what a release costs.
-        return type(self.state) is ReleaseState
+    def cost(self) -> dict[str, Any] | None:
+        offline = self.state.offline
+        if offline is None:
+            return super().cost
+        if offline.rows is None:
+            return None
+        return cost_to_dict(offline.concept.choose_cost(offline.epsilon))
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        fitted = self.state.fitted
+        if not isinstance(self.state, AgnosticState):
+            return []
+        shown, stages = fitted.shown, fitted.shown["stages_"]
+        found = {
+            "n_rows": stages[-1]["rows"],
+            "n_sampled": shown["n_sampled_"],
+            "epsilon_boost": shown["epsilon_boost_"],
+            "epsilon_answers": shown["epsilon_answers_"],
+            "delta_answers": stages[0]["delta"],
+            "resample": any(stage["name"] == "resampled" for stage in stages),
+        }
+        return [_relabelled(found, fitted.model)]
 
     @property
     def mechanism(self) -> Any:
@@ -294,6 +175,18 @@ class UniversalCounting(Counting):
     @property
     def phase(self) -> int:
         return 1 if self.state.published is None else 2
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        fitted = self.state.fitted
+        first, second = fitted.shown["stages_"]
+        found = []
+        if "n_sampled" in first:
+            found.append(_relabelled({**first, "n_rows": first["rows"]}, fitted.model))
+        if second["name"] == "hypothesis":
+            pays = {name: plain_number(first[name]) for name in ("epsilon", "delta")}
+            found.append({"step": "drawn", "after": plain_number(second["epsilon"]), **pays})
+        return found
 
     def counts(self) -> dict[str, Any]:
         return {**super().counts(), "first": self.state.first.asked}
@@ -346,6 +239,17 @@ class BBLCounting(Counting):
     def phase(self) -> int:
         return self.state.phase.number
 
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        rules, first = self.state.rules, self.phase == 1
+        if first:
+            draw = rules.given.first_draw(rules.boost, rules.first)
+        else:
+            draw = label_draw(rules.given.concept, rules.boost, "T", rules.points)
+        share = rules.first / rules.given.counts.n_rows if first else rules.query_share
+        pays = {"width": draw.width, "shift": draw.shift, "scored": rules.scored, "share": share}
+        return [{"step": "entered", **{name: plain_number(pays[name]) for name in pays}}]
+
     def counts(self) -> dict[str, Any]:
         return {**super().counts(), "asked": self.state.phase.asked}
 
@@ -374,6 +278,18 @@ class BBLCounting(Counting):
         self.state.phase.asked = self._asked = asked
 
 
+def _relabelled(found: dict[str, Any], concept: Any) -> dict[str, Any]:
+    """Return the step by which rows are drawn and labelled before they are split into shards."""
+    names = ("n_rows", "n_sampled", "epsilon_boost", "epsilon_answers", "delta_answers")
+    pays = {name: plain_number(found[name]) for name in names}
+    return {
+        "step": "relabelled",
+        **pays,
+        "resample": found["resample"],
+        "concept": to_plain(concept),
+    }
+
+
 KINDS: dict[type[State], type[Counting]] = {
     EverlastingState: EverlastingCounting,
     ReleaseState: ReleaseCounting,
@@ -388,23 +304,3 @@ def counting_of(state: Any) -> Counting:
         if isinstance(state, kind):
             return found(state)
     raise StoreFailed(f"a {type(state).__name__} cannot be stored.")
-
-
-@claim("STORE")
-def answered_again(counting: Counting, record: Record) -> None:
-    """Do again what a record of answers says."""
-    counting.grow(record["grown"])
-    counting.set_counts(record["counts"])
-    counting.state.answered += record["count"]
-
-
-def merged(records: Sequence[Record]) -> Record:
-    """Return one record of answers that does what these do, one after the other."""
-    if len(records) == 1:
-        return records[0]
-    grown: dict[str, Any] = {}
-    for name in dict.fromkeys(name for record in records for name in record["grown"]):
-        parts = [record["grown"][name] for record in records if name in record["grown"]]
-        grown[name] = parts[0] if name == "at" else joined(parts)
-    count = sum(record["count"] for record in records)
-    return {"count": count, "counts": records[-1]["counts"], "grown": grown}

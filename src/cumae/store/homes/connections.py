@@ -1,0 +1,77 @@
+"""Connections to PostgreSQL: safe against listeners, and silent about passwords."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from cumae.claims import claim
+from cumae.errors import StoreFailed
+
+CONNECTION = {
+    "application_name": "cumae",
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
+
+
+def connected(address: str) -> psycopg.Connection[Any]:
+    """Return a connection; refuse one that others could read or change."""
+    with failing(shown(address)):
+        given: dict[str, Any] = {**CONNECTION, **conninfo_to_dict(address)}
+        made = psycopg.connect(make_conninfo(**given), autocommit=True)
+    try:
+        refuse_open_wire(made.info.host, made.info.hostaddr, encrypted=made.pgconn.ssl_in_use)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+@claim("REPLICAS")
+def refuse_open_wire(host: str, address: str, *, encrypted: bool) -> None:
+    """Refuse a connection without TLS that leaves this machine: others could say "committed"."""
+    local = host.startswith(("/", "@"))
+    local = local or bool(address and ipaddress.ip_address(address).is_loopback)
+    if not encrypted and not local:
+        raise StoreFailed(
+            f"the connection to {host} is not encrypted, so that somebody in between could "
+            "acknowledge a debit that was never written; add ?sslmode=verify-full to the address."
+        )
+
+
+def shown(address: str) -> str:
+    """Return an address without its password.
+
+    Examples
+    --------
+    >>> from cumae.store.homes.connections import shown
+    >>> shown("postgresql://anna:secret@db.example/oracles?sslmode=verify-full")
+    'postgresql://anna@db.example/oracles'
+    """
+    try:
+        given = conninfo_to_dict(address)
+    except psycopg.Error:
+        return "postgresql://..."
+    who = f"{given['user']}@" if "user" in given else ""
+    port = f":{given['port']}" if "port" in given else ""
+    return f"postgresql://{who}{given.get('host', '')}{port}/{given.get('dbname', '')}"
+
+
+@contextmanager
+def failing(name: str) -> Iterator[None]:
+    """Let all that PostgreSQL may raise become ``StoreFailed``."""
+    try:
+        yield
+    except (psycopg.Error, OSError) as error:
+        raise StoreFailed(
+            f"{name} cannot be read or written ({type(error).__name__}). Look after the address, "
+            "the server and what the role may do, and open it again."
+        ) from error

@@ -1,0 +1,240 @@
+"""Several processes that answer from one oracle: they take turns, and each learns what others did.
+
+A replica begins a turn by a lock, reads what was recorded since its last one, and applies it to its
+own state. So whoever answers has the state of the last ledger entry, as if there were one process.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from cumae.claims import claim
+from cumae.errors import CumaeError, LiveState, StoreFailed
+from cumae.store.homes.home import Blob, Transaction
+from cumae.store.homes.postgres import Head, PostgresHome
+from cumae.store.keys import HOME, MARK, KeyStore, Mark
+from cumae.store.ledger import LedgerEntry, Totals, walk
+from cumae.store.sealed import Seal
+from cumae.store.writer import SNAPSHOT, Writer
+
+TURN_SECONDS = 0.1  # after which others may go on, though more is asked here
+# Applies pieces to the state: those after a number, or all of them for None. Returns the records.
+Learn = Callable[[Seal, list[Blob], int | None], list[tuple[str, int, int, Any]]]
+
+
+def mark_of(replica: str) -> str:
+    """Return what the mark of a replica is called among the keys."""
+    return f"{MARK}-{replica}"
+
+
+def new_key_name() -> dict[str, str]:
+    """Return what the ledger says about a key: two that try to begin an epoch have two keys."""
+    return {"key": secrets.token_hex(4)}
+
+
+@claim("REPLICAS")
+class SharedWriter(Writer):
+    """A writer that takes turns with those of other replicas.
+
+    A turn lasts from a change until all that wait are committed. While some of them are being
+    written, others can be made. It is taken when the writer is made, and ended by ``opened``.
+
+    Parameters
+    ----------
+    home : PostgresHome
+        Where to; it has the turn.
+    head : Head
+        The head as it was read in this turn.
+    replica : str
+        Id of this process's part in the oracle, never used before.
+    keys, oracle, totals, last, seal, n_entries : object
+        As in ``Writer``.
+    """
+
+    home: PostgresHome
+    learn: Learn  # set when there is a journal
+
+    def __init__(
+        self,
+        home: PostgresHome,
+        keys: KeyStore,
+        oracle: str,
+        totals: Totals,
+        last: LedgerEntry,
+        seal: Seal,
+        n_entries: int,
+        head: Head,
+        replica: str,
+    ) -> None:
+        nothing = Mark(oracle, 0, 0, 0, "")
+        name = mark_of(replica)
+        super().__init__(home, keys, oracle, totals, last, nothing, seal, n_entries, name)
+        self.replica, self._head = replica, head
+        self._bound = home.identity()
+        self._gate = threading.RLock()  # of what a turn is made of
+        self._depth = 1  # of calls that change something, within each other: an opening is one
+        self._has_turn, self._began = True, time.monotonic()
+
+    # Turns
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Return a context in which no other replica changes the oracle, and the state is fresh.
+
+        Whoever enters holds the lock of the predictor, so that this is one thread at a time.
+        """
+        if not self._depth and time.monotonic() > self._began + TURN_SECONDS:
+            self.commit(self.asked)  # others want to answer, too
+        with self._gate:
+            self.check()
+            if not self._has_turn:
+                self._begin_turn()
+            self._depth += 1
+        try:
+            yield
+        finally:
+            with self._gate:
+                self._depth -= 1
+            self._end_turn_if_done()
+
+    @claim("REPLICAS")
+    def _begin_turn(self) -> None:
+        """Wait for a turn, and learn what others did; nothing waits to be committed here."""
+        try:
+            head = self.home.take_turn()
+            if head != self._head:
+                self._catch_up(head)
+        except BaseException as error:
+            self._failed = error
+            self.home.close()  # and so the turn ends, if it had begun
+            raise
+        self._head, self._has_turn, self._began = head, True, time.monotonic()
+
+    def _end_turn_if_done(self) -> None:
+        """End the turn, unless a change waits to be committed, or somebody goes on in it."""
+        if not self._has_turn and self._failed is None:
+            return  # and do not wait for a thread that waits for the next turn
+        with self._gate:
+            if self._failed is not None:
+                self.home.close()  # which ends the turn as well; nobody begins another one
+            elif self._has_turn and not (self._depth or self._pending or self._busy):
+                self._has_turn = False
+                try:
+                    self.home.end_turn()
+                except StoreFailed as error:  # all is committed, but no other turn would be safe
+                    self._failed = error
+
+    @claim("REPLICAS")
+    def _catch_up(self, head: Head) -> None:
+        """Apply what other replicas recorded since the last turn of this one."""
+        if head.number <= self.last.number:
+            raise StoreFailed(
+                "the database was put back, or written by something else, while this replica had "
+                "it open; open it again."
+            )
+        entries = self.home.entries(after=self.last.number)
+        cut = not entries or entries[0][0] > self.last.number + 1  # older ones became a checkpoint
+        known = None if cut else (self.totals, self.last)
+        totals, last = walk(self.oracle, entries, recompute=False, known=known)
+        if (last.number, last.hash) != (head.number, head.hash):
+            raise StoreFailed("the ledger and its head disagree; the database was edited.")
+        seal = self.seal
+        if totals.epoch != self.totals.epoch:
+            key = self.keys.epoch(totals.epoch, totals.key)
+            if key is None:
+                raise StoreFailed(f"the key of epoch {totals.epoch} is not among the keys.")
+            seal = Seal(key, self.oracle, totals.epoch)
+        self._take_over(totals, seal)
+        self._n_entries = len(entries) if cut else self._n_entries + len(entries)
+        self.totals, self.last, self.seal = totals, last, seal
+
+    def _take_over(self, totals: Totals, seal: Seal) -> None:
+        """Apply new pieces of the state; all of them if a snapshot or a merged one is there."""
+        known = self.totals.blob
+        if totals.blob == known:
+            return
+        blobs = list(self.home.blobs(after=known))
+        whole = seal is not self.seal or any(blob.kind == SNAPSHOT for blob in blobs)
+        try:
+            records = [] if whole else self.learn(seal, blobs, known)
+        except StoreFailed:  # pieces were merged, some of which are known here already
+            whole = True
+        if whole:
+            blobs = list(self.home.blobs())
+            records = self.learn(seal, blobs, None)
+            self._small.clear()
+        if not blobs or blobs[-1].number != totals.blob:
+            raise StoreFailed("the database does not hold all that its ledger names.")
+        for kind, before, number, record in records:
+            self.remember(kind, before, number, record)
+
+    # Commits
+
+    @claim("REPLICAS")
+    def commit(self, ticket: int) -> None:
+        try:
+            super().commit(ticket)
+        finally:
+            self._end_turn_if_done()
+
+    @claim("REPLICAS")
+    def _commit(self, transaction: Transaction) -> None:
+        session = self.home
+        if transaction.drop_answers:  # the mark of a new epoch would end all other lives
+            self._check_home()
+        super()._commit(transaction)
+        if self.home is session:
+            self._head = session.written
+        else:  # it was committed all the same, and its answers may leave; but the turn is lost
+            self._failed = StoreFailed("the connection to the database was lost.")
+
+    @claim("REPLICAS")
+    def _write_mark(self, high: int) -> None:
+        """Write the mark of this replica; then look whether the keys have gone elsewhere.
+
+        Whoever goes on with a copy of the database says so among the keys, and reads all marks
+        after that. So it has seen this one, or is seen here, before anything is committed.
+        """
+        super()._write_mark(high)
+        self._check_home()
+
+    def _check_home(self) -> None:
+        if self.keys.get(HOME) != self._bound:
+            raise StoreFailed(
+                "somebody has gone on with a copy of this oracle elsewhere, with the same keys; "
+                "this one refuses."
+            )
+
+    def _name_of_key(self) -> dict[str, str]:
+        return new_key_name()
+
+    # Opening and closing
+
+    @claim("REPLICAS")
+    def opened(self, marks: dict[str, Mark]) -> None:
+        """Go on with a state that was charged for these marks; drop those of ended replicas."""
+        self._write_mark(self.totals.used)
+        for name in marks:
+            replica = name.removeprefix(mark_of(""))
+            if replica != self.replica and self.home.is_gone(replica):
+                self.keys.delete(name)
+        with self._gate:
+            self._depth -= 1
+        self._end_turn_if_done()
+
+    def close(self) -> None:
+        try:
+            with suppress(StoreFailed):
+                self.commit(self.asked)
+        finally:
+            with self._gate:
+                if self._failed is None:
+                    with suppress(OSError, CumaeError):  # then an opening charges up to the mark
+                        self.settle()
+                self._failed = self._failed or LiveState("this oracle was closed.")
+                self.home.close()
