@@ -248,7 +248,7 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
         found = [(int(row), -1, "label is none of the declared classes") for row in bad]
         for place, column in enumerate(declared):
             cells = taken.iloc[:, place].to_numpy() if rows.is_frame else taken[:, place]
-            found += [(row, place, fault) for row, fault in _faults(cells, column)]
+            found += [(row, place, fault) for row, fault in faults_of(cells, column)]
         for row, place, fault in sorted(found):
             where = "" if place < 0 else f", column {declared[place].name}"
             lines.append(f"row {start + row}{where}: {fault}")
@@ -271,8 +271,11 @@ def _types_that_do_not_fit(rows: RowSource, columns: Declared) -> list[str]:
     return []
 
 
-def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
-    """Return the places of the first bad cells of a column, and what is wrong with them."""
+def faults_of(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
+    """Return the places of the first bad cells of a column, and what is wrong with them.
+
+    It is for the eyes of the owner of the rows alone, as ``bad_rows`` is.
+    """
     missing = missing_cells(cells, text=column.declared)
     marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:

@@ -1,0 +1,105 @@
+"""What ``cumae fit`` can fit: routes from private rows to answers, and models for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any
+
+import typer
+
+
+class RouteName(StrEnum):
+    """How answers are given."""
+
+    AUTO = "auto"
+    PUBLISH = "publish"
+    RELEASE = "release"
+    EVERLASTING = "everlasting"
+
+
+PUBLISHED = {
+    "kernel": "PrivateKernelClassifier",
+    "logistic": "PrivateLogisticRegression",
+    "curves": "PrivateLogisticRegression",
+    "booster": "PrivateBooster",
+}
+ASKED = {
+    "tree": ("sklearn.tree", "DecisionTreeClassifier", {"max_depth": 4}),
+    "logistic": ("sklearn.linear_model", "LogisticRegression", {}),
+    "ridge": ("sklearn.linear_model", "RidgeClassifier", {}),
+    "bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
+}
+MODELS: Mapping[RouteName, tuple[str, ...]] = {
+    RouteName.AUTO: (),
+    RouteName.PUBLISH: tuple(PUBLISHED),
+    RouteName.RELEASE: tuple(ASKED),
+    RouteName.EVERLASTING: tuple(ASKED),
+}
+
+
+def complete_model(begun: str) -> list[str]:
+    """Return the names of models that begin so, for the completion of a shell."""
+    return [name for name in dict.fromkeys([*PUBLISHED, *ASKED]) if name.startswith(begun)]
+
+
+def check_model_name(route: RouteName, name: str | None) -> None:
+    """Refuse a model that a route does not have."""
+    known = MODELS[route]
+    if name is None or name in known:
+        return
+    if not known:
+        raise typer.BadParameter(
+            "--route auto chooses the model, too; give --route with --model.", param_hint="--model"
+        )
+    close = get_close_matches(name, known)
+    listed = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}."
+    raise typer.BadParameter(
+        f"{name!r} is no model of {route.value}; {listed}", param_hint="--model"
+    )
+
+
+def published(name: str | None, delta: float, **shared: Any) -> Any:
+    """Return a learner that may be published, unfitted.
+
+    Parameters
+    ----------
+    name : str, or None
+        One of ``PUBLISHED``; None for the most accurate one: the kernel classifier, or the booster
+        if delta is 0, because only that one has pure privacy.
+    delta : float
+        The delta that is asked for.
+    shared : object
+        Parameters that all of them have.
+    """
+    import cumae  # noqa: PLC0415 - what is used of it takes seconds to load
+
+    chosen = name or ("kernel" if delta > 0 else "booster")
+    more = {"curves": 6} if chosen == "curves" else {}
+    return getattr(cumae, PUBLISHED[chosen])(delta=delta, **shared, **more)
+
+
+def asked(route: RouteName, name: str | None, max_queries: int, **shared: Any) -> Any:
+    """Return a predictor that answers and is never published, unfitted.
+
+    Parameters
+    ----------
+    route : RouteName
+        ``RELEASE`` or ``EVERLASTING``.
+    name : str, or None
+        One of ``ASKED``; None for the tree.
+    max_queries : int
+        How many queries ``RELEASE`` answers.
+    shared : object
+        Parameters that both of them have.
+    """
+    from importlib import import_module  # noqa: PLC0415
+
+    import cumae  # noqa: PLC0415
+
+    module, kind, parameters = ASKED[name or "tree"]
+    estimator = getattr(import_module(module), kind)(**parameters)
+    if route is RouteName.RELEASE:
+        return cumae.QueryRelease(estimator, max_queries=max_queries, **shared)
+    return cumae.EverlastingPredictor(estimator, **shared)
