@@ -18,6 +18,8 @@ import typer
 
 from cumae.errors import InvalidData
 
+# What stands for a missing cell in CSV files, unless it is a declared category of its column.
+MISSING_TEXTS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 SEPARATORS = ",;\t|"
 LONGEST_CELL = 1 << 24  # characters
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}

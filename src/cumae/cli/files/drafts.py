@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Sequence
-from typing import Any
+import json
+import re
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cumae.cli.files.schemas import COMPLETE, LEFT_OUT, toml_key, toml_text
-from cumae.cli.files.tables import MISSING_TEXTS, TableFile
-from cumae.data.readings import canonical, days_since, is_missing, numbers_in_text
-
-MOST_CATEGORIES = 60  # that a draft lists
-WIDEST_GRID = 1_000  # steps of a range of whole numbers
-WORDS_OF_TRUTH = ({"true", "false"}, {"yes", "no"})
+COMPLETE = "COMPLETE"  # marks a line of a draft that its reader must complete
+LEFT_OUT = "leave out"
+FORMS = (
+    "{low = 0, high = 120}, {low = 0, high = 120, step = 1}, {numbers = true}, "
+    '{categories = ["A", "B"]}, {boolean = true}, {since = 2020-01-01}, '
+    '{first = 2020-01-01, last = 2024-12-31}, or "leave out"; with missing = true where cells may '
+    "be missing"
+)
 HEAD = """\
 # What the columns of {data} hold, for `cumae fit --schema`.
 #
@@ -40,7 +38,11 @@ HEAD = """\
 
 
 def draft(
-    data: str, names: Sequence[str], kinds: Sequence[str], public: TableFile | None
+    data: str,
+    names: Sequence[str],
+    kinds: Sequence[str],
+    public: str | None = None,
+    guessed: Mapping[str, tuple[str, str]] | None = None,
 ) -> tuple[str, int]:
     """Return a schema file as text, and how many of its lines must be completed.
 
@@ -50,23 +52,21 @@ def draft(
         The file of private rows, for the head.
     names, kinds : sequence of str
         Its columns without the label, and what they can hold by their types.
-    public : TableFile, or None
-        Public rows.
+    public : str, or None
+        The file of public rows, for the head.
+    guessed : dict from str to a pair of str, or None
+        What public rows say about columns, with a remark.
     """
     width = min(24, max(map(len, map(toml_key, names)), default=0))
     lines, waiting = [], 0
     for name, kind in zip(names, kinds, strict=True):
-        if public is not None and name in public.names:
-            (known,) = public.kinds([name])
-            value, why = _from_public(public.cells(name), known)
-        else:
-            value, why = _from_type(kind)
+        value, why = (guessed or {}).get(name) or _from_type(kind)
         waiting += value.startswith(f'"{COMPLETE}"')
         line = f"{toml_key(name):<{width}} = {value}"
         lines.append(f"{line}  # {why}" if why else line)
     source = "Drafted from the header and the types of the columns alone."
     if public is not None:
-        source = f"Drafted from the header, and from the public rows of {public.name}."
+        source = f"Drafted from the header, and from the public rows of {public}."
     wanted = "Check each line. These are the forms:"
     if waiting:
         wanted = f"Complete each line that has {COMPLETE}, by one of these forms, and check others:"
@@ -85,38 +85,18 @@ def _from_type(kind: str) -> tuple[str, str]:
     return f'"{COMPLETE}"', ""
 
 
-def _from_public(cells: NDArray[Any], kind: str) -> tuple[str, str]:  # noqa: PLR0911
-    """Return what public cells say about a column, and a remark."""
-    gone = [is_missing(cell) or str(cell).strip() in MISSING_TEXTS for cell in cells]
-    known = [cell for cell, is_gone in zip(cells.tolist(), gone, strict=True) if not is_gone]
-    missing = ", missing = true" if any(gone) else ""
-    if not known:
-        return f'"{COMPLETE}"', "all public cells are missing"
-    texts = sorted({str(canonical(cell)).strip() for cell in known})
-    if len(texts) == 1:
-        return f'"{LEFT_OUT}"', "the public rows have a single value"
-    if kind == "booleans" or {text.lower() for text in texts} in WORDS_OF_TRUTH:
-        return f"{{boolean = true{missing}}}", ""
-    found = numbers_in_text(np.array(known, dtype=object))
-    if np.isfinite(found).all():
-        return f"{{{_range(found)}{missing}}}", "the range of the public rows"
-    days = days_since(np.array(known, dtype=object), dt.datetime(1970, 1, 1))  # noqa: DTZ001
-    if np.isfinite(days).all():
-        low, high = (dt.date(1970, 1, 1) + dt.timedelta(days=float(d)) for d in _ends(days))
-        high += dt.timedelta(days=1)
-        return f"{{first = {low}, last = {high}{missing}}}", "the range of the public rows"
-    if len(texts) > MOST_CATEGORIES:
-        many = f"{len(texts)} different values among the public rows; leave it out?"
-        return f'"{COMPLETE}"', many
-    listed = ", ".join(map(toml_text, texts))
-    return f"{{categories = [{listed}]{missing}}}", ""
+def toml_key(name: str) -> str:
+    """Return a name as a key of TOML.
+
+    Examples
+    --------
+    >>> from cumae.cli.files.drafts import toml_key
+    >>> toml_key("age"), toml_key("hours per week")
+    ('age', '"hours per week"')
+    """
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
 
 
-def _ends(found: NDArray[Any]) -> tuple[float, float]:
-    return float(found.min()), float(found.max())
-
-
-def _range(found: NDArray[Any]) -> str:
-    low, high = _ends(found)
-    grid = bool((found == np.round(found)).all()) and high - low <= WIDEST_GRID
-    return f"low = {canonical(low)}, high = {canonical(high)}" + (", step = 1" if grid else "")
+def toml_text(text: str) -> str:
+    """Return a text as TOML writes it; JSON writes nearly all of it in the same way."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

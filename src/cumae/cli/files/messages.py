@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -20,9 +19,11 @@ def say(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def paragraph(text: str, indent: str = "") -> str:
-    """Return a text in lines of at most 100 letters."""
-    return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+def paragraph(text: str, hanging: str = "") -> str:
+    """Return a text in lines of at most 100 letters; all but the first one begin so."""
+    return textwrap.fill(
+        text, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+    )
 
 
 @contextlib.contextmanager
@@ -36,8 +37,3 @@ def told() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show
         yield
-
-
-def is_terminal() -> bool:
-    """Tell whether somebody looks at what is printed."""
-    return sys.stdout.isatty()

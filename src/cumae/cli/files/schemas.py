@@ -12,26 +12,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cumae.cli.files.drafts import COMPLETE, FORMS, LEFT_OUT, toml_key
 from cumae.cli.files.tables import TableFile
 from cumae.data import Columns
 from cumae.data.readings import canonical
 from cumae.errors import InvalidData, InvalidParameter
 
-COMPLETE = "COMPLETE"  # marks a line of a draft that its reader must complete
-LEFT_OUT = "leave out"
-FORMS = (
-    "{low = 0, high = 120}, {low = 0, high = 120, step = 1}, {numbers = true}, "
-    '{categories = ["A", "B"]}, {boolean = true}, {since = 2020-01-01}, '
-    '{first = 2020-01-01, last = 2024-12-31}, or "leave out"; with missing = true where cells may '
-    "be missing"
-)
 # The entries of each form, without "missing"; the first ones must be there.
 ENTRIES = (
     ({"low", "high"}, {"step"}),
@@ -199,20 +191,3 @@ def _day(given: Any) -> Any:
         return dt.date.fromisoformat(given) if isinstance(given, str) else given
     except ValueError:
         return given  # which Columns refuses
-
-
-def toml_key(name: str) -> str:
-    """Return a name as a key of TOML.
-
-    Examples
-    --------
-    >>> from cumae.cli.files.schemas import toml_key
-    >>> toml_key("age"), toml_key("hours per week")
-    ('age', '"hours per week"')
-    """
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
-
-
-def toml_text(text: str) -> str:
-    """Return a text as TOML writes it; JSON writes nearly all of it in the same way."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -19,15 +19,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.cli.files.csv_text import CsvForm, CsvText
+from cumae.cli.files.csv_text import MISSING_TEXTS, CsvForm, CsvText
 from cumae.cli.files.source import STANDARD, is_parquet, opened, title
 from cumae.data import Column, ParquetRows, RowSource, table_of
-from cumae.data.arrow import arrow_kind
 from cumae.errors import InvalidData
 from cumae.progress import Progress
 
-# What stands for a missing cell in CSV files, unless it is a declared category of its column.
-MISSING_TEXTS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None")
 CHUNK_ROWS = 20_000
 
 
@@ -134,34 +131,27 @@ def read_table_file(path: str, form: CsvForm, *, lenient: bool = False) -> Table
     InvalidData
         If it cannot be read; the message names the row and the column, never a value.
     """
-    name = title(path)
     if path != STANDARD and Path(path).is_dir():
-        return _parquet(name, ParquetRows(path))
+        return TableFile(path, ParquetRows(path))
     with opened(path) as stream:
-        if not is_parquet(stream):
-            return _read_csv(stream, path, form, lenient=lenient)
-        if path == STANDARD or not _plain(path):
-            return _parquet_bytes(name, stream.read())
-    return _parquet(name, ParquetRows(path))
+        if is_parquet(stream):
+            return parquet_in(stream, path)
+        return _read_csv(stream, path, form, lenient=lenient)
 
 
-def _plain(path: str) -> bool:
-    with Path(path).open("rb") as raw:
-        return is_parquet(raw)
-
-
-def _parquet(name: str, rows: ParquetRows) -> TableFile:
-    return TableFile(name, rows)
-
-
-def _parquet_bytes(name: str, content: bytes) -> TableFile:
+def parquet_in(stream: io.BufferedReader, path: str) -> TableFile:
+    """Return the table of a Parquet file; unless it has to be unpacked, its rows stay there."""
+    if path != STANDARD:
+        with Path(path).open("rb") as raw:
+            if is_parquet(raw):
+                return TableFile(path, ParquetRows(path))
     try:
-        table = pq.read_table(io.BytesIO(content))
+        table = pq.read_table(io.BytesIO(stream.read()))
     except (OSError, pa.ArrowInvalid):
-        raise InvalidData(f"{name} is no Parquet file, or is cut off.") from None
+        raise InvalidData(f"{title(path)} is no Parquet file, or is cut off.") from None
     if not table.num_rows:
-        raise InvalidData(f"{name} has no rows.")
-    return TableFile(name, _source(table), table)
+        raise InvalidData(f"{title(path)} has no rows.")
+    return TableFile(title(path), _source(table), table)
 
 
 def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: bool) -> TableFile:
@@ -195,19 +185,3 @@ def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: b
     return TableFile(
         name, _source(table), table, is_text=True, lines=np.array(lines), damaged=marks
     )
-
-
-def read_header(path: str, form: CsvForm) -> tuple[list[str], list[str]]:
-    """Return the names of columns and what they can hold by their types, and look at no row."""
-    if path != STANDARD and Path(path).is_dir():
-        rows = ParquetRows(path)
-        return rows.names, rows.kinds
-    with opened(path) as stream:
-        if not is_parquet(stream):
-            names = CsvText(stream, title(path), form).names
-            return names, ["text"] * len(names)
-        try:
-            schema = pq.read_schema(io.BytesIO(stream.read()))
-        except (OSError, pa.ArrowInvalid):
-            raise InvalidData(f"{title(path)} is no Parquet file, or is cut off.") from None
-    return list(schema.names), [arrow_kind(one.type) for one in schema]

@@ -12,6 +12,7 @@ from cumae.arrays import Integers
 from cumae.cli.files.checks import check_cells, classes_of, label_places
 from cumae.cli.files.csv_text import CsvForm
 from cumae.cli.files.drafts import draft
+from cumae.cli.files.guesses import guesses
 from cumae.cli.files.messages import say
 from cumae.cli.files.schemas import SchemaFile, parse_schema, read_schema
 from cumae.cli.files.source import STANDARD, title
@@ -106,7 +107,7 @@ def _undeclared(table: TableFile, label: str, public: TableFile | None) -> Schem
     if public is None:
         return SchemaFile("no --schema")
     names = [name for name in table.names if name != label]
-    text, _ = draft(table.name, names, table.kinds(names), public)
+    text, _ = draft(table.name, names, table.kinds(names), public.name, guesses(public))
     return parse_schema(text, f"what {public.name} says, without --schema,")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cumae.cli.files.options import Encoding, Force, Public, Separator
+
+if TYPE_CHECKING:
+    from cumae.cli.files.csv_text import CsvForm
 
 DataFile = Annotated[
     str,
@@ -43,12 +46,12 @@ def schema(
 
     Example: `cumae schema adult.csv --label income --public census.csv -o schema.toml`
     """
-    from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - takes a while to load
+    from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - typer loads before it
     from cumae.cli.files.drafts import draft  # noqa: PLC0415
+    from cumae.cli.files.headers import read_header  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
     from cumae.cli.files.source import STANDARD, title  # noqa: PLC0415
-    from cumae.cli.files.tables import read_header, read_table_file  # noqa: PLC0415
     from cumae.errors import InvalidData  # noqa: PLC0415
 
     form = CsvForm(encoding, separator)
@@ -60,12 +63,19 @@ def schema(
                 f"{', '.join(names)}."
             )
         kept = [place for place, name in enumerate(names) if name != label]
-        rows = None if public is None else read_table_file(public, form)
-        text, waiting = draft(
-            title(data), [names[place] for place in kept], [kinds[place] for place in kept], rows
-        )
+        columns = ([names[place] for place in kept], [kinds[place] for place in kept])
+        guessed = None if public is None else _guessed(public, form)
+        text, waiting = draft(title(data), *columns, public, guessed)
         output.write(text.encode())
     where = "It" if out == STANDARD else out
     say(f"{where} declares {len(kept)} columns. No private row was read.")
     if waiting:
         say(f"Complete the {waiting} lines that have the word COMPLETE, then run `cumae fit`.")
+
+
+def _guessed(public: str, form: CsvForm) -> dict[str, tuple[str, str]]:
+    # Here, because the header alone needs nothing of it, and it takes a second to load.
+    from cumae.cli.files.guesses import guesses  # noqa: PLC0415
+    from cumae.cli.files.tables import read_table_file  # noqa: PLC0415
+
+    return guesses(read_table_file(public, form))

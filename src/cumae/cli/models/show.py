@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,7 +60,9 @@ def show(
     typer.echo(f"{type(model).__name__} in {fitted}; classes {_listed(model.classes_)}\n")
     typer.echo(paragraph(f"Promise: {model.guarantee_}"))
     typer.echo(paragraph(_cost(model)))
-    typer.echo(f"\n{model}")
+    typer.echo()
+    for line in str(model).splitlines():
+        typer.echo(paragraph(line, hanging="      "))
     for line in _curves(model):
         typer.echo(line)
 
@@ -101,13 +104,13 @@ def _curves(model: Any) -> list[str]:
     """Return the effects of columns as small curves of letters."""
     import numpy as np  # noqa: PLC0415
 
-    single = [one for one in _effects(model) if len(one.columns) == 1 and one.log_odds.ndim == 1]
+    single = [one for one in _effects(model) if len(one.columns) == 1 and _is_curve(one)]
     if not single:
         return []
     most = max(float(np.abs(one.log_odds).max()) for one in single) or 1.0
     lines = [f"\nCurves, from the lowest value to the highest; the tallest bar is {most:+.2f}:"]
     for effect in single[:CURVES]:
-        count = len(effect.log_odds)
+        count = len([value for value in effect.values[0] if value is not None])
         places = np.unique(np.linspace(0, count - 1, min(count, POINTS)).round().astype(int))
         heights = (effect.log_odds[places] + most) / (2 * most) * (len(BARS) - 2) + 1
         drawn = "".join(BARS[int(height)] for height in heights.round())
@@ -116,6 +119,12 @@ def _curves(model: Any) -> list[str]:
         low, high = float(effect.log_odds.min()), float(effect.log_odds.max())
         lines.append(f"  {shown:<{WIDEST_NAME}} {drawn:<{POINTS}} {low:+.2f} to {high:+.2f}")
     return lines
+
+
+def _is_curve(effect: Any) -> bool:
+    """Tell whether values have an order, and one score."""
+    first = effect.values[0][0]
+    return effect.log_odds.ndim == 1 and isinstance(first, float | dt.datetime)
 
 
 def _draw(model: Any, plot: str, *, force: bool) -> None:
