@@ -93,6 +93,10 @@ class CsvText:
         self._reader = csv.reader(self._lines(first), delimiter=self.separator, strict=True)
         self.names = self._header()
 
+    def close(self) -> None:
+        """Let go of the stream, which whoever opened it closes."""
+        self._text.detach()
+
     def _first_line(self) -> str:
         first = next(self._decoded(), "")
         if not first.strip("\r\n\0\ufeff \t"):

@@ -70,7 +70,7 @@ def draft(
     wanted = "Check each line. These are the forms:"
     if waiting:
         wanted = f"Complete each line that has {COMPLETE}, by one of these forms, and check others:"
-    head = HEAD.format(data=data, source=source, lines=wanted)
+    head = HEAD.format(data=" ".join(data.split()), source=source, lines=wanted)
     return head + "\n".join(lines) + "\n", waiting
 
 

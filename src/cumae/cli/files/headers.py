@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ def read_header(path: str, form: CsvForm) -> tuple[list[str], list[str]]:
         return rows.names or [], rows.kinds
     with opened(path) as stream:
         if not is_parquet(stream):
-            names = CsvText(stream, title(path), form).names
-            return names, ["text"] * len(names)
+            with contextlib.closing(CsvText(stream, title(path), form)) as text:
+                return text.names, ["text"] * len(text.names)
         from cumae.cli.files.tables import parquet_in  # noqa: PLC0415
 
         rows = parquet_in(stream, path).rows

@@ -134,7 +134,8 @@ def check_free(path: str, *, force: bool) -> None:
         raise InvalidParameter(f"{path} is a folder; give the name of a file.")
     if Path(path).exists() and not force:
         raise InvalidParameter(f"{path} is there already; give another name, or --force.")
-    if shutil.disk_usage(folder).free < LEAST_FREE:
+    usage = shutil.disk_usage(folder)
+    if usage.total and usage.free < LEAST_FREE:
         raise InvalidParameter(f"the disk of {path} has less than 64 MB left; make room first.")
 
 

@@ -6,6 +6,7 @@ types of Parquet columns are those that the file declares.
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -156,19 +157,20 @@ def parquet_in(stream: io.BufferedReader, path: str) -> TableFile:
 
 def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: bool) -> TableFile:
     name = title(path)
-    found = CsvText(stream, name, form, lenient=lenient)
     lines: list[int] = []
     damaged: list[bool] = []
     chunks: list[Any] = []
     waiting: list[list[str]] = []
-    schema = pa.schema([(column, pa.string()) for column in found.names])
 
     def flush() -> None:
-        columns = zip(*waiting, strict=True)
-        chunks.append(pa.table([pa.array(cells, pa.string()) for cells in columns], schema=schema))
+        columns = [pa.array(cells, pa.string()) for cells in zip(*waiting, strict=True)]
+        chunks.append(pa.table(columns, found.names))
         waiting.clear()
 
-    with Progress(f"reading {name}: rows", None) as bar:
+    with (
+        contextlib.closing(CsvText(stream, name, form, lenient=lenient)) as found,
+        Progress(f"reading {name}: rows", None) as bar,
+    ):
         for cells, line, bad in found.rows():
             waiting.append(cells)
             lines.append(line)
@@ -176,8 +178,8 @@ def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: b
             if len(waiting) == CHUNK_ROWS:
                 flush()
                 bar.advance(CHUNK_ROWS)
-    if waiting:
-        flush()
+        if waiting:
+            flush()
     if not chunks:
         raise InvalidData(f"{name} has a header, but no rows.")
     table = pa.concat_tables(chunks)

@@ -136,15 +136,16 @@ class Asking:
         return found
 
     def _ask(self, places: Integers, request: str | None) -> list[list[Any]]:
-        rows = SomeRows(self.features, places)
         if isinstance(self.fitted, Learner):
+            rows = SomeRows(self.features, places)
             found = [self.fitted.predict(rows).tolist()]
             if self.chances:
                 proba: Any = self.fitted
                 found += proba.predict_proba(rows).T.tolist()
             return found
         more = {} if request is None else {"request_id": (request, int(places[0]))}
-        answers = self.fitted.predict(rows, **more)
+        # As a frame: a repeated request is known by its cells.
+        answers = self.fitted.predict(self.features.take(places), **more)
         known = set(self.fitted.classes_.tolist())
         damaged = self.table.damaged[places] if len(self.table.damaged) else np.zeros(len(places))
         # An unusable query has the answer -1, which is no class.

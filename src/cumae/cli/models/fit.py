@@ -59,8 +59,8 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         autocompletion=complete_model,
-        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, logistic, "
-        "ridge, bayes.",
+        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, ridge, "
+        "bayes.",
     ),
 ]
 MaxQueries = Annotated[

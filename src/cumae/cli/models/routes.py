@@ -27,7 +27,6 @@ PUBLISHED = {
 }
 ASKED = {
     "tree": ("sklearn.tree", "DecisionTreeClassifier", {"max_depth": 4}),
-    "logistic": ("sklearn.linear_model", "LogisticRegression", {}),
     "ridge": ("sklearn.linear_model", "RidgeClassifier", {}),
     "bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
 }
