@@ -40,6 +40,7 @@ _HOMES = {
         "SemiPrivateLearner",
     ),
     "cumae.store": ("open",),
+    "cumae.planning": ("PrivateClassifier",),
     "cumae.predictors": (
         "AgnosticQueryRelease",
         "EverlastingPredictor",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         PublicDataReduction,
         SemiPrivateLearner,
     )
+    from cumae.planning import PrivateClassifier
     from cumae.predictors import (
         AgnosticQueryRelease,
         EverlastingPredictor,
@@ -114,6 +116,7 @@ __all__ = [
     "OneVsRest",
     "ParquetRows",
     "PrivateBooster",
+    "PrivateClassifier",
     "PrivateKernelClassifier",
     "PrivateLearner",
     "PrivateLogisticRegression",

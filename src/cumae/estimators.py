@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ from weakref import WeakKeyDictionary
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from cumae.errors import EveryFitPays
+from cumae.outlook import Outlook
 from cumae.privacy import Guarantee
 from cumae.quiet import is_quiet
 
@@ -78,6 +80,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     """The base of all learners and predictors."""
 
     guarantee_: Guarantee
+
+    @abstractmethod
+    def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:
+        """Tell what ``fit`` would do with so many rows, without any row and without spending."""
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()

@@ -24,7 +24,7 @@ from cumae.data import ArrayRows, Columns, row_source
 from cumae.ensembles import sizing
 from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.ensembles.trainer import Trainer
-from cumae.ensembles.trial import rows_at
+from cumae.made_up import rows_at
 from cumae.predictors import state as states
 from cumae.predictors.everlasting.margins import MarginTrainer
 from tests.plants import sizes_by_rows

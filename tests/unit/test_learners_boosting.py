@@ -55,7 +55,7 @@ def test_with_a_start_the_largest_part_counts(epsilon: float, delta: float) -> N
     start = PrivateLogisticRegression(epsilon, delta, UNIT, 6)
     part = Sizes(blocks.start.stop - blocks.start.start, 0, 0, sizes.columns)
     _, rows = learner.read_rows(X, Y)
-    costs = [BoundedRange(epsilon), start.plan(part, rows).cost]
+    costs = [BoundedRange(epsilon), start.decide(part, rows).cost]
     if blocks.points:
         costs.append(Quantiles(epsilon, UNIT, blocks.points).cost)
     guarantee = learner.fit(X, Y).guarantee_

@@ -241,7 +241,7 @@ def test_the_cost_is_that_of_all_sums_and_within_what_was_asked(
 ) -> None:
     model = PrivateKernelClassifier(epsilon, 1e-6)
     none = Rows(np.zeros((0, 5)), np.zeros(0, dtype=np.int64))
-    plan = model.plan(Sizes(rows, 0, public, COLUMNS), none)
+    plan = model.decide(Sizes(rows, 0, public, COLUMNS), none)
     assert plan.cost.delta(epsilon) <= 1e-6
     steps = plan.steps
     if not isinstance(steps, Measurements):  # for so few rows, trees are fitted
@@ -274,7 +274,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_paid(
             drawn.clear()
             model = PrivateKernelClassifier(1.0, 1e-6, columns=UNIT, classes=classes, n_waves=10)
             sizes, rows = model.read_rows(X, Y, public)
-            plan = model.plan(sizes, rows)
+            plan = model.decide(sizes, rows)
             model.fit(X, Y, public)
             steps = plan.steps
             first = [steps.counts_noise] * 2 + [steps.products_noise] if steps.made_up else []
@@ -470,11 +470,11 @@ def test_whether_trees_are_fitted_depends_on_public_numbers_alone() -> None:
     none = Rows(np.zeros((0, 5)), np.zeros(0, dtype=np.int64))
     found = []
     for rows in (20, 90, 120, 200):
-        plan = PrivateKernelClassifier(1.0, 1e-6).plan(Sizes(rows, 0, 500, COLUMNS), none)
+        plan = PrivateKernelClassifier(1.0, 1e-6).decide(Sizes(rows, 0, 500, COLUMNS), none)
         found.append("BOOST" in plan.claims)
         assert plan.cost.delta(1.0) <= 1e-6
         several = PrivateKernelClassifier(1.0, 1e-6, classes=(0, 1, 2))
-        assert "KERNEL" in several.plan(Sizes(rows, 0, 500, COLUMNS), none).claims
+        assert "KERNEL" in several.decide(Sizes(rows, 0, 500, COLUMNS), none).claims
     assert found == [True, True, False, False]
 
 
@@ -509,7 +509,7 @@ def test_many_classes_have_fewer_waves() -> None:
     found = []
     for count in (2, 3, 10, 40):
         model = PrivateKernelClassifier(1.0, 1e-6, classes=range(count))
-        found.append(model.plan(Sizes(5_000, 0, 500, COLUMNS), none).steps.waves)
+        found.append(model.decide(Sizes(5_000, 0, 500, COLUMNS), none).steps.waves)
     assert found == [100, 100, 58, 11]
 
 

@@ -665,7 +665,7 @@ def test_a_base_that_costs_more_than_it_planned_is_caught() -> None:
 def test_pure_costs_stay_pure() -> None:
     X, y = table(200, 1000)
     learner = LabelBoost(private(0.5), Thresholds(), 1.0)
-    assert isinstance(learner.plan(*learner.read_rows(X, y)).cost, Pure)
+    assert isinstance(learner.decide(*learner.read_rows(X, y)).cost, Pure)
 
 
 def test_scores_of_the_base_are_published_where_it_has_them() -> None:

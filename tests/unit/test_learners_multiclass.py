@@ -154,8 +154,8 @@ def test_all_copies_are_paid_for() -> None:
     """What is spent is what the copies cost together, and a plan that counts one is found."""
 
     class Planted(OneVsRest):
-        def plan(self, sizes: Any, rows: Any) -> Any:
-            plan = super().plan(sizes, rows)
+        def decide(self, sizes: Any, rows: Any) -> Any:
+            plan = super().decide(sizes, rows)
             return replace(plan, steps=replace(plan.steps, eps=self.epsilon))
 
     for kind, right in ((OneVsRest, True), (Planted, False)):

@@ -49,7 +49,7 @@ def from_first(sanitizer: Sanitizer) -> tuple[int, int]:
     labels = np.array([0] * 300 + [1] * 300 + [-1] * 400)
     X = np.vstack([labelled, unlabelled])
     learner.fit(X, labels)
-    plan = learner.plan(Sizes(600, 400, 0, learner.columns_), Rows(X, labels))
+    plan = learner.decide(Sizes(600, 400, 0, learner.columns_), Rows(X, labels))
     seen = first = 0
     for coin in integers(2, size=500).tolist():
         X[-1] = PLACE if coin else 0.1

@@ -178,7 +178,7 @@ def test_plans_do_not_depend_on_the_ends_of_ranges(learner: Any, size: int) -> N
     declared = Columns([float, {"missing": True}, ["a", "b"], dt.date(2020, 1, 1)], None, 4)
     rows = Rows(np.zeros((0, len(declared))), np.zeros(0, dtype=np.int64))
     first, *others = [
-        learner.plan(Sizes(size, 0, 0, declared.within([ends] * 3)), rows)
+        learner.decide(Sizes(size, 0, 0, declared.within([ends] * 3)), rows)
         for ends in ((-1.0, 1.0), (0.0, 1.0), (1e-10, 2e-10), (-(2.0**66), 2.0**67), (5.0, 5.5))
     ]
     assert others == [first] * 4

@@ -14,7 +14,8 @@ from cumae.data import Columns, Declared, as_numbers, label_codes, read_table, r
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards
-from cumae.ensembles.trial import check_model, stand_in_row
+from cumae.ensembles.trial import check_model
+from cumae.made_up import stand_in_row
 from cumae.randomness import SeededSource
 
 ODD_NUMBERS = (0.0, -0.0, -1.0, 1e-300, -1e9, 1e300, -1.7e308)  # which models may stumble over

@@ -26,7 +26,8 @@ from cumae.claims import claim
 from cumae.data import RowSource
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
-from cumae.ensembles.trial import as_asked, rows_at
+from cumae.ensembles.trial import as_asked
+from cumae.made_up import rows_at
 from cumae.progress import Progress
 from cumae.quiet import warnings_raise
 from cumae.randomness import SeededSource

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Columns, RowSource, as_numbers, frame_of, read_table
+from cumae.data import Columns, RowSource, as_numbers, read_table
 from cumae.ensembles.blocks import blank_block, block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.voters.stacking import LoopVoters
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.estimators import own_clone
+from cumae.made_up import made_up_labels, made_up_rows, odd_row
 from cumae.quiet import warnings_raise
 from cumae.threads import one_thread
 
@@ -168,84 +168,3 @@ def _text_hint(rows: RowSource, columns: Columns | None) -> str:
         if text
         else ""
     )
-
-
-def made_up_labels(size: int, n_classes: int) -> NDArray[np.int64]:
-    """Return labels that the first made-up column decides; no class is lacking."""
-    labels = (_fractions(size, 0, 0.0) * n_classes).astype(np.int64)
-    labels[:n_classes] = np.arange(n_classes)[:size]
-    return labels
-
-
-def stand_in_row(rows: RowSource, columns: Columns | None) -> Any:
-    """Return one made-up row, within what is declared.
-
-    Undeclared numbers are 0.5, of which logarithms, roots and quotients can be taken; undeclared
-    texts are such as no row has.
-    """
-    parts: list[NDArray[Any]] = []
-    for place in range(rows.n_features):
-        declared = _declared(columns, place)
-        if declared is None or declared.is_open:
-            text = declared is None and rows.is_text(place)
-            parts.append(np.array(["other"], dtype=object) if text else np.array([0.5]))
-        else:
-            parts.append(declared.made_up(_fractions(1, place, 0.0) / 2))  # where none is missing
-    return _table(parts, rows)
-
-
-def odd_row(rows: RowSource, columns: Columns) -> Any:
-    """Return a row with every oddity that is declared: unknown categories and missing cells."""
-    parts = []
-    for declared in columns.columns:
-        if declared.categories is not None:
-            odd = None if declared.missing else "none of the declared categories"
-            parts.append(np.array([odd], dtype=object))
-        else:
-            parts.append(declared.made_up(np.array([1.0 - 2.0**-20])))  # missing, if it may be
-    return _table(parts, rows)
-
-
-def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:
-    """Return rows within what is declared, the same ones each time."""
-    spread = [_fractions(size, place, shift) for place in range(rows.n_features)]
-    return rows_at(rows, columns, np.column_stack(spread))
-
-
-def rows_at(rows: RowSource, columns: Columns | None, spread: NDArray[np.float64]) -> Any:
-    """Return rows within what is declared; a number from 0 to 1 tells where each cell lies."""
-    parts = [
-        _made_up_column(spread[:, place], _declared(columns, place), rows, place)
-        for place in range(rows.n_features)
-    ]
-    return _table(parts, rows)
-
-
-def _table(parts: list[NDArray[Any]], rows: RowSource) -> Any:
-    """Return columns as one table, in the form in which the source gives rows."""
-    if rows.is_frame:
-        return frame_of(rows.names or [], parts)
-    if any(part.dtype.kind not in "if" for part in parts):
-        return np.column_stack([part.astype(object) for part in parts])
-    return np.column_stack(parts).astype(np.float64)
-
-
-def _fractions(size: int, place: int, shift: float) -> NDArray[np.float64]:
-    """Return numbers spread over 0 to 1: multiples of an irrational number, modulo 1."""
-    step = (place + 1) * (np.sqrt(5.0) - 1.0) / 2.0
-    return np.asarray(np.modf(step * (np.arange(size) + 1.0) + shift)[0])
-
-
-def _declared(columns: Columns | None, place: int) -> Any:
-    return None if columns is None else columns.columns[place]
-
-
-def _made_up_column(
-    spread: NDArray[np.float64], declared: Any, rows: RowSource, place: int
-) -> NDArray[Any]:
-    if declared is not None:
-        return np.asarray(declared.made_up(spread))
-    if rows.is_text(place):
-        known: NDArray[Any] = np.array(["a", "b", "c"], dtype=object)
-        return np.asarray(known[(spread * len(known)).astype(int)])
-    return np.asarray(4.0 * spread - 2.0)

@@ -16,6 +16,7 @@ from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import LEARNER, Published
 from cumae.live import NOT_KEPT, one_at_a_time
+from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Flag, Kind, Or, check_parameters
 from cumae.privacy import Approximate, Budget, Cost, subsample
 from cumae.privacy.formulas import SLACK
@@ -252,7 +253,7 @@ class ActiveLearner(Published):
         return self._fit(X, given, X_public, None)
 
     @claim("ACTIVE")
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Plan]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Plan]:
         """Decide what the base does with the sample: its plan is all of the steps."""
         base = self._checked_base()
         total = sizes.labelled + sizes.unlabelled
@@ -279,6 +280,19 @@ class ActiveLearner(Published):
             steps=inner,
             void=inner.void or (self._drawn is not None and self._drawn.source.deterministic),
         )
+
+    def _stand_in(
+        self, n_samples: int, n_features: int, n_public: int, n_unlabelled: int
+    ) -> tuple[Sizes, Rows]:
+        total = n_samples + n_unlabelled  # whatever has a label: it asks for labels itself
+        asked = min(self.n_labels, total)
+        return super()._stand_in(asked, n_features, n_public, total - asked)
+
+    def _facts(self, plan: LearningPlan[Plan], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del plan, rows
+        total = sizes.labelled + sizes.unlabelled
+        count = self._count(total)
+        return {"n_labels": self.n_labels, "n_rows": count, "rate": count / total}
 
     @claim("ACTIVE")
     def _cost(self, base: Cost, pair: Approximate, rate: float) -> Cost:

@@ -36,7 +36,9 @@ from cumae.data import (
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import forget
+from cumae.made_up import MadeUpRows
 from cumae.mechanisms import LaplaceNoise
+from cumae.outlook import Fact, Outlook, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
     DELTA,
@@ -133,9 +135,10 @@ def check_some(labels: Integers) -> None:
 class Learner(PrivateEstimator, ABC):
     """A classifier that may be published: its fitted state is its private output, and no more.
 
-    A subclass makes a ``plan`` from public numbers, which says what the fit costs; then ``_learn``
-    does what was planned. ``fit`` checks parameters and rows, pays, and keeps the guarantee.
-    Learners around another one call ``prepare`` and ``plan`` to know what it is going to cost.
+    A subclass lets ``decide`` make a plan from public numbers, which says what the fit costs; then
+    ``_learn`` does what was planned. ``fit`` checks parameters and rows, pays, and keeps the
+    guarantee; ``plan`` decides in the same way for rows that are only counted. Learners around
+    another one call ``decide`` to know what it is going to do and to cost.
     """
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {"epsilon": EPSILON, "delta": DELTA}
@@ -184,6 +187,88 @@ class Learner(PrivateEstimator, ABC):
         """
         return self._fit(X, y, X_public, None)
 
+    def plan(
+        self, n_samples: int, n_features: int, n_public: int = 0, *, n_unlabelled: int = 0
+    ) -> Outlook:
+        """Tell what ``fit`` would do with so many rows, without any row and without spending.
+
+        Parameters
+        ----------
+        n_samples : int of 0 or more
+            Private rows that have a label.
+        n_features : int of 1 or more
+            Columns of the table, before they are encoded. Those that are not declared are numbers.
+        n_public : int of 0 or more
+            Public rows. Rows are made up for them: where their values decide, as cuts at their
+            quantiles do, the real ones may decide otherwise.
+        n_unlabelled : int of 0 or more
+            Private rows beside them that have no label.
+
+        Returns
+        -------
+        Outlook
+            What it would do, promise and take, or why it would be refused.
+        """
+        counts = (n_samples, n_features, n_public, n_unlabelled)
+        return foresee(type(self).__name__, lambda: self._foreseen(*counts))
+
+    @np.errstate(all="ignore")
+    def _foreseen(self, *counts: int) -> Outlook:
+        """Decide as ``fit`` does before it pays; refuse what it refuses."""
+        check_parameters(self, self.parameter_table)
+        sizes, rows = self._stand_in(*check_table_counts(*counts))
+        source = source_for(self.random_state)
+        plan, guarantee = self._decided(sizes, rows, source)
+        if self.budget is not None:
+            self.budget.check(plan.cost, delta=self.limits()[1], what=type(self).__name__)
+        return Outlook(
+            type(self).__name__,
+            can_run=True,
+            guarantee=self.shown_promise(guarantee, sizes, rows),
+            facts=self._facts(plan, sizes, rows),
+        )
+
+    def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
+        """Return what ``guarantee_`` would be after a fit; None if only a fit can tell.
+
+        Parameters
+        ----------
+        planned : Guarantee
+            What the plan promises.
+        sizes, rows : Sizes and Rows
+            What was decided for.
+        """
+        del sizes, rows
+        return planned
+
+    def _stand_in(
+        self, n_samples: int, n_features: int, n_public: int, n_unlabelled: int
+    ) -> tuple[Sizes, Rows]:
+        """Read a few made-up rows in the place of many, and return the sizes of the many."""
+        labels = self.labels_for(n_samples, n_unlabelled)
+        declared = self.known_columns()
+        X = MadeUpRows(declared, len(labels), n_features).take(np.arange(len(labels)))
+        public = None
+        if n_public:
+            public = MadeUpRows(declared, n_public, n_features).take(np.arange(n_public))
+        sizes, rows = self.read_rows(X, labels, public)
+        return replace(sizes, labelled=n_samples, unlabelled=n_unlabelled), rows
+
+    def labels_for(self, n_samples: int, n_unlabelled: int) -> list[Any]:
+        """Return labels of a few rows that stand for many: one of each kind that there is."""
+        classes = list(self.classes) if np.iterable(self.classes) else []
+        known = classes[:1] or [0]
+        return known * (n_samples > 0) + [UNLABELLED] * (n_unlabelled > 0)
+
+    def known_columns(self) -> Declared:
+        """Return what is declared about the columns, here or in what reads the rows."""
+        return self.declared_columns()
+
+    def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        """Return public numbers of a plan, by the names of the attributes that show them."""
+        del plan, sizes, rows
+        return {}
+
     @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
     def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
@@ -218,11 +303,9 @@ class Learner(PrivateEstimator, ABC):
     @claim("REDUCE")
     def _fit_rows(self, sizes: Sizes, rows: Rows, width: int, names: list[str] | None) -> Self:
         """Plan, pay and learn; ``width`` and ``names`` are those of the table as it came."""
-        plan = self.plan(sizes, rows)
         epsilon, delta = self.limits()
         source = source_for(self.random_state)
-        guarantee = promise(plan, epsilon, delta, void=source.deterministic)
-        self._warn_of_few_rows(sizes, epsilon)
+        plan, guarantee = self._decided(sizes, rows, source)
         warn_if_clones_pay(self, epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
@@ -240,6 +323,16 @@ class Learner(PrivateEstimator, ABC):
         self.guarantee_ = guarantee if found is None else found
         return self
 
+    def _decided(
+        self, sizes: Sizes, rows: Rows, source: Source
+    ) -> tuple[LearningPlan[Any], Guarantee]:
+        """Return the plan and what it promises: all that is decided before anything is paid."""
+        plan = self.decide(sizes, rows)
+        epsilon, delta = self.limits()
+        guarantee = promise(plan, epsilon, delta, void=source.deterministic)
+        self._warn_of_few_rows(sizes, epsilon)
+        return plan, guarantee
+
     def _warn_of_few_rows(self, sizes: Sizes, epsilon: float) -> None:
         """Warn, by public numbers, if noise is going to drown what the rows say."""
         if epsilon == 0 or is_quiet():
@@ -252,7 +345,7 @@ class Learner(PrivateEstimator, ABC):
                 f"epsilon={epsilon!r}: noise is likely to drown them. {math.ceil(needed)} rows "
                 "would do, or a larger epsilon, or fewer columns.",
                 TooFewRows,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def declared_columns(self) -> Declared:
@@ -309,7 +402,7 @@ class Learner(PrivateEstimator, ABC):
         return Sizes(labelled, len(labels) - labelled, public, columns), rows
 
     @abstractmethod
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do and what it costs.
 
         Parameters

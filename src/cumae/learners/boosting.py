@@ -33,6 +33,7 @@ from cumae.learners.kernel.features import CURVES
 from cumae.learners.kernel.learner import LEAST_PUBLIC
 from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.scored import ScoredLearner
+from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
 from cumae.randomness import SYSTEM, Source, permutation, source_for
@@ -149,7 +150,7 @@ class PrivateBooster(ScoredLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Blocks]:
+    def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Blocks]:
         """Decide which rows do what: these blocks are the steps."""
         start = self._start(SYSTEM)
         blocks = self._blocks(sizes, start is not None)
@@ -165,7 +166,7 @@ class PrivateBooster(ScoredLearner):
             claims.append("QUANT")
         if start is not None:
             part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
-            inner = start.plan(part, rows)
+            inner = start.decide(part, rows)
             costs.append(inner.cost)
             claims += [claim for claim in inner.claims if claim not in claims]
         return LearningPlan(
@@ -174,6 +175,11 @@ class PrivateBooster(ScoredLearner):
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=blocks,
         )
+
+    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del sizes, rows
+        started = {"start_rows": _size(plan.steps.start)} if self._start(SYSTEM) else {}
+        return block_facts(plan.steps) | started
 
     def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         table = columns.encode(X)
@@ -287,7 +293,7 @@ class PrivateBooster(ScoredLearner):
         classes : array
             The labels that 0 and 1 stand for.
         plan : LearningPlan
-            What ``plan`` returned for these rows.
+            What ``decide`` returned for these rows.
         """
         source = source_for(self.random_state)
         self.random_state = None  # a generator is no part of a model
@@ -343,6 +349,16 @@ def keep(scores: Floats, y: Integers, source: Source) -> NDArray[np.bool_]:
     wrong = expit(np.where(y == 1, -scores, scores))  # weight of the row for the logistic loss
     coins = source.words(len(y)).astype(np.float64) * 2.0**-64
     return np.asarray(coins < 2 * wrong)
+
+
+def block_facts(blocks: Blocks) -> dict[str, Fact]:
+    """Return public numbers of the blocks."""
+    facts: dict[str, Fact] = {"n_trees": len(blocks.rounds), "learning_rate": blocks.rate}
+    if blocks.rounds:
+        facts["block_rows"] = min(map(_size, blocks.rounds))
+    if blocks.points:
+        facts |= {"cut_rows": _size(blocks.cuts), "points": blocks.points}
+    return facts
 
 
 def _size(part: slice) -> int:

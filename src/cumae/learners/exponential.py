@@ -35,6 +35,7 @@ from cumae.learners.cuts import (
     public_points,
 )
 from cumae.learners.ranged import PLACEHOLDER, narrowed, pure_shares
+from cumae.outlook import Fact
 from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_share
 from cumae.privacy import Budget
 from cumae.randomness import Source
@@ -206,7 +207,7 @@ class PrivateLearner(ConceptLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide which points define candidates: they are the steps."""
         concept, count = self._concept, self._count(sizes.features, sizes.labelled)
         if self._finds_range(sizes, rows):
@@ -239,6 +240,19 @@ class PrivateLearner(ConceptLearner):
         # Without any declaration, a single column may hold whatever has an order.
         declared = self.columns is not None and sizes.features == 1
         return needed and declared and bool(sizes.columns.open)
+
+    def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        steps = plan.steps
+        if isinstance(steps, RangeFirst):
+            points = points_around(PLACEHOLDER, steps.count)  # as many as in any other range
+            found = self._concept.n_candidates(points)
+            return {"range_epsilon": steps.share, "draw_epsilon": steps.left, "n_candidates": found}
+        facts: dict[str, Fact] = {"draw_epsilon": float(self.epsilon)}
+        if rows.public is None:  # else their values decide
+            facts["n_candidates"] = self._concept.n_candidates(steps)
+        else:
+            facts["points"] = self._count(sizes.features, sizes.labelled)
+        return facts
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         concept, points, epsilon = self._concept, plan.steps, self.epsilon

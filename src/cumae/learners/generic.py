@@ -20,6 +20,7 @@ from cumae.learners.base import (
 )
 from cumae.learners.cuts import joined, public_points, with_ends
 from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner
+from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Kind, Object, Or
 from cumae.privacy import Budget, parallel
 from cumae.randomness import SYSTEM, Source
@@ -114,7 +115,7 @@ class GenericLearner(ConceptLearner):
         if rows.public is None:
             check_table(rows.X)  # sanitizers take numbers
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[int]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[int]:
         """Decide how many points a column gets: that is all of the steps."""
         cost = self._concept.choose_cost(self.epsilon)
         count = self._count(sizes.features, sizes.labelled)
@@ -141,6 +142,13 @@ class GenericLearner(ConceptLearner):
             steps=count,
             void=sanitizer.source.deterministic,
         )
+
+    def _facts(self, plan: LearningPlan[int], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        facts: dict[str, Fact] = {"draw_epsilon": float(self.epsilon), "points": plan.steps}
+        if rows.public is None:
+            sanitizer = self._sanitizer(sizes.columns, plan.steps, SYSTEM)
+            facts["sanitizer"] = type(sanitizer).__name__
+        return facts
 
     def _sanitizer(self, columns: Columns, count: int, source: Source) -> Sanitizer:
         if isinstance(self.sanitizer, Sanitizer):

@@ -147,7 +147,7 @@ class PrivateLogisticRegression(KernelLearner):
         source = source_for(self.random_state)
         self.random_state = None  # a generator is no part of a model
         self.columns_, self.classes_ = columns, classes
-        self._learn(rows, self.plan(sizes, rows), source)
+        self._learn(rows, self.decide(sizes, rows), source)
 
     def _line(self, effect: Effect) -> str:
         """Return the slope of a column of numbers and what some of its values add."""

@@ -63,7 +63,7 @@ def plan_with_ranges(
     learner : Learner
         What is fitted.
     sizes, rows : Sizes and Rows
-        As in ``Learner.plan``.
+        As in ``Learner.decide``.
     plan : callable
         Returns the plan of a copy, given the copy, sizes and rows, if all ranges are known.
     """

@@ -19,6 +19,7 @@ from cumae.learners.ranged import (
     needs_ranges,
     plan_with_ranges,
 )
+from cumae.outlook import Fact
 from cumae.randomness import Source
 
 
@@ -29,15 +30,26 @@ class ScoredLearner(Learner):
     A subclass says how it plans and learns when all ranges are known.
     """
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do, and what it costs; ranges that are not known come first."""
         if not needs_ranges(sizes):
-            return self._plan(sizes, rows)
-        return plan_with_ranges(self, sizes, rows, type(self)._plan)
+            return self._decide(sizes, rows)
+        return plan_with_ranges(self, sizes, rows, type(self)._decide)
 
     @abstractmethod
-    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
-        """As ``plan``, if all ranges are known or public rows show them."""
+    def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """As ``decide``, if all ranges are known or public rows show them."""
+
+    def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        steps = plan.steps
+        if not isinstance(steps, RangedSteps):
+            return self._facts_within(plan, sizes, rows)
+        found = type(self)._facts_within(steps.learner, steps.plan, sizes, rows)
+        return {"range_epsilon": steps.epsilon, "learner_epsilon": steps.learner.epsilon, **found}
+
+    @abstractmethod
+    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        """Return public numbers of a plan of ``_decide``."""
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         if isinstance(plan.steps, RangedSteps):

@@ -18,6 +18,7 @@ from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import public_points
 from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner
+from cumae.outlook import Fact
 from cumae.parameters import EPSILON, Flag, Kind
 from cumae.privacy import Budget
 from cumae.randomness import Source
@@ -122,7 +123,7 @@ class SemiPrivateLearner(ConceptLearner):
         if rows.X.ndim == 1:  # of one type each, but perhaps not together; before anything is paid
             check_column(_scored(rows)[0], "X together with X_public")
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
         """Decide what is protected."""
         del rows
         if not self.label_privacy and not sizes.public:
@@ -144,6 +145,11 @@ class SemiPrivateLearner(ConceptLearner):
             protects="one private label (the rows themselves are public)",
             relation="one label is replaced by any other; all rows are public",
         )
+
+    def _facts(self, plan: LearningPlan[None], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del plan, rows
+        count = self._count(sizes.features, sizes.labelled)
+        return {"draw_epsilon": float(self.epsilon), "points": count}
 
     def _learn(self, rows: Rows, plan: LearningPlan[None], source: Source) -> None:
         del plan

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,15 +23,18 @@ from cumae.data import (
     class_names,
     clean_table,
     label_codes,
+    need_cells,
     read_table,
     row_source,
     undeclared_kinds,
 )
 from cumae.ensembles.trainer import Trainer
-from cumae.ensembles.trial import check_model, stand_in_row, try_out
+from cumae.ensembles.trial import check_model, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
+from cumae.made_up import MadeUpRows, stand_in_row
+from cumae.outlook import Fact, Outlook, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
     DELTA,
@@ -41,12 +44,13 @@ from cumae.parameters import (
     Kind,
     Object,
     Or,
+    check_flag,
     check_parameters,
 )
 from cumae.predictors.queries import QueryReader
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
-from cumae.randomness import Source
+from cumae.randomness import Source, source_for
 
 LEAST_ROWS_PER_CLASS = 2
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
@@ -73,6 +77,7 @@ class Training:
     model: Any
     n_classes: int
     reader: QueryReader
+    tried: bool = True  # whether the model is tried on made-up rows; a quick plan leaves it out
 
     @property
     def trainer(self) -> Trainer:
@@ -152,6 +157,7 @@ class Predictor(PrivateEstimator, ABC):
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {"epsilon": EPSILON, "delta": DELTA}
     counts_unusable: ClassVar[bool] = False  # whether unusable queries get -1, or are refused
+    takes_public: ClassVar[bool] = False  # whether ``fit`` takes public rows
 
     _larger_shards: ClassVar[str] = "a smaller n_shards"  # what messages tell to give
 
@@ -178,15 +184,23 @@ class Predictor(PrivateEstimator, ABC):
 
     def _training(self, X: Any, y: Any) -> Training:
         """Check the parameters and read what is declared; of the rows nothing but their number."""
+        self._check_given()
+        rows = row_source(X)
+        labels = label_codes(rows, y, self.classes)
+        if isinstance(y, str) and hasattr(rows, "without"):
+            rows = rows.without(y)
+        return self._described(rows, labels)
+
+    def _check_given(self) -> None:
+        """Check the parameters, before anything is read."""
         check_parameters(self, self.parameter_table)
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise InvalidParameter(
                 f"budget={shown(self.budget)} is no Budget; give Budget(epsilon, delta), or None."
             )
-        rows = row_source(X)
-        labels = label_codes(rows, y, self.classes)
-        if isinstance(y, str) and hasattr(rows, "without"):
-            rows = rows.without(y)
+
+    def _described(self, rows: RowSource, labels: Integers) -> Training:
+        """Return rows with what is declared about them; refuse what does not go together."""
         model = self._model()
         columns = None
         if self.columns is not None:
@@ -202,6 +216,77 @@ class Predictor(PrivateEstimator, ABC):
             model.vc_dimension(training.width)  # refuses a width that does not fit
             check_own(model)
         return training
+
+    def plan(
+        self, n_samples: int, n_features: int, n_public: int = 0, *, trial: bool = True
+    ) -> Outlook:
+        """Tell what ``fit`` would do with so many rows, without any row and without spending.
+
+        Parameters
+        ----------
+        n_samples : int of 0 or more
+            Private rows; where rows belong to users, the number of users.
+        n_features : int of 1 or more
+            Columns of the table, before they are encoded. Those that are not declared are numbers.
+        n_public : int of 0 or more
+            Public rows, for a predictor that takes some; others leave them out, with a warning.
+        trial : bool
+            Whether an estimator is tried on made-up rows, as ``fit`` does. It takes from a second
+            to a minute, may make shards larger, and tells what is wrong with an estimator. Without
+            it a plan takes milliseconds, and a concept class needs none.
+
+        Returns
+        -------
+        Outlook
+            What it would do, promise and take, or why it would be refused.
+        """
+        counts = (n_samples, n_features, n_public)
+        return foresee(type(self).__name__, lambda: self._foreseen(*counts, trial=trial))
+
+    def _foreseen(self, n_samples: int, n_features: int, n_public: int, *, trial: bool) -> Outlook:
+        """Decide as ``fit`` does before it pays; refuse what it refuses."""
+        self._check_given()
+        n_samples, n_features, n_public, _ = check_table_counts(n_samples, n_features, n_public)
+        training = self._stand_in(n_samples, n_features, tried=check_flag(trial, "trial"))
+        source = source_for(self.random_state)
+        plan, facts = self._decided(training, n_public, source)
+        guarantee = self._promised(plan, source)
+        if self.budget is not None:
+            self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
+        told = ()
+        if n_public and not self.takes_public:
+            told = (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
+        name = type(self).__name__
+        return Outlook(name, can_run=True, guarantee=guarantee, facts=facts, warnings=told)
+
+    def _stand_in(self, n_samples: int, n_features: int, *, tried: bool) -> Training:
+        """Return made-up rows in the place of private ones; they take no memory."""
+        rows = MadeUpRows(self.columns, n_samples, n_features)
+        need_cells(rows)
+        one = MadeUpRows(self.columns, 1, n_features)
+        label_codes(one, list(self.classes)[:1], self.classes)  # refuses classes that cannot be
+        labels = np.broadcast_to(np.int64(0), n_samples)
+        return replace(self._described(rows, labels), tried=tried)
+
+    @abstractmethod
+    def _decided(
+        self, training: Training, n_public: int, source: Source
+    ) -> tuple[Plan, dict[str, Fact]]:
+        """Return the plan of a fit and public numbers of it: what is decided before it pays.
+
+        Parameters
+        ----------
+        training : Training
+            The declared facts, and rows of which only the number is used.
+        n_public : int
+            Number of public rows.
+        source : Source
+            Where random bits would come from; none is drawn.
+        """
+
+    def _promised(self, plan: Plan, source: Source) -> Guarantee:
+        """Return what ``guarantee_`` will be."""
+        return promise(plan, self.epsilon, self.delta, void=source.deterministic)
 
     def _model(self) -> Any:
         if self.estimator is not None and self.concept_class is not None:
@@ -234,6 +319,8 @@ class Predictor(PrivateEstimator, ABC):
         Unless the number is fixed, shards grow until the model tells made-up classes apart: some
         estimators cannot do it with a few rows, whatever these hold.
         """
+        if not training.tried:
+            return n_shards
         larger = self._larger_shards
         facts = (training.rows, training.stand_in)
         while not try_out(trainer, *facts, n_rows // n_shards, larger):
@@ -257,7 +344,7 @@ class Predictor(PrivateEstimator, ABC):
         The caller sets the guarantee when everything else is done: a fit that was broken off has
         none.
         """
-        guarantee = promise(plan, self.epsilon, self.delta, void=source.deterministic)
+        guarantee = self._promised(plan, source)
         warn_if_clones_pay(self, self.epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)

@@ -120,28 +120,58 @@ the rows are used.
             A name for the ledger and for messages.
         """
         entry = self._price(cost, check_delta(delta), what)
-        if entry.epsilon == math.inf > self.epsilon:
-            raise BudgetExhausted(
-                f"{what} has no finite epsilon at delta={entry.delta!r}, but {self!r} has; pass "
-                "spend(..., delta=...) with a share of the budget's delta, such as 1e-7."
-            )
         with self._current():
-            totals = self._add(entry)
-            if not self._fits(totals):
-                need = f"epsilon={entry.epsilon!r}, delta={entry.delta!r}"
-                if self.accounting == "zcdp":
-                    need = f"rho={entry.rho!r}"
-                left = "epsilon={!r}, delta={!r}".format(*self.remaining)
-                raise BudgetExhausted(
-                    f"{what} needs {need}, but {left} remain of {self!r}; ask for less, or open a "
-                    "larger budget before the rows are used."
-                )
+            totals = self._with(entry)
             if self._home is not None:  # first, so that no use begins whose payment may be lost
                 stored = self._to_dict([*self._entries, entry])
                 self._home.write(stored)
                 self._stored = stored
             self._entries.append(entry)
             self._totals = totals
+
+    def check(self, cost: Cost, *, delta: float = 0.0, what: str = "a use") -> None:
+        """Raise what ``spend`` would raise now, and pay nothing in any case.
+
+        Parameters
+        ----------
+        cost : Cost
+            What the use would cost.
+        delta : float from 0 and below 1
+            With ``accounting="sum"``, the delta at which the cost is read.
+        what : str
+            A name for messages.
+
+        Examples
+        --------
+        >>> from cumae import Budget
+        >>> from cumae.privacy import Pure
+        >>> budget = Budget(epsilon=1.0)
+        >>> budget.check(Pure(0.4))
+        >>> budget.remaining
+        (1.0, 0.0)
+        """
+        entry = self._price(cost, check_delta(delta), what)
+        with self._current():
+            self._with(entry)
+
+    def _with(self, entry: Entry) -> _Totals:
+        """Return the totals with one more payment; refuse what is not covered."""
+        if entry.epsilon == math.inf > self.epsilon:
+            raise BudgetExhausted(
+                f"{entry.what} has no finite epsilon at delta={entry.delta!r}, but {self!r} has; "
+                "pass spend(..., delta=...) with a share of the budget's delta, such as 1e-7."
+            )
+        totals = self._add(entry)
+        if not self._fits(totals):
+            need = f"epsilon={entry.epsilon!r}, delta={entry.delta!r}"
+            if self.accounting == "zcdp":
+                need = f"rho={entry.rho!r}"
+            left = "epsilon={!r}, delta={!r}".format(*self.remaining)
+            raise BudgetExhausted(
+                f"{entry.what} needs {need}, but {left} remain of {self!r}; ask for less, or open "
+                "a larger budget before the rows are used."
+            )
+        return totals
 
     @contextmanager
     def _current(self) -> Iterator[None]:

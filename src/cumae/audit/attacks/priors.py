@@ -125,7 +125,7 @@ class Loudest(Learner):
         self.classes = classes
         self.random_state = random_state
 
-    def plan(self, sizes: Sizes, rows: LearnerRows) -> LearningPlan[None]:
+    def decide(self, sizes: Sizes, rows: LearnerRows) -> LearningPlan[None]:
         """Return the cost of one draw."""
         del sizes, rows
         return LearningPlan(ExponentialMechanism(self.epsilon).cost, ("EXP",), steps=None)

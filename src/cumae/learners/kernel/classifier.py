@@ -12,10 +12,11 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Declared, class_places
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
-from cumae.learners.boosting import PrivateBooster
+from cumae.learners.boosting import PrivateBooster, block_facts
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner, Measurements
 from cumae.learners.wrappers.one_vs_rest import check_classes
+from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
 from cumae.privacy import Budget
 from cumae.randomness import SYSTEM, Source
@@ -120,11 +121,16 @@ class PrivateKernelClassifier(KernelLearner):
     def _shapes(self) -> tuple[int, int]:
         return CURVES, int(self.n_waves)
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
-        planned = super()._plan(sizes, rows)
+    def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        planned = super()._decide(sizes, rows)
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
         few = planned.steps.strength < least
-        return self._booster(SYSTEM).plan(sizes, rows) if few and self._scores == 1 else planned
+        return self._booster(SYSTEM).decide(sizes, rows) if few and self._scores == 1 else planned
+
+    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        if isinstance(plan.steps, Measurements):
+            return {"route": "kernel", **super()._facts_within(plan, sizes, rows)}
+        return {"route": "trees", **block_facts(plan.steps)}
 
     def _booster(self, source: Source) -> PrivateBooster:
         return PrivateBooster(

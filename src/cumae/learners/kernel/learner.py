@@ -31,6 +31,7 @@ from cumae.learners.kernel.sums import (
     room,
 )
 from cumae.learners.scored import ScoredLearner
+from cumae.outlook import Fact
 from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
@@ -119,7 +120,7 @@ class KernelLearner(Readable, ScoredLearner):
         """Number of scores of a row: one for two classes, else one for each class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do, and what it costs; the noise needs a delta, and so do open ranges."""
         if not self.delta > 0:
             names = [column.name for column in sizes.columns.columns if column.is_open]
@@ -128,9 +129,9 @@ class KernelLearner(Readable, ScoredLearner):
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 f"pure privacy use PrivateBooster{ranges}."
             )
-        return super().plan(sizes, rows)
+        return super().decide(sizes, rows)
 
-    def _plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
+    def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
         self._need_room(sizes)
         plans = self._measurements(sizes)
         return LearningPlan(
@@ -139,6 +140,18 @@ class KernelLearner(Readable, ScoredLearner):
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=plans,
         )
+
+    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del rows
+        steps: Measurements = plan.steps
+        curves, _ = self._shapes
+        count = additive_features(sizes.columns, curves) + 4 * steps.waves
+        return {
+            "n_steps": steps.steps,
+            "noise": steps.noise,
+            "n_coefficients": self._scores * count,
+            "reference": _reference_of(steps, sizes),
+        }
 
     def _need_room(self, sizes: Sizes) -> None:
         """Refuse, before anything is paid, what would take hours and all memory."""
@@ -232,6 +245,13 @@ class KernelLearner(Readable, ScoredLearner):
             rows.X, len(rows.y), plans.counts_noise, plans.products_noise, source
         )
         return reference, MADE_UP_WORTH
+
+
+def _reference_of(plans: Measurements, sizes: Sizes) -> str:
+    """Tell where the rows come from that features are made from."""
+    if sizes.public:
+        return "public rows"
+    return "rows made up from noisy counts" if plans.made_up else "declared ranges"
 
 
 @claim("KERNEL")

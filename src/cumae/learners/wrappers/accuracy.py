@@ -18,11 +18,12 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, check_labels
 from cumae.errors import InvalidData
-from cumae.learners.base import ACCOUNT, Rows
+from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, take_rows
 from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
+from cumae.outlook import Fact
 from cumae.parameters import CHANCE, Count, Kind, Or, check_count, check_share
-from cumae.privacy import Budget
+from cumae.privacy import Approximate, Budget
 from cumae.randomness import Source, permutation
 
 
@@ -102,14 +103,30 @@ class AccuracyBoost(Reduction):
             return math.ceil(104 * math.log(1 / self.beta))
         return check_count(self.blocks, "blocks", least=1)
 
+    def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
+        count = self._count()
+        if sizes.labelled < count:
+            raise InvalidData(
+                f"{sizes.labelled} labelled rows do not fill {count} blocks; give more rows, or "
+                "fewer blocks."
+            )
+        # Block i gets the places i, i + count and so on of each role.
+        return [
+            replace(
+                sizes,
+                labelled=len(range(i, sizes.labelled, count)),
+                unlabelled=len(range(i, sizes.unlabelled, count)),
+            )
+            for i in range(count)
+        ]
+
+    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del plan, rows
+        return {"n_blocks": self._count(), "block_rows": sizes.labelled // self._count()}
+
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         count = self._count()
         labelled = rows.y != UNLABELLED
-        if np.count_nonzero(labelled) < count:
-            raise InvalidData(
-                f"{np.count_nonzero(labelled)} labelled rows do not fill {count} blocks; give more "
-                "rows, or fewer blocks."
-            )
         # Each role is dealt out by itself, so that every block gets its share of both.
         roles = [np.flatnonzero(labelled), np.flatnonzero(~labelled)]
         mixed = [role[permutation(len(role), source)] for role in roles]

@@ -101,7 +101,7 @@ class Adapter(Learner):
         refuse_infinite(table, "classifiers of other libraries")  # whichever rows they will get
         return table
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
         """Compare what the estimator says about itself with what is promised here."""
         del sizes, rows
         inside = self.estimator.get_params(deep=True)  # also of the steps of a pipeline

@@ -17,7 +17,6 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import Hypothesis
 from cumae.data import (
-    UNLABELLED,
     Columns,
     Declared,
     RowSource,
@@ -36,7 +35,7 @@ from cumae.errors import (
     UnknownCost,
 )
 from cumae.estimators import own_clone
-from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows
+from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows, Sizes
 from cumae.parameters import Object, check_parameters, described
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.guarantee import REPLACE_ONE
@@ -121,7 +120,34 @@ def copy_base(base: Any, source: Source = SYSTEM, **wanted: Any) -> Any:
 
 
 @claim("REDUCE", "OVR", "ITER", "ACTIVE")
-def plan_base(base: Learner, rows: Rows) -> LearningPlan[Any]:
+def rows_for_base(base: Learner, rows: Rows, labelled: int, unlabelled: int) -> tuple[Sizes, Rows]:
+    """Return what a learner would decide from: sizes, and rows as it reads them.
+
+    Parameters
+    ----------
+    base : Learner
+        A copy of a base.
+    rows : Rows
+        Rows that are not encoded yet. Of the private ones, the first stands for all: what a base
+        decides depends on sizes, types of columns and public rows.
+    labelled, unlabelled : int
+        How many private rows the base would get, with a label and without one.
+
+    Returns
+    -------
+    Sizes
+        With these numbers.
+    Rows
+        One private row of each kind, and all public rows.
+    """
+    labels = base.labels_for(labelled, unlabelled)
+    first = take_rows(rows.X, np.zeros(len(labels), dtype=np.int64))
+    sizes, read = base.read_rows(first, labels, rows.public, rows.public_y)
+    return replace(sizes, labelled=labelled, unlabelled=unlabelled), read
+
+
+@claim("REDUCE", "OVR", "ITER", "ACTIVE")
+def plan_base(base: Learner, rows: Rows, labelled: int, unlabelled: int) -> LearningPlan[Any]:
     """Return what a learner would do and cost.
 
     Parameters
@@ -129,14 +155,16 @@ def plan_base(base: Learner, rows: Rows) -> LearningPlan[Any]:
     base : Learner
         A copy of a base.
     rows : Rows
-        Rows that are not encoded yet. Of the private ones only the numbers are used.
+        Rows that are not encoded yet. Of the private ones only names and types are used.
+    labelled, unlabelled : int
+        How many private rows it would get.
 
     Returns
     -------
     LearningPlan
         What a fit of the base to such rows would do, and its cost.
     """
-    return base.plan(*base.read_rows(rows.X, rows.y, rows.public, rows.public_y))
+    return base.decide(*rows_for_base(base, rows, labelled, unlabelled))
 
 
 @claim("OVR", "ITER", "ACTIVE")
@@ -237,6 +265,13 @@ class Wrapper(Learner):
             wanted["columns"] = self.columns
         return copy_base(self._checked_base(), source, classes=(0, 1), **wanted)
 
+    def known_columns(self) -> Declared:
+        """Return what is declared about the columns, here or in the base."""
+        base = self._checked_base()
+        if self.columns is not None:
+            return self.columns
+        return base.known_columns() if isinstance(base, Learner) else getattr(base, "columns", None)
+
     def _reader(self) -> Any:
         """Return what reads all rows, before any is drawn; None if none of them can be refused."""
         return self._copy()
@@ -325,15 +360,8 @@ class Published(Wrapper):
 
     @claim("ITER", "ACTIVE")
     def _plan_base(self, rows: Rows, labelled: int, unlabelled: int) -> LearningPlan[Any]:
-        """Return what a copy of the base would do with so many rows.
-
-        That depends on sizes and public rows, so that any private rows may stand for the drawn
-        ones.
-        """
-        labels = np.repeat([0, UNLABELLED], [labelled, unlabelled])
-        places = np.arange(len(labels)) % length_of(rows.X)
-        stand_in = replace(rows, X=take_rows(rows.X, places), y=labels)
-        plan = plan_base(self._copy(), stand_in)
+        """Return what a copy of the base would do with so many rows."""
+        plan = plan_base(self._copy(), rows, labelled, unlabelled)
         if plan.relation not in KNOWN_RELATIONS:
             raise InvalidParameter(
                 f"base protects {plan.protects}, where {plan.relation}; give one that protects a "

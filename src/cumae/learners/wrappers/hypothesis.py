@@ -16,11 +16,12 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import cells_of_columns, check_labels, check_rows, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.learners.base import ACCOUNT, Rows
+from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, take_rows
 from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
+from cumae.outlook import Fact
 from cumae.parameters import CHANCE, Choice, Kind, Object, check_share
-from cumae.privacy import Budget
+from cumae.privacy import Approximate, Budget
 from cumae.randomness import Source, integers, permutation
 
 
@@ -104,10 +105,17 @@ class HypothesisLearner(Reduction):
         self.budget = budget
         self.random_state = random_state
 
+    def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
+        self._questions()  # refuse what cannot be asked before anything is spent
+        return [sizes]
+
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         del source
-        self._questions()  # refuse what cannot be asked before anything is spent
         return [rows]
+
+    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del plan, sizes, rows
+        return {"n_points": length_of(self.domain), "n_questions": self._questions()}
 
     def _questions(self) -> int:
         keys = _keys(self.domain)

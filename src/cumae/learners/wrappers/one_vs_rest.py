@@ -20,6 +20,7 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.adapter import Adapter
 from cumae.learners.wrappers.base import LEARNER, Wrapper, check_outer_delta, plan_base
+from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Kind, Object, described
 from cumae.privacy import Approximate, Budget, Cost, calibrate, compose
 from cumae.randomness import Source
@@ -108,17 +109,16 @@ class OneVsRest(Wrapper):
     def _reader(self) -> Any:
         return self._copy(epsilon=self.epsilon, delta=self.delta)
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
         """Decide which epsilon and delta each copy gets: that is all of the steps."""
-        del sizes
         count = len(self.classes)
         # Copies without a delta leave all of it to the composition.
         delta = self.delta / (2 * count) if self._checked_base().delta else 0.0
-        # The copies differ in labels only, so that one plan is the plan of each.
-        first = replace(rows, y=_against_others(rows.y, 0))
 
+        # The copies differ in labels only, so that one plan is the plan of each.
         def plan(share: float) -> LearningPlan[Any]:
-            return plan_base(self._copy(epsilon=share, delta=delta), first)
+            copy = self._copy(epsilon=share, delta=delta)
+            return plan_base(copy, rows, sizes.labelled, sizes.unlabelled)
 
         share = self._share(lambda share: compose([(plan(share).cost, count)]))
         planned = plan(share)
@@ -128,6 +128,10 @@ class OneVsRest(Wrapper):
             claims=tuple(dict.fromkeys(("OVR", "COMP", *planned.claims))),
             steps=Approximate(share, delta),
         )
+
+    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del sizes, rows
+        return {"share": plan.steps.eps, "n_members": len(self.classes)}
 
     def _share(self, total: Callable[[float], Cost]) -> float:
         """Return an epsilon for each copy whose total cost is within what was asked."""

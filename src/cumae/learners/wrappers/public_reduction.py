@@ -26,11 +26,12 @@ from cumae.data import (
     width_of,
 )
 from cumae.errors import InvalidParameter
-from cumae.learners.base import ACCOUNT, Rows
+from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, check_all_rows, take_rows
 from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
+from cumae.outlook import Fact
 from cumae.parameters import Count, Flag, Kind, Object, Or, check_count
-from cumae.privacy import Budget
+from cumae.privacy import Approximate, Budget
 from cumae.randomness import Source, integers, permutation, source_for
 
 
@@ -250,6 +251,23 @@ class PublicDataReduction(Reduction):
         # As the base gets them, any row may stand next to any dummy.
         dummies = _table(cells_of_columns(self.dummies), rows.X)
         check_all_rows(self._reader(), _with_dummies(rows.X, self.dummies), dummies)
+
+    def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
+        public, private, _ = self._sizes(sizes.labelled)
+        return [replace(sizes, labelled=private, unlabelled=0, public=public)]
+
+    def _public_rows(self, rows: Rows) -> Rows:
+        public, _, _ = self._sizes(0)
+        dummies = _table(cells_of_columns(self.dummies), rows.X)
+        # Any of them will do, in any order: what the base costs depends on their number.
+        chosen = np.arange(public) % length_of(self.dummies)
+        X_public, y_public = take_rows(dummies, chosen), chosen % 2
+        return replace(rows, public=X_public, public_y=y_public if self.public_labels else None)
+
+    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del plan, rows
+        public, private, one_in = self._sizes(sizes.labelled)
+        return {"base_public": public, "base_private": private, "one_in": one_in}
 
     def _runs(self, rows: Rows, source: Source) -> list[Rows]:
         public, private, one_in = self._sizes(len(rows.y))

@@ -7,19 +7,22 @@ something made of the copies. So a row pays once, what its own copy costs.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from cumae.claims import claim
-from cumae.errors import InvalidParameter, UnknownCost
+from cumae.errors import InvalidParameter, TooFewRows, UnknownCost
+from cumae.estimators import PrivateEstimator
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
-from cumae.learners.wrappers.base import Wrapper, plan_base
+from cumae.learners.wrappers.base import Wrapper, plan_base, rows_for_base
 from cumae.parameters import DELTA, EPSILON, Or, described
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
+from cumae.privacy.plans import promise
 from cumae.privacy.validation import check_delta, check_epsilon
-from cumae.randomness import SYSTEM, Source
+from cumae.randomness import Source
 
 ANSWERS_ONLY = (
     "{} answers a number of questions and publishes no model; wrap it into HypothesisLearner first."
@@ -76,12 +79,20 @@ class Reduction(Wrapper):
     def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
         """Return what the fitted learner consists of."""
 
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
+    @abstractmethod
+    def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
+        """Return how many rows each copy gets; refuse what cannot be run, before it is paid."""
+
+    def _public_rows(self, rows: Rows) -> Rows:
+        """Return the rows with public ones such as the copies get."""
+        return rows
+
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
         """Decide what each copy may cost: that is all of the steps."""
-        del sizes
         most = Approximate(*self.limits())
-        # Coins that are thrown away again: what runs cost depends on their sizes only.
-        cost = parallel(*[self._cost(run, most) for run in self._runs(rows, SYSTEM)])
+        # Copies with as many rows cost the same.
+        runs = dict.fromkeys(self._run_sizes(sizes))
+        cost = parallel(*[self._cost(run, rows, most) for run in runs])
         if most.eps < math.inf and cost.delta(most.eps) > most.failure:
             raise InvalidParameter(
                 f"{self.wraps} costs more than epsilon={most.eps!r}, delta={most.failure!r}; give "
@@ -89,10 +100,43 @@ class Reduction(Wrapper):
             )
         return LearningPlan(cost, ("REDUCE",), steps=most)
 
-    def _cost(self, run: Rows, most: Approximate) -> Cost:
+    def _cost(self, run: Sizes, rows: Rows, most: Approximate) -> Cost:
         base = self._copy()
-        # What cannot plan is taken at its word, and held to it after the fit.
-        return plan_base(base, run).cost if isinstance(base, Learner) else most
+        if not isinstance(base, Learner):
+            return most  # what cannot plan is taken at its word, and held to it after the fit
+        return plan_base(base, self._public_rows(rows), run.labelled, run.unlabelled).cost
+
+    def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
+        """Return what the copies will promise together; None if one of them cannot tell yet.
+
+        Parameters
+        ----------
+        planned : Guarantee
+            What the plan promises.
+        sizes, rows : Sizes and Rows
+            What was decided for.
+        """
+        runs = self._run_sizes(sizes)
+        told = {run: self._copy_promise(run, rows) for run in dict.fromkeys(runs)}
+        found = [told[run] for run in runs]
+        known = [promised for promised in found if promised is not None]
+        return jointly(known, planned.void) if len(known) == len(found) else None
+
+    def _copy_promise(self, run: Sizes, rows: Rows) -> Guarantee | None:
+        """Return what a copy will promise that gets so many rows; None if it cannot tell yet."""
+        base = self._copy()
+        if isinstance(base, Learner):
+            given = rows_for_base(base, self._public_rows(rows), run.labelled, run.unlabelled)
+            plan = base.decide(*given)
+            return base.shown_promise(promise(plan, *base.limits(), void=False), *given)
+        if not isinstance(base, PrivateEstimator):
+            return None
+        outlook = base.plan(run.labelled, len(run.columns.columns), run.public)
+        for told in outlook.warnings:
+            warnings.warn(told, TooFewRows, stacklevel=2)
+        if not outlook.can_run:
+            raise InvalidParameter(f"{self.wraps} cannot be fitted: {' '.join(outlook.reasons)}")
+        return None if outlook.guarantee is None else _trusted(outlook.guarantee, base)
 
     def _learn(self, rows: Rows, plan: LearningPlan[Approximate], source: Source) -> Guarantee:
         copies = []
@@ -117,8 +161,13 @@ class Reduction(Wrapper):
             raise InvalidParameter(ANSWERS_ONLY.format(described(copy)))
         if isinstance(copy, Learner):
             return found
-        trust = f"the guarantee that {type(copy).__name__} states is true"
-        return replace(found, assumptions=(*found.assumptions, trust))
+        return _trusted(found, copy)
+
+
+def _trusted(found: Guarantee, base: Any) -> Guarantee:
+    """Return a guarantee that assumes what its object states."""
+    trust = f"the guarantee that {type(base).__name__} states is true"
+    return replace(found, assumptions=(*found.assumptions, trust))
 
 
 @claim("REDUCE")

@@ -29,6 +29,7 @@ from cumae.learners.wrappers.schedules import (
     check_schedule,
     schedule_cost,
 )
+from cumae.outlook import Fact
 from cumae.parameters import EPSILON, Choice, Count, Or
 from cumae.privacy import Approximate
 from cumae.privacy.formulas import SLACK
@@ -75,7 +76,7 @@ class RelabellingWrapper(Published):
         check_labelled(self.concept_class, len(columns), self._table(columns, rows.X))
 
     @claim("ITER")
-    def plan(self, sizes: Sizes, rows: Rows) -> LearningPlan[BoostSteps]:
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[BoostSteps]:
         """Decide all sizes: they are the steps, with the plan of the base."""
         base, concept = self._checked_base(), self.concept_class
         if not sizes.labelled:
@@ -110,6 +111,18 @@ class RelabellingWrapper(Published):
             steps=BoostSteps(schedule, inner),
             void=inner.void,
         )
+
+    def _facts(self, plan: LearningPlan[BoostSteps], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del sizes, rows
+        schedule = plan.steps.schedule
+        facts: dict[str, Fact] = {"n_rounds": len(schedule.rounds)}
+        for number, step in enumerate(schedule.rounds, start=1):
+            facts |= {
+                f"round_{number}_labelled": step.labelled,
+                f"round_{number}_kept": step.kept,
+                f"round_{number}_epsilon": step.epsilon,
+            }
+        return facts | {"base_labelled": schedule.last, "base_unlabelled": schedule.reserved}
 
     @claim("ITER")
     def _learn(self, rows: Rows, plan: LearningPlan[BoostSteps], source: Source) -> None:

@@ -78,4 +78,4 @@ def warn_of_noise(rules: BBLRules, noise: float, worst: PhaseSizes) -> None:
             "phase they would be good. Give more rows, or a larger epsilon, growth or "
             "max_rows."
         )
-    warnings.warn(told, TooFewRows, stacklevel=4)
+    warnings.warn(told, TooFewRows, stacklevel=5)

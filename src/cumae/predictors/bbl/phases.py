@@ -60,6 +60,13 @@ def start_votes(rules: BBLRules, sizes: PhaseSizes, source: Source) -> Votes:
     return NoisyMajority(noise, 2, sizes.answers)
 
 
+def noise_share(votes: Votes, sizes: PhaseSizes, n_shards: int) -> float:
+    """Return the noise as a share of so many votes; with "between", half of the gap."""
+    if isinstance(votes, BetweenThresholds):
+        return (votes.upper - votes.lower) / 2 / n_shards
+    return sizes.scale / n_shards
+
+
 @claim("BBL")
 @dataclass(frozen=True)
 class BestTrainer(Trainer):
@@ -138,9 +145,7 @@ class RunningPhase:
     @property
     def noise(self) -> float:
         """Scale of the noise as a share of the votes; with "between", half of the gap."""
-        if isinstance(self.votes, BetweenThresholds):
-            return (self.votes.upper - self.votes.lower) / 2 / self.ensemble.n_shards
-        return self.sizes.scale / self.ensemble.n_shards
+        return noise_share(self.votes, self.sizes, self.ensemble.n_shards)
 
     def answer(self, table: Floats) -> Integers:
         """Answer queries; fewer than asked if it halts."""

@@ -19,16 +19,18 @@ from cumae.concepts import ConceptClass
 from cumae.data import Declared
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
+from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.base import SHARED_PARAMETERS, Training
 from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
 from cumae.predictors.bbl.given import PublicCounts
-from cumae.predictors.bbl.phases import Labelled, boost_labels
+from cumae.predictors.bbl.phases import Labelled, boost_labels, noise_share, start_votes
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
 from cumae.predictors.stateful import PhasedPredictor, answering, check_classes
 from cumae.privacy import Budget
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source, sample, source_for
 
 AUTO_COUNT = Or("auto", Count(1))
@@ -231,11 +233,8 @@ class GenericBBL(PhasedPredictor):
             Their labels; the name of a column for Parquet files.
         """
         training = self._training(X, y)
-        check_classes(self.classes)
-        training.need_numbers()
-        rules = BBLRules.of(self, PublicCounts.of(training))
         source = source_for(self.random_state)
-        warn_of_noise(rules, *check_phases(rules, source))
+        rules = self._rules(training, source)
         guarantee = self._start(training, rules.given.plan(), source)
         table, labels = self._first_rows(training, rules, source)
         fitted = self._fitted(training, guarantee, source)
@@ -243,6 +242,32 @@ class GenericBBL(PhasedPredictor):
         phase = first.train(rules, trains(fitted, rules), source)
         self._go_on(BBLState(fitted, rules, phase))
         return self
+
+    def _rules(self, training: Training, source: Source) -> BBLRules:
+        """Choose all numbers, from declared facts and the number of rows; nothing is drawn."""
+        check_classes(self.classes)
+        training.need_numbers()
+        rules = BBLRules.of(self, PublicCounts.of(training))
+        warn_of_noise(rules, *check_phases(rules, source))
+        return rules
+
+    def _decided(
+        self, training: Training, n_public: int, source: Source
+    ) -> tuple[Plan, dict[str, Fact]]:
+        del n_public
+        rules = self._rules(training, source)
+        sizes = rules.sizes()
+        votes = start_votes(rules, sizes, source)
+        return rules.given.plan(), {
+            "n_shards": sizes.shards,
+            "shard_size": sizes.rows // sizes.shards,
+            "noise_per_vote": noise_share(votes, sizes, sizes.shards),
+            "phase_rows": sizes.rows,
+            "phase_answers": sizes.answers,
+            "scored_rows": sizes.labels,
+            "kept_queries": sizes.following,
+            "epsilon_boost": rules.boost,
+        }
 
     @claim("BBL")
     def _first_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,20 @@ from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
 from cumae.ensembles.sizing import try_sizes
 from cumae.errors import AnswersDrift, InvalidParameter
+from cumae.outlook import Fact
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
-from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
+from cumae.predictors.everlasting.phases import (
+    OpenPhase,
+    PhaseTraining,
+    School,
+    noise_share,
+)
 from cumae.predictors.everlasting.prior import REFUSED, Prior, find_prior
-from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
+from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, rho_of
 from cumae.predictors.recipes import Recipe
 from cumae.privacy import Guarantee
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
 LISTED = 10  # names in a message
@@ -72,6 +79,84 @@ def with_prior(
     return EverlastingRules.of(parameters, sizes), None, None, missing
 
 
+@claim("EVER", "PRIOR")
+@dataclass(frozen=True)
+class Decision:
+    """What is decided about a fit before it pays, from declared facts and counts alone.
+
+    Parameters
+    ----------
+    rules : EverlastingRules
+        All public numbers.
+    prior : Prior, or None
+        The prior, not fitted.
+    plan : Plan
+        What everything costs.
+    sizes_tried : list of dict
+        Sizes of shards that were tried on made-up tables.
+    """
+
+    rules: EverlastingRules
+    prior: Prior | None
+    plan: Plan
+    sizes_tried: list[dict[str, Any]]
+
+    def facts(self, source: Source) -> dict[str, Fact]:
+        """Return public numbers of the first phase, by the names of the attributes that show them.
+
+        Parameters
+        ----------
+        source : Source
+            Where random bits would come from; none is drawn.
+        """
+        rules = self.rules
+        n_shards = rules.schedule.shards(rules.first)
+        majority = rules.majority(rules.first, source, rules.trust_rows)
+        return {
+            "n_shards": n_shards,
+            "shard_size": rules.first // n_shards,
+            "noise_per_vote": noise_share(majority, n_shards),
+            "phase_rows": rules.first,
+            "phase_answers": rules.releases(rules.first),
+            "prior_learner": "none" if self.prior is None else type(self.prior.learner).__name__,
+            "prior_rows": rules.prior_rows,
+            "trust_rows": rules.trust_rows,
+        }
+
+
+@claim("EVER", "PRIOR")
+def decide(
+    parameters: Any,
+    training: Training,
+    n_rows: int,
+    shards_that_learn: Callable[..., int],
+    source: Source,
+) -> Decision:
+    """Decide everything before a fit pays; warn of what the caller of ``fit`` should know.
+
+    Parameters
+    ----------
+    parameters : EverlastingPredictor
+        Its parameters are used, and nothing else.
+    training : Training
+        What was declared.
+    n_rows : int
+        Rows that are used: with ``user_ids`` one for each user.
+    shards_that_learn : callable
+        Returns the number of shards with which the model learns: ``Predictor._try_out``.
+    source : Source
+        Where random bits will come from; none is drawn here.
+    """
+    rules, prior, promised, missing = with_prior(parameters, training, n_rows)
+    rules, sizes = tried_out(rules, training, shards_that_learn)
+    warn_of_drift(parameters.prior, training, missing)
+    if prior is None or parameters.prior_share != "auto":  # which gives the prior what helps most
+        rules.warn_of_noise()
+    majority = rules.majority(rules.first, source, rules.trust_rows)
+    plan = rules.plan(majority.cost, promised)
+    return Decision(replace(rules, rho=rho_of(majority)), prior, plan, sizes)
+
+
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"{', '.join(names[:LISTED])}{more}"
@@ -92,6 +177,8 @@ def tried_out(
     shards_that_learn : callable
         Returns the number of shards with which the model learns: ``Predictor._try_out``.
     """
+    if not training.tried:
+        return rules, []
     plain, schedule = rules.trainer(training.model, training.columns), rules.schedule
     trainer = choose_weighted(plain, training.rows, schedule.shard_size(rules.first))
     sizes: list[dict[str, Any]] = []
@@ -133,7 +220,7 @@ def warn_of_drift(asked: Any, training: Training, missing: str) -> None:
         f"answers of {type(training.model).__name__} drift from phase to phase, perhaps until all "
         f"are the same, because no prior is trained: {missing}, or give prior=False to accept it.",
         AnswersDrift,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

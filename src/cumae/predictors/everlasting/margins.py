@@ -22,8 +22,8 @@ from cumae.ensembles.growing.ridges import can_solve, many_ridges
 from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import strictly
 from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one, weight_parameter
-from cumae.ensembles.trial import made_up_labels, made_up_rows
 from cumae.estimators import own_clone
+from cumae.made_up import made_up_labels, made_up_rows
 from cumae.randomness import SeededSource, integers
 
 

@@ -116,6 +116,13 @@ class School:
         return recipe.train(trainer, self.reader.stand_in, rules.n_jobs, rules.progress)
 
 
+def noise_share(majority: NoisyMajority, n_shards: int) -> float:
+    """Return the standard deviation of the noise as a share of so many votes."""
+    noise = majority.noise
+    scale = noise.scale if isinstance(noise, GaussianNoise) else math.inf
+    return scale / n_shards
+
+
 @claim("EVER", "MEMO")
 @dataclass(repr=False)
 class OpenPhase:
@@ -171,9 +178,7 @@ class OpenPhase:
     @property
     def noise(self) -> float:
         """Standard deviation of the noise as a share of the votes."""
-        noise = self.majority.noise
-        scale = noise.scale if isinstance(noise, GaussianNoise) else math.inf
-        return scale / self.ensemble.n_shards
+        return noise_share(self.majority, self.ensemble.n_shards)
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing; noise that was drawn ahead is thrown away."""

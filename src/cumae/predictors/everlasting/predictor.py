@@ -20,15 +20,14 @@ from cumae.data import Declared, check_ids, label_codes, row_source
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
+from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.everlasting.fitting import (
     LISTED,
     choose_trust,
+    decide,
     first_phase,
-    tried_out,
-    warn_of_drift,
-    with_prior,
 )
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import (
@@ -44,11 +43,12 @@ from cumae.predictors.everlasting.phases import (
 )
 from cumae.predictors.everlasting.prior import combined, trust_in
 from cumae.predictors.everlasting.renewal import enough, with_labels
-from cumae.predictors.everlasting.rules import check_together, rho_of
+from cumae.predictors.everlasting.rules import check_together
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.stateful import PhasedPredictor, answering
-from cumae.privacy import Budget
+from cumae.privacy import Budget, Guarantee
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source, permutation, source_for
 
 
@@ -268,15 +268,10 @@ class EverlastingPredictor(PhasedPredictor):
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         admission = Admission(self.user_ids)
         kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
-        rules, prior, promised, missing = with_prior(self, training, len(kept))
-        rules, sizes = tried_out(rules, training, self._try_out)
-        warn_of_drift(self.prior, training, missing)
-        if prior is None or self.prior_share != "auto":  # which gives the prior what helps most
-            rules.warn_of_noise()
         source = source_for(self.random_state)
-        majority = rules.majority(rules.first, source, rules.trust_rows)
-        guarantee = self._start(training, rules.plan(majority.cost, promised), source)
-        rules = replace(rules, rho=rho_of(majority))
+        decision = decide(self, training, len(kept), self._try_out, source)
+        rules, prior = decision.rules, decision.prior
+        guarantee = self._start(training, decision.plan, source)
         school = School(rules, training.model, training.reader, self.columns is not None)
         order = kept[permutation(len(kept), source)]  # the split into parts, from counts alone
         trust_end = rules.prior_rows + rules.trust_rows
@@ -288,11 +283,21 @@ class EverlastingPredictor(PhasedPredictor):
             places = order[rules.prior_rows : trust_end]
             trust = choose_trust(training, places, prior, phase, self.epsilon, source)
         admission.new_phase(rules.cap(phase.n_rows))
-        # Later phases may be of other sizes; each is within what was asked for.
-        guarantee = replace(guarantee, epsilon=float(self.epsilon))
-        fitted = self._fitted(training, guarantee, source, size_trial_=sizes)
+        fitted = self._fitted(training, guarantee, source, size_trial_=decision.sizes_tried)
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission))
         return self
+
+    def _decided(
+        self, training: Training, n_public: int, source: Source
+    ) -> tuple[Plan, dict[str, Fact]]:
+        del n_public
+        check_together(self)
+        decision = decide(self, training, training.rows.n_rows, self._try_out, source)
+        return decision.plan, decision.facts(source)
+
+    def _promised(self, plan: Plan, source: Source) -> Guarantee:
+        # Later phases may be of other sizes; each is within what was asked for.
+        return replace(super()._promised(plan, source), epsilon=float(self.epsilon))
 
     # The state
 

@@ -96,7 +96,7 @@ class Prior:
         check_parameters(learner, learner.parameter_table)
         nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
         plan, *later = (
-            learner.plan(Sizes(count, 0, 0, self._columns), nothing)
+            learner.decide(Sizes(count, 0, 0, self._columns), nothing)
             for count in _doubled(n_rows)  # labels that come later may renew it
         )
         claims = dict.fromkeys(name for one in (plan, *later) for name in one.claims)

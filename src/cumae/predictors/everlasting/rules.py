@@ -247,7 +247,7 @@ class EverlastingRules:
             f"rows, so that {follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
             f"epsilon{less}.",
             TooFewRows,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -18,6 +18,7 @@ from cumae.concepts import ConceptClass
 from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.mechanisms.sparse import unstable_answers
+from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
@@ -141,6 +142,18 @@ class Release(StatefulPredictor):
             Where random bits come from.
         """
 
+    def _decided(
+        self, training: Training, n_public: int, source: Source
+    ) -> tuple[Plan, dict[str, Fact]]:
+        del n_public
+        planned = self.plan_release(training, source)
+        n_rows = training.rows.n_rows if planned.steps is None else planned.steps.n_sampled
+        return planned.plan, {
+            **public_facts(self._shown(planned)),
+            "shard_size": n_rows // planned.n_shards,
+            "max_queries": int(self.max_queries),
+        }
+
     def _fit_votes(self, training: Training, source: Source) -> None:
         planned = self.plan_release(training, source)
         guarantee = self._start(training, planned.plan, source)
@@ -189,7 +202,7 @@ class Release(StatefulPredictor):
                 f"rows; {n_classes} classes need {least} rows at least. Ask for "
                 f"{n_rows // least} shards or fewer, or give more rows."
             )
-        if asked == "auto" and not isinstance(training.model, ConceptClass):
+        if asked == "auto" and training.tried and not isinstance(training.model, ConceptClass):
             trial = try_sizes(
                 training.trainer,
                 training.rows,

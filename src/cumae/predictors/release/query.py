@@ -18,6 +18,7 @@ from cumae.concepts import ConceptClass, Hypothesis
 from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
+from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.release.answers import ONLINE, plan_answers
@@ -36,6 +37,8 @@ from cumae.privacy.plans import Plan
 from cumae.randomness import Source, source_for
 from cumae.theorems.query_release import SubSampSizes, subsamp_sizes
 from cumae.theorems.rows import need_rows
+
+ASKED = "mechanism='offline' was asked for"
 
 
 @claim("QUERY")
@@ -249,7 +252,16 @@ class QueryRelease(Release):
         vc = training.vc_dimension
         return subsamp_sizes(self.max_queries, self.alpha, self.beta, self.epsilon, self.delta, vc)
 
-    def _fit_offline(self, training: Training, source: Source) -> None:
+    def _decided(
+        self, training: Training, n_public: int, source: Source
+    ) -> tuple[Plan, dict[str, Fact]]:
+        if self.mechanism != "offline":
+            return super()._decided(training, n_public, source)
+        plan = self._plan_offline(training)
+        return plan, {"mechanism": "offline", "why": ASKED, "max_queries": int(self.max_queries)}
+
+    def _plan_offline(self, training: Training) -> Plan:
+        """Plan one draw for all queries, from public numbers."""
         concept = training.model
         if not isinstance(concept, ConceptClass):
             raise InvalidParameter(
@@ -258,14 +270,16 @@ class QueryRelease(Release):
             )
         training.need_numbers()
         concept.check_draw(self.epsilon, max(self.max_queries, training.rows.n_rows))
-        plan = Plan(
+        return Plan(
             concept.choose_cost(self.epsilon), ("QUERY", "SSPP", "CHOOSE"), assumptions=ASSUMPTIONS
         )
+
+    def _fit_offline(self, training: Training, source: Source) -> None:
+        plan, concept = self._plan_offline(training), training.model
         guarantee = self._start(training, plan, source)
         rows = training.cleaned()
         offline = Offline(concept, *rows, self.epsilon, int(self.max_queries), source)
-        why = "mechanism='offline' was asked for"
-        fitted = self._fitted(training, guarantee, source, mechanism_="offline", why_=why)
+        fitted = self._fitted(training, guarantee, source, mechanism_="offline", why_=ASKED)
         self._go_on(ReleaseState(fitted, offline=offline))
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ from cumae.claims import claim
 from cumae.concepts.relabelling import most_points
 from cumae.predictors.base import Training
 from cumae.predictors.release.agnostic import AgnosticQueryRelease
+from cumae.predictors.release.base import PlannedRelease
 from cumae.predictors.release.query import QueryRelease
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.formulas import round_up
@@ -18,6 +20,40 @@ from cumae.theorems.query_release import first_queries, subsamp_sizes
 from cumae.theorems.rows import need_rows
 
 PRACTICAL = 4.0  # in place of Algorithm 4's constant 32
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Both stages as they were planned from public numbers: nothing is paid yet.
+
+    Parameters
+    ----------
+    planned : PlannedRelease
+        The first stage.
+    inner : Guarantee
+        What the first stage promises alone.
+    plan : Plan
+        What both cost.
+    n_first : int
+        Queries of the first stage.
+    after : float, or None
+        Epsilon of the hypothesis of the second stage; None if that is a student, which is free.
+    """
+
+    planned: PlannedRelease
+    inner: Guarantee
+    plan: Plan
+    n_first: int
+    after: float | None
+
+    def shown(self, n_rows: int) -> list[dict[str, Any]]:
+        """Return how the budget is split, as a public attribute."""
+        inner = self.inner
+        first = {"name": "first queries", "epsilon": inner.epsilon, "delta": inner.delta}
+        second = {"name": "student", "epsilon": 0.0, "delta": 0.0, "rows": 0}
+        if self.after is not None:
+            second = {"name": "hypothesis", "epsilon": self.after, "delta": 0.0, "rows": n_rows}
+        return [{**first, "rows": n_rows}, second]
 
 
 def split_epsilon(epsilon: float, share: float) -> tuple[float, float]:

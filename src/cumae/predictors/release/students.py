@@ -16,9 +16,9 @@ from cumae.arrays import Floats, Integers
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, RowSource, as_numbers
 from cumae.ensembles.trainer import seeded, weight_parameter
-from cumae.ensembles.trial import made_up_rows
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.estimators import own_clone
+from cumae.made_up import made_up_rows
 
 MADE_UP_ROWS = 40
 

@@ -18,15 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data import ArrayRows, Declared, class_names
+from cumae.data import ArrayRows, Declared, class_names, length_of
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
+from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
 from cumae.predictors.release.first import FirstStage
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.stages import (
+    Stages,
     count_first,
     first_release,
     plan_both,
@@ -36,8 +38,8 @@ from cumae.predictors.release.stages import (
 from cumae.predictors.release.state import UniversalState
 from cumae.predictors.release.students import Student, check_student, try_student
 from cumae.predictors.stateful import StatefulPredictor, answering
-from cumae.privacy import Approximate, Budget, Guarantee
-from cumae.privacy.plans import promise
+from cumae.privacy import Approximate, Budget
+from cumae.privacy.plans import Plan, promise
 from cumae.randomness import Source, integers, source_for
 
 FIRST = 1_000  # queries of the first stage when there is no VC dimension to go by
@@ -155,6 +157,8 @@ class UniversalQueryRelease(StatefulPredictor):
         **SHARED_PARAMETERS,
     }
 
+    takes_public = True
+
     n_first_: int
     mechanism_: str
     why_: str
@@ -229,40 +233,65 @@ class UniversalQueryRelease(StatefulPredictor):
         """
         training = self._training(X, y)
         source = source_for(self.random_state)
-        if not isinstance(training.model, ConceptClass) or self.student is not None:
-            self._fit_student(training, X_public, source)
-            return self
-        if X_public is not None:
+        pool = self._pool(training, X_public)
+        stages = self._stages(training, None if pool is None else length_of(pool), source)
+        if stages.after is None:
+            self._fit_student(training, stages, pool, source)
+        else:
+            self._fit_concept(training, stages, source)
+        return self
+
+    def _has_student(self, training: Training) -> bool:
+        return not isinstance(training.model, ConceptClass) or self.student is not None
+
+    def _pool(self, training: Training, X_public: Any) -> Any:
+        """Return public rows as models take them; None if there are none, or they have no use."""
+        if X_public is None or not self._has_student(training):
+            return X_public
+        pool = training.reader.public(X_public)
+        if not len(pool):
+            raise InvalidData("X_public has no rows; give some, or leave it out.")
+        return pool
+
+    def _decided(
+        self, training: Training, n_public: int, source: Source
+    ) -> tuple[Plan, dict[str, Fact]]:
+        stages = self._stages(training, n_public or None, source)
+        shown = public_facts(self._shown(stages, training))
+        for stage in stages.shown(training.rows.n_rows):
+            name = stage["name"].replace(" ", "_")
+            shown |= {f"{name}_epsilon": stage["epsilon"], f"{name}_delta": stage["delta"]}
+        return stages.plan, shown
+
+    def _stages(self, training: Training, n_pool: int | None, source: Source) -> Stages:
+        """Plan both stages from public numbers, before anything is paid."""
+        if self._has_student(training):
+            return self._plan_student(training, n_pool, source)
+        if n_pool is not None:
             raise InvalidParameter(
                 "X_public with a concept class and no student: public rows alone define its "
                 "candidates, so use SemiPrivateLearner; or give a student."
             )
-        self._fit_concept(training, source)
-        return self
+        return self._plan_concept(training, source)
 
-    def _fit_concept(self, training: Training, source: Source) -> None:
-        """Pay for votes and for a hypothesis, which is drawn for the second stage."""
+    def _plan_concept(self, training: Training, source: Source) -> Stages:
+        """Plan votes and a hypothesis, which is drawn for the second stage."""
         concept = training.model
         training.need_numbers()
         n_first = count_first(self, training)
         before, after = split_epsilon(self.epsilon, float(self.share))
         concept.check_draw(after, max(n_first, training.rows.n_rows))
-        table, labels = training.cleaned()
-        clean = replace(training, rows=ArrayRows(table), labels=labels, columns=None)
+        # Shards get cleaned rows: a table of their size, which takes no memory.
+        sized = ArrayRows(np.broadcast_to(0.0, (training.rows.n_rows, training.width)))
+        clean = replace(training, rows=sized, columns=None)
         release = first_release(self, clean, n_first, before, self.mechanism)
         planned = release.plan_release(clean, source)
         inner = promise(planned.plan, before, self.delta, void=source.deterministic)
         plan = plan_both(inner, universal_cost(inner, after), "SSPP", "CHOOSE", "COMP")
-        guarantee = self._start(training, plan, source)
-        first = self._trained(planned, clean, n_first, source)
-        waiting = Offline(concept, table, labels, after, n_first, source)
-        second = {"name": "hypothesis", "epsilon": after, "delta": 0.0, "rows": len(table)}
-        shown = self._shown(planned, inner, n_first, len(table), second)
-        fitted = self._fitted(training, guarantee, source, **shown)
-        self._go_on(UniversalState(fitted, None, first, waiting))
+        return Stages(planned, inner, plan, n_first, after)
 
-    def _fit_student(self, training: Training, X_public: Any, source: Source) -> None:
-        """Pay for votes; what they release trains a student, at no further cost."""
+    def _plan_student(self, training: Training, n_pool: int | None, source: Source) -> Stages:
+        """Plan votes; what they release trains a student, at no further cost."""
         concept = isinstance(training.model, ConceptClass)
         if self.constants == "paper" or (self.release == "agnostic" and not concept):
             raise InvalidParameter(
@@ -270,12 +299,10 @@ class UniversalQueryRelease(StatefulPredictor):
                 "a concept class, and no student for constants='paper'."
             )
         student = check_student(training.model if self.student is None else self.student)
-        try_student(student, training.rows, training.columns, class_names(self.classes))
-        pool = None if X_public is None else training.reader.public(X_public)
-        if pool is not None and not len(pool):
-            raise InvalidData("X_public has no rows; give some, or leave it out.")
+        if training.tried:
+            try_student(student, training.rows, training.columns, class_names(self.classes))
         n_first: Any = FIRST if self.n_first == "auto" else self.n_first
-        n_first = int(n_first) if pool is None else len(pool)
+        n_first = int(n_first) if n_pool is None else n_pool
         mechanism = self.mechanism
         if mechanism == "auto":  # the others release no shares to learn from
             mechanism = "gaussian" if self.delta > 0 else "laplace"
@@ -283,11 +310,25 @@ class UniversalQueryRelease(StatefulPredictor):
         planned = release.plan_release(training, source)
         inner = promise(planned.plan, self.epsilon, self.delta, void=source.deterministic)
         plan = plan_both(inner, Approximate(inner.epsilon, inner.delta))
-        guarantee = self._start(training, plan, source)
-        first = self._trained(planned, training, n_first, source)
-        second = {"name": "student", "epsilon": 0.0, "delta": 0.0, "rows": 0}
-        shown = self._shown(planned, inner, n_first, training.rows.n_rows, second)
-        fitted = self._fitted(training, guarantee, source, **shown)
+        return Stages(planned, inner, plan, n_first, None)
+
+    def _fit_concept(self, training: Training, stages: Stages, source: Source) -> None:
+        """Pay for votes and for a hypothesis, and train the votes."""
+        if stages.after is None:
+            raise AssertionError("nothing was planned for the hypothesis")
+        table, labels = training.cleaned()
+        clean = replace(training, rows=ArrayRows(table), labels=labels, columns=None)
+        guarantee = self._start(training, stages.plan, source)
+        first = self._trained(stages.planned, clean, stages.n_first, source)
+        waiting = Offline(training.model, table, labels, stages.after, stages.n_first, source)
+        fitted = self._fitted(training, guarantee, source, **self._shown(stages, training))
+        self._go_on(UniversalState(fitted, None, first, waiting))
+
+    def _fit_student(self, training: Training, stages: Stages, pool: Any, source: Source) -> None:
+        """Pay for votes, train them, and let them answer the pool, if there is one."""
+        guarantee = self._start(training, stages.plan, source)
+        first = self._trained(stages.planned, training, stages.n_first, source)
+        fitted = self._fitted(training, guarantee, source, **self._shown(stages, training))
         self._go_on(UniversalState(fitted, self.student, first))
         if pool is not None:
             self._answer_first(pool, abstain=True)
@@ -300,24 +341,17 @@ class UniversalQueryRelease(StatefulPredictor):
         voting = planned.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
         return FirstStage(voting, count, training.n_classes, training.reader.nothing())
 
-    def _shown(
-        self,
-        planned: PlannedRelease,
-        inner: Guarantee,
-        count: int,
-        n_rows: int,
-        second: dict[str, Any],
-    ) -> dict[str, Any]:
+    def _shown(self, stages: Stages, training: Training) -> dict[str, Any]:
         """Return the public attributes."""
-        spent = {"epsilon": inner.epsilon, "delta": inner.delta, "rows": n_rows}
+        planned = stages.planned
         return {
-            "n_first_": count,
+            "n_first_": stages.n_first,
             "mechanism_": planned.answers.mechanism,
             "why_": planned.answers.why,
             "n_shards_": planned.n_shards,
             "noise_per_vote_": planned.noise_per_vote,
             "size_trial_": planned.sizes_tried,
-            "stages_": [{"name": "first queries", **spent}, second],
+            "stages_": stages.shown(training.rows.n_rows),
         }
 
     def _stored_parameters(self) -> dict[str, Any]:

@@ -1,0 +1,321 @@
+"""The planner: which route to take, how good it will be, and why, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from cumae.concepts import ConceptClass
+from cumae.data import Declared, length_of, table_of, width_of
+from cumae.errors import InvalidParameter
+from cumae.outlook import Outlook
+from cumae.parameters import check_count
+from cumae.planning.forecasts import Expected, forecast
+from cumae.planning.outlooks import needs, outlook
+from cumae.planning.pictures import Curves, plot_all
+from cumae.planning.routes import ROUTES, Route, Situation
+from cumae.planning.simulation import Sample, Simulated, simulate
+
+LEVEL = 0.005  # routes this close are level; then a published model is better than answers
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """One route: whether it can run, what it would do, and how good it would be.
+
+    Parameters
+    ----------
+    route : Route
+        The route.
+    outlook : Outlook
+        Whether it can run, its parameters and its guarantee, or the reasons why it cannot.
+    expected : Expected or None
+        What privacy is forecast to cost; None if it cannot run, or was never measured.
+    simulated : Simulated or None
+        How accurate it was on the public sample, if there is one.
+    needs : str
+        Rows or epsilon with which a refused route would run; "" if these do not help.
+    """
+
+    route: Route
+    outlook: Outlook
+    expected: Expected | None = None
+    simulated: Simulated | None = None
+    needs: str = ""
+
+    @property
+    def can_run(self) -> bool:
+        """Whether it can run."""
+        return self.outlook.can_run
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """What routes are sorted by: those that can run first, then the most accurate."""
+        known = self.expected is not None or self.simulated is not None
+        handicap = 0.0 if self.route.publishes else LEVEL
+        if self.simulated is not None:
+            return not self.can_run, not known, handicap - self.simulated.accuracy
+        return (
+            not self.can_run,
+            not known,
+            handicap + (self.expected.behind if self.expected else 0),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {
+            "route": self.route.name,
+            "way": self.route.way,
+            "title": self.route.title,
+            "outlook": self.outlook.to_dict(),
+            "expected": None if self.expected is None else vars(self.expected),
+            "simulated": None if self.simulated is None else vars(self.simulated),
+            "needs": self.needs,
+        }
+
+    def __str__(self) -> str:
+        """Return it as one paragraph."""
+        title = self.route.title[0].upper() + self.route.title[1:]
+        if not self.can_run:
+            more = f" It would run with {self.needs}." if self.needs else ""
+            return f"{title}: refused. {' '.join(self.outlook.reasons)}{more}"
+        text = f"{title}."
+        if self.simulated is not None:
+            text += f" Accuracy about {self.simulated}."
+        if self.expected is not None:
+            text += f" Privacy costs about {self.expected}."
+        return text
+
+
+@dataclass(frozen=True)
+class Advice:
+    """All routes for one situation, the best first, and one sentence of advice.
+
+    Parameters
+    ----------
+    situation : Situation
+        The public facts.
+    prospects : tuple of Prospect
+        One for each route: those that can run first, the most accurate of them in front.
+    """
+
+    situation: Situation
+    prospects: tuple[Prospect, ...]
+
+    @property
+    def best(self) -> Prospect | None:
+        """The first route, if any can run."""
+        return next((found for found in self.prospects if found.can_run), None)
+
+    @property
+    def sentence(self) -> str:
+        """One plain sentence of advice."""
+        best = self.best
+        if best is None:
+            first = next((found for found in self.prospects if found.needs), None)
+            if first is not None:
+                return f"No route can run; with {first.needs} you could {first.route.title}."
+            return "No route can run; the reason stands with each of them."
+        count = sum(found.can_run for found in self.prospects)
+        told = f"{best.route.title[0].upper()}{best.route.title[1:]}: "
+        if count == 1:
+            told += "it is the only route that can run"
+        else:
+            told += f"of {count} routes that can run it is likely to be the most accurate"
+        if best.simulated is not None:
+            told += f", with {best.simulated} right answers"
+        if best.expected is not None:
+            told += f", and privacy is likely to cost {best.expected} of accuracy"
+        return f"{told}."
+
+    def __getitem__(self, name: str) -> Prospect:
+        """Return the prospect of a route by its name."""
+        for found in self.prospects:
+            if found.route.name == name:
+                return found
+        raise KeyError(f"{name!r} is no route; there are {', '.join(ROUTES)}.")
+
+    def curves(self, against: str = "rows") -> Curves:
+        """Return what privacy costs each route against rows or epsilon; it prints as a table.
+
+        Parameters
+        ----------
+        against : {"rows", "epsilon"}
+            What changes.
+
+        Returns
+        -------
+        Curves
+            The values; ``plot`` draws them.
+        """
+        routes = [found.route for found in self.prospects if found.expected is not None]
+        facts = {found.route.name: found.outlook.facts for found in self.prospects}
+        return Curves.of(self.situation, routes, facts, against)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw what privacy costs each route, against rows and against epsilon.
+
+        It needs the package of ``cumae[plot]``.
+
+        Parameters
+        ----------
+        axes : two matplotlib axes, or None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib figure
+            With two panels.
+        """
+        return plot_all([self.curves("rows"), self.curves("epsilon")], axes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {
+            "advice": self.sentence,
+            "best": None if self.best is None else self.best.route.name,
+            "prospects": [found.to_dict() for found in self.prospects],
+        }
+
+    def __str__(self) -> str:
+        """Return the advice, and one line for each route."""
+        rests = {found.expected.rests_on for found in self.prospects if found.expected}
+        lines = [self.sentence, "", *(f"- {found}" for found in self.prospects)]
+        if rests:
+            lines += ["", f"What privacy costs is forecast from {min(rests, key=len)}."]
+        simulated = next((one.simulated for one in self.prospects if one.simulated), None)
+        if simulated is not None:
+            lines.append(f"Accuracy is forecast from {simulated.rests_on}.")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def plan(
+    n_labelled: int,
+    n_unlabelled: int = 0,
+    n_public: int = 0,
+    n_queries: int | None = None,
+    *,
+    columns: Declared = None,
+    estimator: Any = None,
+    concept_class: ConceptClass | None = None,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    n_features: int | None = None,
+    classes: Sequence[Any] = (0, 1),
+    public: tuple[Any, Any] | None = None,
+) -> Advice:
+    """Tell which route to take from private rows to answers; no private row is read.
+
+    Parameters
+    ----------
+    n_labelled : int
+        Private rows that have a label.
+    n_unlabelled : int
+        Private rows beside them that have none.
+    n_public : int
+        Public rows, whether or not they have labels.
+    n_queries : int or None
+        Questions that will be asked; None if their number is open.
+    columns : mapping or sequence, or None
+        What each column holds, as in :class:`~cumae.Columns`.
+    estimator : classifier or Pipeline, or None
+        The model of routes that vote; None means a tree of depth 4.
+    concept_class : ConceptClass or None
+        What the rule is known to look like, from ``cumae.concepts``.
+    epsilon, delta : float
+        Privacy parameters.
+    n_features : int or None
+        Columns of the table. None takes the number of declared ones, or the width of the public
+        rows.
+    classes : sequence of labels
+        All labels that there can be.
+    public : tuple of a table and labels, or None
+        A public labelled sample. Every route is then tried on it, and accuracy itself is
+        forecast. Without it, only what privacy costs can be.
+
+    Returns
+    -------
+    Advice
+        All routes, the best first. What cannot run is there with its reason.
+
+    Raises
+    ------
+    InvalidParameter
+        If the number of columns is not known, or numbers of rows are no whole numbers.
+
+    Examples
+    --------
+    >>> from cumae.planning import plan
+    >>> advice = plan(10_000, columns=[(0, 1)] * 8, epsilon=1.0, delta=1e-6)
+    >>> advice.best.route.name
+    'kernel'
+    >>> advice["semi"].can_run
+    False
+    """
+    if public is not None:
+        public = (table_of(public[0]), public[1])
+        n_public = max(n_public, length_of(public[0]))
+    if n_features is None:
+        n_features = _width(columns, public)
+    situation = Situation(
+        check_count(n_labelled, "n_labelled"),
+        check_count(n_unlabelled, "n_unlabelled"),
+        check_count(n_public, "n_public"),
+        n_queries,
+        check_count(n_features, "n_features", least=1),
+        columns,
+        estimator,
+        concept_class,
+        epsilon,
+        delta,
+        tuple(classes),
+    )
+    return advise(situation, ROUTES.values(), public)
+
+
+def _width(columns: Declared, public: tuple[Any, Any] | None) -> int:
+    """Return the number of columns, as far as somebody said it."""
+    if public is not None:
+        return width_of(public[0])
+    if columns is None:
+        raise InvalidParameter("n_features is not given; give it, or declare columns.")
+    return len(columns)
+
+
+def advise(
+    situation: Situation,
+    routes: Iterable[Route],
+    public: tuple[Any, Any] | None = None,
+    *,
+    search: bool = True,
+) -> Advice:
+    """Return the prospects of some routes, sorted.
+
+    Parameters
+    ----------
+    situation : Situation
+        The public facts.
+    routes : iterable of Route
+        What is compared.
+    public : tuple of a table and labels, or None
+        A public labelled sample.
+    search : bool
+        Whether to look for the rows and the epsilon that a refused route would need.
+    """
+    sample = None if public is None else Sample.of(situation, *public)
+    found = []
+    for route in routes:
+        seen = outlook(route, situation)
+        if not seen.can_run:
+            wanted = needs(route, situation) if search else ""
+            found.append(Prospect(route, seen, needs=wanted))
+            continue
+        expected = forecast(route, situation, seen.facts)
+        tried = None if sample is None else simulate(route, situation, sample)
+        found.append(Prospect(route, seen, expected, tried))
+    return Advice(situation, tuple(sorted(found, key=lambda one: one.rank)))

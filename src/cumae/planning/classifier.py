@@ -1,0 +1,358 @@
+"""A private classifier that chooses its own way: PrivateClassifier."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.arrays import Floats
+from cumae.concepts import ConceptClass
+from cumae.data import Columns, Declared, length_of, table_of, width_of
+from cumae.errors import InvalidParameter
+from cumae.estimators import PrivateEstimator, warn_if_clones_pay
+from cumae.learners import Learner
+from cumae.live import forget
+from cumae.outlook import Outlook
+from cumae.parameters import (
+    COLUMNS,
+    DELTA,
+    EPSILON,
+    RANDOM_STATE,
+    Count,
+    Kind,
+    Object,
+    Or,
+    check_parameters,
+)
+from cumae.planning.advice import Advice, advise
+from cumae.planning.routes import ROUTES, Route, Situation
+from cumae.predictors.base import ESTIMATOR
+from cumae.privacy import Budget, Guarantee
+from cumae.privacy.plans import BUDGET
+from cumae.randomness import Source
+
+
+def _has(name: str) -> Any:
+    """Tell whether the model inside can do something."""
+    return available_if(lambda self: hasattr(getattr(self, "model_", None), name))
+
+
+class PrivateClassifier(PrivateEstimator):
+    """A classifier that plans by public facts which route is best, and takes it.
+
+    It looks at the number of rows and columns, what is declared about them, epsilon and delta, and
+    forecasts how accurate each route would be (``cumae.planning``). Nothing of the rows themselves
+    is used for that, so that the choice is free.
+
+    Parameters
+    ----------
+    epsilon : float of 0 or more
+        Privacy parameter; it must be above 0 and finite.
+    delta : float from 0 and below 1
+        Privacy parameter. With 0, only routes with pure privacy are taken.
+    n_queries : int of 1 or more, or None
+        How many questions will be asked, if that is known. Then routes may be taken that answer
+        questions and publish no model. None takes routes that publish a model.
+    estimator : classifier, Pipeline or ConceptClass, or None
+        The model of routes that vote; None means ``DecisionTreeClassifier(max_depth=4)``.
+    concept_class : ConceptClass, or None
+        What the rule is known to look like, from ``cumae.concepts``.
+    columns : mapping or sequence, or None
+        What each column holds: numbers and their range, categories, true and false, or dates, and
+        whether cells may be missing. :class:`~cumae.Columns` has the forms.
+    classes : sequence of labels
+        All labels that there can be, two or more.
+    budget : Budget, or None
+        An account to pay from.
+    random_state : int or Source, or None
+        None in production; a seed or a source voids the guarantee.
+
+    Attributes
+    ----------
+    why_ : str
+        Which route was taken, and what is expected of it, in one sentence.
+    route_ : str
+        The name of that route.
+    model_ : Learner or Predictor
+        What was fitted.
+    guarantee_ : Guarantee
+        What it promises.
+    plan_ : Advice
+        All routes that were compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae import PrivateClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (20_000, 2))
+    >>> model = PrivateClassifier(1.0, 1e-6, columns=[(-1, 1), (-1, 1)])
+    >>> model.fit(X, X[:, 0] + X[:, 1] > 0).predict([[0.9, 0.9], [-0.9, -0.9]])
+    array([1, 0])
+    >>> model.route_
+    'kernel'
+    >>> print(model.why_)
+    Publish a PrivateKernelClassifier: of 5 routes that can run it is likely to be the most ...
+    """
+
+    parameter_table: ClassVar[Mapping[str, Kind]] = {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "n_queries": Or(None, Count(1)),
+        "estimator": ESTIMATOR,
+        "concept_class": Or(None, Object("ConceptClass")),
+        "columns": COLUMNS,
+        "classes": Object("sequence of labels"),
+        "budget": BUDGET,
+        "random_state": RANDOM_STATE,
+    }
+
+    guarantee_: Guarantee
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        n_queries: int | None = None,
+        estimator: Any = None,
+        concept_class: ConceptClass | None = None,
+        columns: Declared = None,
+        classes: Any = (0, 1),
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_queries = n_queries
+        self.estimator = estimator
+        self.concept_class = concept_class
+        self.columns = columns
+        self.classes = classes
+        self.budget = budget
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = np.size(self.classes) > 2
+        return tags
+
+    def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:
+        """Tell what ``fit`` would do with so many rows, without any row and without spending.
+
+        Parameters
+        ----------
+        n_samples : int of 0 or more
+            Private rows.
+        n_features : int of 1 or more
+            Columns of the table, before they are encoded.
+        n_public : int of 0 or more
+            Public rows.
+
+        Returns
+        -------
+        Outlook
+            That of the route that would be taken, or why there is none.
+        """
+        advice = self._advice(self.columns, n_samples, n_features, n_public)
+        if advice.best is not None:
+            return advice.best.outlook
+        reasons = tuple(
+            f"{found.route.name}: {reason}"
+            for found in advice.prospects
+            for reason in found.outlook.reasons
+        )
+        return Outlook(type(self).__name__, can_run=False, reasons=reasons)
+
+    def _advice(self, columns: Declared, n_samples: int, n_features: int, n_public: int) -> Advice:
+        situation = Situation(
+            n_samples,
+            n_public=n_public,
+            n_queries=self.n_queries,
+            n_features=n_features,
+            columns=columns,
+            estimator=self.estimator,
+            concept_class=self.concept_class,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            classes=tuple(self.classes),
+        )
+        return advise(situation, self._routes(), search=False)
+
+    def _routes(self) -> list[Route]:
+        open_ended = self.n_queries is None
+        return [route for route in ROUTES.values() if route.publishes or not open_ended]
+
+    def fit(self, X: Any, y: Any, X_public: Any = None) -> Self:
+        """Choose a route by public facts, and take it.
+
+        Parameters
+        ----------
+        X : table
+            Private rows: a list of rows, an array, a data frame or ParquetRows.
+        y : array-like
+            Their labels, each one of ``classes``.
+        X_public : table, or None
+            Public rows with the same columns; they are free, and never protected. Routes that
+            answer by votes do not use them.
+
+        Returns
+        -------
+        PrivateClassifier
+            Itself.
+
+        Raises
+        ------
+        InvalidParameter
+            If a parameter is wrong, or no route can run; nothing was paid then.
+        InvalidData
+            If a row cannot be read.
+        BudgetExhausted
+            If the account does not hold enough.
+        """
+        check_parameters(self, self.parameter_table)
+        X, X_public = table_of(X), table_of(X_public)
+        n_public = 0 if X_public is None else length_of(X_public)
+        known = known_columns(X, self.columns)
+        advice = self._advice(known, length_of(X), width_of(X), n_public)
+        best = advice.best
+        if best is None:
+            first = advice.prospects[0]
+            raise InvalidParameter(
+                f"no route can run. {first.route.name}: {first.outlook.reasons[0]} For the reasons "
+                "of all routes there is cumae.planning.plan."
+            )
+        model = best.route.build(replace(advice.situation, columns=self.columns))
+        model.set_params(budget=self.budget, random_state=self.random_state)
+        warn_if_clones_pay(self, self.epsilon)
+        if best.route.publishes:
+            model.fit(X, y, X_public)
+        else:
+            model.fit(X, y)
+        forget(self)
+        self.model_, self.plan_ = model, advice
+        self.route_, self.why_ = best.route.name, advice.sentence
+        self.classes_, self.n_features_in_ = model.classes_, model.n_features_in_
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+        self.guarantee_ = model.guarantee_
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label rows. Where no model was published, this spends answers.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+
+        Returns
+        -------
+        array
+            One of ``classes`` for each row, or -1 where a route gave no answer.
+        """
+        check_is_fitted(self, "guarantee_")
+        return np.asarray(self.model_.predict(X))
+
+    @_has("decision_function")
+    def decision_function(self, X: Any) -> Floats:
+        """Return the log odds of the second of two classes, or a score for each of more."""
+        return np.asarray(self.model_.decision_function(X))
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the chance of each class."""
+        return np.asarray(self.model_.predict_proba(X))
+
+    @_has("private_score")
+    def private_score(
+        self,
+        X: Any,
+        y: Any,
+        epsilon: float,
+        *,
+        budget: Budget | None = None,
+        random_state: int | Source | None = None,
+    ) -> float:
+        """Return the accuracy on private rows with noise, as learners do."""
+        found = self.model_.private_score(X, y, epsilon, budget=budget, random_state=random_state)
+        return float(found)
+
+    @property
+    def remaining_(self) -> float:
+        """Answers left: infinite if a model was published."""
+        check_is_fitted(self, "guarantee_")
+        return float(getattr(self.model_, "remaining_", np.inf))
+
+    @_has("to_dict")
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold: the model inside, and why it was chosen."""
+        return {
+            "kind": type(self).__name__,
+            "route": self.route_,
+            "why": self.why_,
+            "n_queries": self.n_queries,
+            "model": self.model_.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Self:
+        """Rebuild what ``to_dict`` returned; the plan is not kept."""
+        if not isinstance(plain, dict) or plain.get("kind") != cls.__name__:
+            raise InvalidParameter(
+                "this is no stored PrivateClassifier; give what to_dict returned."
+            )
+        model = Learner.from_dict(plain["model"])
+        found = cls(model.epsilon, model.delta, classes=model.classes)
+        found.model_, found.route_, found.why_ = model, plain["route"], plain["why"]
+        found.classes_, found.n_features_in_ = model.classes_, model.n_features_in_
+        if hasattr(model, "feature_names_in_"):
+            found.feature_names_in_ = model.feature_names_in_
+        found.guarantee_ = model.guarantee_
+        return found
+
+    @_has("to_dict")
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model as JSON."""
+        Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what ``save`` wrote."""
+        try:
+            plain = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
+        return cls.from_dict(plain)
+
+
+def known_columns(X: Any, declared: Declared) -> Declared:
+    """Return what is declared, with columns of true and false whose type says so.
+
+    Parameters
+    ----------
+    X : table
+        Rows, of which names and types are looked at, and nothing else.
+    declared : mapping or sequence, or None
+        What was declared.
+    """
+    columns = Columns.of(X, declared)
+    found: dict[Any, Any] = {}
+    for place, column in enumerate(columns.columns):
+        key = place if columns.original_names is None else column.name
+        if isinstance(declared, Mapping):
+            given = declared.get(key, declared.get(place))
+        else:
+            given = declared[place] if declared is not None else None
+        found[key] = bool if given is None and column.boolean else given
+    return found

@@ -1,0 +1,173 @@
+"""How much accuracy privacy is going to cost a route, by a model that was calibrated once.
+
+The model has one input for each route, its strength: how far the rows stand out from the noise.
+``forecasts.json`` has quantiles of what privacy cost at each strength, on tables that
+``benchmarks/planning.py`` measured. They fall with the strength, and so with rows and epsilon.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from cumae.planning.routes import Route, Situation
+from cumae.privacy import Gaussian, calibrate
+
+USUAL = (1.0, 1e-6)  # epsilon and delta at which a row of a Gaussian route counts for 1
+# Routes that were not measured, and the measured ones that do the same to the rows.
+STANDS_FOR = {
+    "generic": "learner",
+    "semi": "learner",
+    "offline": "learner",
+    "laplace": "gaussian",
+    "stability": "gaussian",
+    "between": "gaussian",
+    "agnostic": "gaussian",
+}
+GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # by noise that has a mu
+WORST = 0.35  # what privacy costs where nothing is learnt, at most and about
+LEAST = 1e-6  # strength of what has none
+VOTES = ("gaussian", "laplace", "stability", "between", "agnostic", "student")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What privacy is forecast to cost, in shares of right answers: 0.02 is two points.
+
+    Parameters
+    ----------
+    likely : float
+        The middle: it is as often more as it is less.
+    low, high : float
+        Eight of ten tables lay between them.
+    behind : float
+        How far the route is likely to be behind the best model without privacy. Routes are
+        compared by it, because some models are worse than others even without privacy.
+    rests_on : str
+        What the forecast was made from, in plain words.
+    """
+
+    likely: float
+    low: float
+    high: float
+    behind: float
+    rests_on: str
+
+    def __str__(self) -> str:
+        """Return it in points."""
+        likely, low, high = (
+            round(100 * part, 1) + 0.0 for part in (self.likely, self.low, self.high)
+        )
+        return f"{likely:.1f} points ({low:.1f} to {high:.1f})"
+
+
+@functools.cache
+def calibration() -> Mapping[str, Any]:
+    """Return what ``benchmarks/planning.py`` found on the tables for calibration."""
+    text = resources.files("cumae.planning").joinpath("forecasts.json").read_text("utf-8")
+    found: Mapping[str, Any] = json.loads(text)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return the mu of Gaussian privacy that is within epsilon and delta; 0 if there is none."""
+    if not (0 < epsilon < math.inf and 0 < delta < 1):
+        return 0.0
+    return 1 / calibrate(lambda scale: Gaussian(scale, 1.0), epsilon, delta, tolerance=1e-6)
+
+
+def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> float:
+    """Return how far the rows stand out from the noise of a route.
+
+    For votes it is the number of rows over the noise of a count. For the others it is the number of
+    rows times epsilon, or times mu where noise is Gaussian; 1,000 rows at epsilon 1 and delta 1e-6
+    have 1,000 in both cases. More columns and more classes share it.
+
+    Parameters
+    ----------
+    route : Route
+        What would run.
+    situation : Situation
+        The public facts.
+    facts : mapping
+        What the estimator's plan says, for the noise of votes.
+    """
+    rows, shared = situation.n_labelled, 2 / max(2, len(situation.classes))
+    if route.name in VOTES:
+        noise = float(facts.get("noise_per_vote", math.inf)) * float(facts.get("n_shards", 1))
+        rows = int(facts.get("n_sampled", rows))
+        return rows / noise * shared if noise > 0 else 0.0
+    if route.name in GAUSSIAN:
+        mu = gaussian_mu(situation.epsilon, situation.delta) / gaussian_mu(*USUAL)
+        return rows * mu * shared
+    return rows * situation.epsilon * shared
+
+
+def forecast(
+    route: Route, situation: Situation, facts: Mapping[str, Any], scale: float = 1.0
+) -> Expected | None:
+    """Return what privacy would cost a route; None if the route was never measured.
+
+    Parameters
+    ----------
+    route : Route
+        What would run.
+    situation : Situation
+        The public facts.
+    facts : mapping
+        What the estimator's plan says.
+    scale : float
+        By how much the strength has grown since that plan was made.
+    """
+    known = calibration()
+    found = known["routes"].get(STANDS_FOR.get(route.name, route.name))
+    if found is None:
+        return None
+    curves = found.get(context(situation)) or found.get(context(replace(situation, n_public=0)))
+    if curves is None:
+        return None
+    reached = scale * strength(route, situation, facts) / situation.width ** known["width_power"]
+    low, likely, high, behind = (
+        _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high", "behind")
+    )
+    return Expected(likely, low, high, behind, _rests_on(route, situation, known))
+
+
+def context(situation: Situation) -> str:
+    """Return in which of four cases a situation is: each has curves of its own.
+
+    With a concept class or without, and with public rows or without.
+    """
+    shape = "any" if situation.concept_class is None else "concept"
+    return f"{shape}, public rows" if situation.n_public else shape
+
+
+def _at(reached: float, knots: list[float], values: list[float]) -> float:
+    """Read a curve over the logarithm of the strength.
+
+    Beyond what was measured it goes on as the root of the noise does, up to ``WORST``.
+    """
+    place = math.log10(max(reached, LEAST))
+    found = float(np.interp(place, knots, values))
+    beyond = min(place - knots[0], 0.0) + max(place - knots[-1], 0.0)
+    return found if found <= 0 else min(found * 10 ** (-beyond / 2), max(found, WORST))
+
+
+def _rests_on(route: Route, situation: Situation, known: Mapping[str, Any]) -> str:
+    tables, rows = known["tables"], known["rows"]
+    text = f"{len(tables)} tables with {rows[0]:,} to {rows[1]:,} rows"
+    if not rows[0] <= situation.n_labelled <= rows[1]:
+        text += f", none with {situation.n_labelled:,}"
+    if route.name in STANDS_FOR:
+        text += f", on which the route {STANDS_FOR[route.name]!r} was measured in its place"
+    if len(situation.classes) > 2:
+        text += ", all of two classes"
+    return text

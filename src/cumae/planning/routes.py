@@ -1,0 +1,210 @@
+"""All routes from private rows to answers, as unfitted estimators made from public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cumae.concepts import ConceptClass
+from cumae.data import Columns, Declared
+from cumae.learners import (
+    GenericLearner,
+    OneVsRest,
+    PrivateBooster,
+    PrivateKernelClassifier,
+    PrivateLearner,
+    PrivateLogisticRegression,
+    SemiPrivateLearner,
+)
+from cumae.predictors import (
+    AgnosticQueryRelease,
+    EverlastingPredictor,
+    QueryRelease,
+    UniversalQueryRelease,
+)
+
+CURVES = 6  # of each column in a regression: enough for most, as its docstring says
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is public about a task: all that routes, plans and forecasts are made from.
+
+    Parameters
+    ----------
+    n_labelled, n_unlabelled, n_public : int
+        Private rows with a label, private rows without one, and public rows.
+    n_queries : int or None
+        Questions that will be asked; None if a model has to be published.
+    n_features : int
+        Columns of the table, before encoding.
+    columns : mapping or sequence, or None
+        What was declared about them.
+    estimator : classifier or Pipeline, or None
+        What the models of a release are.
+    concept_class : ConceptClass or None
+        What the rule is known to look like.
+    epsilon, delta : float
+        Privacy parameters.
+    classes : tuple of labels
+        All labels that there can be.
+    """
+
+    n_labelled: int
+    n_unlabelled: int = 0
+    n_public: int = 0
+    n_queries: int | None = None
+    n_features: int = 1
+    columns: Declared = None
+    estimator: Any = None
+    concept_class: ConceptClass | None = None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    classes: tuple[Any, ...] = (0, 1)
+
+    @property
+    def width(self) -> int:
+        """Columns of numbers, once text and gaps are encoded by what was declared."""
+        names = list(map(str, self.columns)) if isinstance(self.columns, dict) else None
+        if names is not None and len(names) != self.n_features:
+            names += [f"column {place}" for place in range(len(names), self.n_features)]
+        return len(Columns(self.columns, names, self.n_features))
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Parameters that all estimators take."""
+        return {"columns": self.columns, "classes": self.classes}
+
+    @property
+    def voter(self) -> dict[str, Any]:
+        """Which models vote, as a parameter of predictors."""
+        if self.concept_class is not None:
+            return {"concept_class": self.concept_class}
+        return {"estimator": self.estimator}
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way from private rows to answers.
+
+    Parameters
+    ----------
+    name : str
+        Short name, which forecasts and results are kept under.
+    way : {"publish", "release", "student", "everlasting"}
+        What leaves: a model; a number of answers; answers, and then a model of them; or answers
+        without end.
+    title : str
+        What happens, in plain words that can follow "It would".
+    build : callable
+        Makes the unfitted estimator for a situation.
+    """
+
+    name: str
+    way: str
+    title: str
+    build: Callable[[Situation], Any]
+
+    @property
+    def publishes(self) -> bool:
+        """Whether a model comes out that answers any number of questions for free, at once."""
+        return self.way == "publish"
+
+
+def _two(model: Any, facts: Situation) -> Any:
+    """Return a learner of two classes, or one for each class if there are more."""
+    if len(facts.classes) <= 2:
+        return model.set_params(classes=facts.classes)
+    return OneVsRest(model, facts.classes, facts.epsilon, facts.delta)
+
+
+def _kernel(facts: Situation) -> Any:
+    return PrivateKernelClassifier(facts.epsilon, facts.delta, **facts.shared)
+
+
+def _logistic(facts: Situation) -> Any:
+    model = PrivateLogisticRegression(
+        facts.epsilon, facts.delta, curves=CURVES, columns=facts.columns
+    )
+    return _two(model, facts)
+
+
+def _booster(facts: Situation) -> Any:
+    return _two(PrivateBooster(facts.epsilon, facts.delta, columns=facts.columns), facts)
+
+
+def _trees(facts: Situation) -> Any:
+    return _two(PrivateBooster(facts.epsilon, columns=facts.columns), facts)
+
+
+def _learner(facts: Situation) -> Any:
+    return _two(PrivateLearner(facts.concept_class, facts.epsilon, columns=facts.columns), facts)
+
+
+def _generic(facts: Situation) -> Any:
+    model = GenericLearner(facts.concept_class, facts.epsilon, facts.delta, columns=facts.columns)
+    return _two(model, facts)
+
+
+def _semi(facts: Situation) -> Any:
+    model = SemiPrivateLearner(facts.concept_class, facts.epsilon, columns=facts.columns)
+    return _two(model, facts)
+
+
+def _release(mechanism: str) -> Callable[[Situation], Any]:
+    def build(facts: Situation) -> Any:
+        return QueryRelease(
+            epsilon=facts.epsilon,
+            delta=facts.delta,
+            max_queries=facts.n_queries or 1,
+            mechanism=mechanism,
+            **facts.voter,
+            **facts.shared,
+        )
+
+    return build
+
+
+def _agnostic(facts: Situation) -> Any:
+    return AgnosticQueryRelease(
+        facts.concept_class,
+        facts.epsilon,
+        facts.delta,
+        max_queries=facts.n_queries or 1,
+        **facts.shared,
+    )
+
+
+def _universal(facts: Situation) -> Any:
+    return UniversalQueryRelease(
+        epsilon=facts.epsilon, delta=facts.delta, **facts.voter, **facts.shared
+    )
+
+
+def _everlasting(facts: Situation) -> Any:
+    return EverlastingPredictor(
+        epsilon=facts.epsilon, delta=facts.delta, **facts.voter, **facts.shared
+    )
+
+
+ROUTES: dict[str, Route] = {
+    route.name: route
+    for route in (
+        Route("kernel", "publish", "publish a PrivateKernelClassifier", _kernel),
+        Route("booster", "publish", "publish a PrivateBooster with a delta", _booster),
+        Route("trees", "publish", "publish a PrivateBooster of trees, with pure privacy", _trees),
+        Route("logistic", "publish", "publish a PrivateLogisticRegression of curves", _logistic),
+        Route("learner", "publish", "publish a PrivateLearner", _learner),
+        Route("generic", "publish", "publish a GenericLearner", _generic),
+        Route("semi", "publish", "publish a SemiPrivateLearner", _semi),
+        Route("gaussian", "release", "answer by votes with Gaussian noise", _release("gaussian")),
+        Route("laplace", "release", "answer by votes with Laplace noise", _release("laplace")),
+        Route("stability", "release", "answer by stable votes", _release("stability")),
+        Route("between", "release", "answer by votes between thresholds", _release("between")),
+        Route("offline", "release", "answer all questions in one batch", _release("offline")),
+        Route("agnostic", "release", "answer by votes on relabelled rows", _agnostic),
+        Route("student", "student", "answer some questions, and publish a student", _universal),
+        Route("everlasting", "everlasting", "answer for ever", _everlasting),
+    )
+}

@@ -1,0 +1,237 @@
+"""Routes on made-up rows that could have come from where a public sample came from.
+
+A public sample of a few hundred labelled rows does not tell how well many rows can be learnt from.
+So a Bayesian model is fitted to it, and rules are drawn from its posterior: rules that the sample
+does not rule out, some of them with more structure than it shows. Rows are drawn from the sample,
+labels from such a rule, and the route runs on them with its privacy. As the rule is known, the
+share of right answers is computed, not counted.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from cumae.arrays import Floats, Integers
+from cumae.concepts import ConceptClass
+from cumae.data import Columns, class_names, class_places, length_of, table_of
+from cumae.errors import CumaeError, InvalidData
+from cumae.learners import PrivateKernelClassifier
+from cumae.planning.routes import Route, Situation
+from cumae.randomness import SeededSource, discrete_gaussian, integers, permutation
+from cumae.threads import one_thread
+
+RULES = 3  # that are drawn
+MOST_ROWS = 10_000  # beyond, a larger epsilon stands for more rows
+MOST_EPSILON = 50.0
+LEAST = 50  # labelled public rows, so that a posterior means something
+FITTED = 2 / 3  # share of the public rows from which rows to learn are drawn
+DELTA = 1e-6
+GRID = 2**20  # steps of a normal number
+WIDE = 1.3  # standard deviations on both sides of which eight of ten cases lie
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """How many answers a route is forecast to have right, as shares of all.
+
+    Parameters
+    ----------
+    accuracy : float
+        What is most likely.
+    low, high : float
+        Where it is likely to be, in about eight of ten cases.
+    rests_on : str
+        What the forecast was made from, in plain words.
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    rests_on: str
+
+    def __str__(self) -> str:
+        """Return it in percent."""
+        return f"{100 * self.accuracy:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A public sample, and some rules that it does not rule out.
+
+    Parameters
+    ----------
+    rows : table
+        Public rows.
+    chances : array of float
+        By each rule, for each row, the chance of each class.
+    """
+
+    rows: Any
+    chances: Floats
+
+    @classmethod
+    def of(cls, situation: Situation, X: Any, y: Any, n_rules: int = RULES) -> Sample:
+        """Draw rules from what the public labels leave open.
+
+        Parameters
+        ----------
+        situation : Situation
+            The public facts; a concept class among them is where rules are drawn from.
+        X : table
+            Public rows.
+        y : array-like
+            Their labels.
+        n_rules : int
+            How many rules.
+
+        Raises
+        ------
+        InvalidData
+            If there are too few rows, or they cannot be read.
+        """
+        X = table_of(X)
+        labels = class_places(y, list(situation.classes), unlabelled=False)
+        if len(labels) != length_of(X):
+            raise InvalidData(
+                f"public has {length_of(X)} rows and {len(labels)} labels; give a label for each."
+            )
+        if len(labels) < LEAST:
+            raise InvalidData(
+                f"public has {len(labels)} labelled rows; {LEAST} are the least that tell anything."
+            )
+        concept = situation.concept_class
+        source = SeededSource(0)  # public rows need no protection, and plans should repeat
+        if concept is not None and len(situation.classes) == 2:
+            return cls(X, _concepts(concept, situation, X, labels, n_rules, source))
+        return cls(X, _functions(situation, X, labels, n_rules, source))
+
+    def __len__(self) -> int:
+        """Return the number of public rows."""
+        return self.chances.shape[1]
+
+
+def _functions(
+    situation: Situation, X: Any, labels: Integers, n_rules: int, source: SeededSource
+) -> Floats:
+    """Draw scores of the public rows from the posterior of a kernel classifier, without noise."""
+    places = list(range(len(situation.classes)))
+    model = PrivateKernelClassifier(
+        math.inf, DELTA, columns=situation.columns, classes=places, random_state=source
+    ).fit(X, labels, X)
+    found = model.published()
+    rows = found.features.rows(found.features.codes(model.columns_.encode(X))).astype(np.float64)
+    means, drawn = rows @ found.weights, []
+    for score in range(means.shape[1]):
+        learnt = rows @ found.learnt[score]
+        covariance = (rows * found.prior) @ rows.T - (learnt * found.signs[score]) @ learnt.T
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        coins = normal(n_rules * len(values), source).reshape(n_rules, -1)
+        moved = (coins * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        drawn.append(means[:, score] + moved)
+    if len(drawn) == 1:
+        drawn = [np.zeros_like(drawn[0]), drawn[0]]
+    return np.asarray(softmax(np.stack(drawn, axis=2), axis=2))
+
+
+def _concepts(
+    concept: ConceptClass,
+    situation: Situation,
+    X: Any,
+    labels: Integers,
+    n_rules: int,
+    source: SeededSource,
+) -> Floats:
+    """Draw concepts by how well they label the public rows; some labels are wrong by chance."""
+    table = Columns.of(X, situation.columns).encode(X)
+    best = np.mean(concept.erm(table, labels).predict(table) != labels)
+    wrong = float((best * len(labels) + 0.5) / (len(labels) + 1))
+    # The likelihood of a concept is exp(rate * right), and choose draws by half of its epsilon.
+    rate = 2 * math.log((1 - wrong) / wrong) if wrong < 0.5 else 0.0
+    drawn = []
+    for _ in range(n_rules):
+        rule = concept.choose(table, table, labels, rate, random_state=source.child())
+        one = np.where(np.asarray(rule.predict(table)) == 1, 1 - wrong, wrong)
+        drawn.append(np.column_stack([1 - one, one]))
+    return np.stack(drawn)
+
+
+def normal(count: int, source: SeededSource) -> Floats:
+    """Return normal numbers for simulations, as whole numbers on a fine grid."""
+    return np.asarray(discrete_gaussian(GRID, count, source) / GRID)
+
+
+def simulate(route: Route, situation: Situation, sample: Sample) -> Simulated | None:
+    """Run a route on made-up tables, and return how many answers it has right.
+
+    Parameters
+    ----------
+    route : Route
+        What runs.
+    situation : Situation
+        The public facts.
+    sample : Sample
+        The public rows, and rules.
+
+    Returns
+    -------
+    Simulated or None
+        None if the route refused such a table after all.
+    """
+    n_rows = min(situation.n_labelled, MOST_ROWS)
+    epsilon = min(situation.epsilon * situation.n_labelled / n_rows, MOST_EPSILON)
+    scaled = replace(situation, n_labelled=n_rows, epsilon=epsilon)
+    source = SeededSource(1)
+    try:
+        shares = [_one_run(route, scaled, sample, place, source) for place in range(RULES)]
+    except CumaeError:
+        return None
+    accuracy = float(np.mean(shares))
+    # Rules differ, and the rows of the sample are few: both make the forecast uncertain.
+    spread = math.sqrt(float(np.var(shares, ddof=1)) + accuracy * (1 - accuracy) / len(sample) / 2)
+    text = f"{RULES} rules that {len(sample)} public rows leave open"
+    if n_rows > FITTED * len(sample):
+        text += f", with rows drawn from these until there were {n_rows:,}"
+    if n_rows < situation.n_labelled:
+        text += f" and an epsilon of {epsilon:.3g} in the place of more rows"
+    return Simulated(
+        accuracy, max(0.0, accuracy - WIDE * spread), min(1.0, accuracy + WIDE * spread), text
+    )
+
+
+def _one_run(
+    route: Route, situation: Situation, sample: Sample, place: int, source: SeededSource
+) -> float:
+    """Return the share of right answers to some public rows, for a model of others."""
+    order = permutation(len(sample), source)
+    cut = int(FITTED * len(sample))
+    learnt, asked = order[:cut], order[cut:]
+    picked = learnt[integers(cut, situation.n_labelled, source)]
+    chances = sample.chances[place]
+    coins = integers(2**53, len(picked), source) / 2.0**53
+    labels = (coins[:, None] > chances[picked].cumsum(axis=1)[:, :-1]).sum(axis=1)
+    names = class_names(situation.classes)
+    model = route.build(situation).set_params(random_state=source.child())
+    with warnings.catch_warnings(), one_thread():
+        warnings.simplefilter("ignore")
+        rows = _at(sample.rows, picked), names[labels]
+        if route.publishes:
+            model.fit(*rows, sample.rows if situation.n_public else None)
+        else:
+            model.fit(*rows)
+        limit = situation.n_queries if route.way == "release" else None
+        found = model.predict(_at(sample.rows, asked[:limit]))
+    right = [
+        float(chances[row][names == answer].sum())  # 0 for no answer
+        for row, answer in zip(asked[:limit], found, strict=True)
+    ]
+    return float(np.mean(right))
+
+
+def _at(rows: Any, places: Integers) -> Any:
+    return rows.iloc[places].reset_index(drop=True) if hasattr(rows, "iloc") else rows[places]

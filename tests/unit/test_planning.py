@@ -1,0 +1,376 @@
+"""The planner: what it says, what it refuses and why, and the classifier that follows it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cumae import Budget, InvalidParameter, PrivateClassifier
+from cumae.checks import LEARNER_LAWS, PublicNeighbours
+from cumae.checks.learners import one_row_cannot_be_seen, refusals_spend_nothing
+from cumae.concepts import Thresholds
+from cumae.errors import BudgetExhausted, InvalidData
+from cumae.outlook import Outlook
+from cumae.planning import Advice, plan
+from cumae.planning.forecasts import calibration, forecast, gaussian_mu, strength
+from cumae.planning.outlooks import needs, outlook
+from cumae.planning.routes import ROUTES, Situation
+from cumae.planning.simulation import LEAST, Sample, simulate
+
+pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+
+TWO = [(0.0, 1.0), (0.0, 1.0)]
+HERE = Situation(2_000, n_features=2, columns=TWO)
+PUBLISHED = [name for name, route in ROUTES.items() if route.publishes]
+
+
+@pytest.fixture(scope="module")
+def advice() -> Advice:
+    return plan(2_000, n_queries=200, columns=TWO)
+
+
+# What a plan says
+
+
+def test_all_routes_are_there_and_sorted(advice: Advice) -> None:
+    assert {found.route.name for found in advice.prospects} == set(ROUTES)
+    ranks = [found.rank for found in advice.prospects]
+    assert ranks == sorted(ranks)
+    assert advice.best is advice.prospects[0]
+    assert advice.best.can_run
+
+
+def test_each_route_has_a_guarantee_and_a_forecast_or_a_reason(advice: Advice) -> None:
+    for found in advice.prospects:
+        if found.can_run:
+            assert found.outlook.guarantee is not None
+            assert found.outlook.guarantee.epsilon <= 1.0
+            assert found.expected is not None
+            assert found.expected.low <= found.expected.likely <= found.expected.high
+            assert "tables" in found.expected.rests_on
+        else:
+            assert all(found.outlook.reasons)
+            assert found.expected is None
+
+
+def test_advice_is_one_sentence_and_the_text_names_all_routes(advice: Advice) -> None:
+    assert advice.sentence.count("\n") == 0
+    assert advice.sentence.endswith("of accuracy.")
+    assert str(advice).startswith(advice.sentence)
+    assert str(advice).count("\n- ") == len(ROUTES)
+    assert "<pre>" in advice._repr_html_()
+    assert json.loads(json.dumps(advice.to_dict()))["best"] == advice.prospects[0].route.name
+    with pytest.raises(KeyError, match="no route"):
+        advice["nonsense"]
+
+
+def test_the_number_of_columns_must_be_known() -> None:
+    with pytest.raises(InvalidParameter, match="n_features"):
+        plan(1_000)
+    assert plan(1_000, n_features=3).situation.width == 3
+    assert plan(1_000, columns={"job": ["a", "b", "c"], "age": (0, 9)}).situation.width == 4
+
+
+IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
+    "no rows": ({"n_labelled": 0}, "n_labelled=0"),
+    "one class": ({"classes": (1,)}, "nothing to tell apart"),
+    "the same class twice": ({"classes": (1, 1)}, "nothing to tell apart"),
+    "no questions": ({"n_queries": 0}, "n_queries=0"),
+    "infinite epsilon": ({"epsilon": math.inf}, "promises nothing"),
+    "epsilon of 0": ({"epsilon": 0.0}, "give more than 0"),
+    "no number": ({"epsilon": math.nan}, "give more than 0"),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_impossible_input_is_refused_for_each_route_with_a_reason(case: str) -> None:
+    changes, words = IMPOSSIBLE[case]
+    given: dict[str, Any] = {"n_labelled": 1_000, "n_queries": 10, "columns": TWO} | changes
+    found = plan(**given)
+    assert found.best is None
+    assert "No route can run" in found.sentence
+    for one in found.prospects:
+        assert any(words in reason for reason in one.outlook.reasons), one
+
+
+def test_without_a_delta_gaussian_routes_are_refused_and_pure_ones_run() -> None:
+    found = plan(2_000, n_queries=50, columns=TWO, delta=0.0)
+    for name in ("kernel", "logistic", "booster", "gaussian", "everlasting"):
+        assert not found[name].can_run
+        assert "delta" in found[name].outlook.reasons[0]
+    assert found["trees"].can_run
+    assert found["laplace"].can_run
+    guarantee = found["trees"].outlook.guarantee
+    assert guarantee is not None
+    assert guarantee.delta == 0
+
+
+def test_a_refused_route_says_how_many_rows_it_would_take() -> None:
+    route, here = ROUTES["between"], replace(HERE, n_queries=20)
+    assert not outlook(route, here).can_run
+    text = needs(route, here)
+    rows = int(text.split()[0].replace(",", ""))
+    assert outlook(route, replace(here, n_labelled=rows)).can_run
+    assert not outlook(route, replace(here, n_labelled=int(rows / 1.05))).can_run
+
+
+def test_nothing_is_promised_where_neither_rows_nor_epsilon_help() -> None:
+    assert needs(ROUTES["semi"], HERE) == ""
+    assert plan(100, columns=[(0, 1)] * 2)["semi"].needs == ""
+
+
+# Forecasts
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("n_public", [0, 2_000])
+def test_costs_fall_with_rows_and_epsilon(name: str, n_public: int) -> None:
+    here = replace(HERE, n_public=n_public)
+    rows = [replace(here, n_labelled=count) for count in (30, 300, 3_000, 30_000, 10**6)]
+    epsilons = [replace(here, epsilon=epsilon) for epsilon in (0.01, 0.1, 1.0, 10.0)]
+    for line in (rows, epsilons):
+        found = [forecast(ROUTES[name], one, {}) for one in line]
+        for part in ("low", "likely", "high", "behind"):
+            values = [getattr(one, part) for one in found]
+            assert values == sorted(values, reverse=True)
+
+
+def test_strength_is_rows_over_noise() -> None:
+    kernel, votes = ROUTES["kernel"], ROUTES["gaussian"]
+    assert strength(kernel, HERE, {}) == pytest.approx(2_000)
+    assert strength(ROUTES["trees"], replace(HERE, epsilon=3.0), {}) == 6_000
+    assert strength(votes, HERE, {"noise_per_vote": 0.2, "n_shards": 100}) == pytest.approx(100)
+    assert strength(kernel, replace(HERE, classes=(0, 1, 2, 3)), {}) == pytest.approx(1_000)
+    assert gaussian_mu(1.0, 0.0) == 0.0
+    assert 0.2 < gaussian_mu(1.0, 1e-6) < 0.3
+
+
+def test_the_calibration_says_where_it_comes_from() -> None:
+    found = calibration()
+    assert "benchmarks/planning.py" in found["command"]
+    assert {"survey", "adult", "credit default", "rare"}.isdisjoint(found["tables"])
+    expected = forecast(ROUTES["semi"], replace(HERE, n_labelled=10**7, classes=(0, 1, 2)), {})
+    assert expected is not None
+    assert "none with 10,000,000" in expected.rests_on
+    assert "'learner'" in expected.rests_on
+    assert "two classes" in expected.rests_on
+
+
+# Curves
+
+
+def test_curves_print_as_a_table(advice: Advice) -> None:
+    for against, middle in (("rows", "2,000"), ("epsilon", "1")):
+        lines = str(advice.curves(against)).splitlines()
+        assert len(lines) == 8
+        assert lines[4].split()[0] == middle
+        assert "kernel" in lines[0]
+    with pytest.raises(InvalidParameter, match="against='nonsense'"):
+        advice.curves("nonsense")
+
+
+def test_curves_are_drawn(advice: Advice) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    figure = advice.plot()
+    panels = figure.axes
+    assert [panel.get_xlabel() for panel in panels] == ["private rows", "epsilon"]
+    n_routes = len(advice.curves().costs)
+    assert [len(panel.get_lines()) for panel in panels] == [n_routes, n_routes]
+    with pytest.raises(InvalidParameter, match="1 panels"):
+        advice.plot(panels[:1])
+    plt.close(figure)
+
+
+# Simulation
+
+
+def sample_of(count: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    X = rng.random((count, 2))
+    return X, (X[:, 0] + 0.3 * rng.standard_normal(count) > 0.5).astype(int)
+
+
+def test_a_public_sample_forecasts_accuracy() -> None:
+    X, y = sample_of(300)
+    known = replace(HERE, n_public=300)
+    sample = Sample.of(known, X, y)
+    assert np.allclose(sample.chances.sum(axis=2), 1)
+    found = simulate(ROUTES["logistic"], known, sample)
+    assert found is not None
+    # The best rule is right for 0.5 + |x - 0.5| / 0.3 within a normal distribution: about .79.
+    assert found.accuracy == pytest.approx(0.79, abs=0.05)
+    assert found.low < found.accuracy < found.high
+    assert "300 public rows" in found.rests_on
+    assert simulate(ROUTES["logistic"], known, sample) == found
+    more = simulate(ROUTES["logistic"], replace(known, n_labelled=50_000), sample)
+    assert more is not None
+    assert "in the place of more rows" in more.rests_on
+
+
+def test_a_concept_class_is_where_rules_come_from() -> None:
+    X, y = sample_of(200)[0][:, :1], sample_of(200)[0][:, 0] > 0.37
+    known = Situation(500, n_public=200, n_features=1, columns=[(0, 1)], concept_class=Thresholds())
+    found = simulate(ROUTES["learner"], known, Sample.of(known, X, y))
+    assert found is not None
+    assert found.accuracy > 0.95
+
+
+def test_a_sample_decides_the_order_of_routes() -> None:
+    advice = plan(400, columns=TWO, public=sample_of(120), epsilon=2.0)
+    assert advice.best is not None
+    assert advice.best.simulated is not None
+    assert "right answers" in advice.sentence
+    assert "Accuracy is forecast from" in str(advice)
+    assert advice.situation.n_public == 120
+    assert advice["semi"].can_run
+
+
+def test_a_sample_that_is_too_small_or_wrong_is_refused() -> None:
+    X, y = sample_of(LEAST - 1)
+    with pytest.raises(InvalidData, match="labelled rows"):
+        Sample.of(HERE, X, y)
+    with pytest.raises(InvalidData, match="labels"):
+        Sample.of(HERE, sample_of(60)[0], y)
+
+
+# PrivateClassifier
+
+
+def neighbours(*, public: bool = False) -> PublicNeighbours:
+    X = (np.random.default_rng(5).random((120, 2)) * 10).round() / 10
+    y = (X[:, 0] > 0.5).astype(int)
+    shown = np.random.default_rng(6).random((70, 2)) if public else None
+    found = PublicNeighbours.replacing(
+        X, y, 61, np.full(2, 40.0), 1 - y[61], queries=X[:20], X_public=shown
+    )
+    assert isinstance(found, PublicNeighbours)
+    return found
+
+
+@pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
+def test_it_keeps_the_laws_of_learners(law: Any) -> None:
+    law(PrivateClassifier(1.0, 1e-6, columns=TWO), neighbours())
+
+
+@pytest.mark.parametrize("law", [refusals_spend_nothing, one_row_cannot_be_seen])
+def test_it_keeps_them_with_public_rows(law: Any) -> None:
+    law(PrivateClassifier(1.0, 1e-6), neighbours(public=True))
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[pd.DataFrame, Any, dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    age = np.where(rng.random(1_500) < 0.1, np.nan, rng.integers(18, 90, 1_500))
+    frame = pd.DataFrame(
+        {"age": age, "job": rng.choice(["a", "b"], 1_500), "old": rng.random(1_500) < 0.5}
+    )
+    labels = np.where((frame["age"].fillna(50) > 50) | frame["old"], "yes", "no")
+    return frame, labels, {"age": (18, 98, "missing"), "job": ["a", "b"]}
+
+
+def test_it_takes_a_table_as_it_is(table: Any, tmp_path: Any) -> None:
+    X, y, columns = table
+    budget = Budget(1.0, 1e-6)
+    model = PrivateClassifier(columns=columns, classes=("no", "yes"), budget=budget).fit(X, y)
+    assert model.route_ == model.plan_.best.route.name
+    assert model.why_ == model.plan_.sentence
+    assert model.guarantee_ == model.model_.guarantee_
+    assert model.score(X, y) > 0.85
+    assert model.predict_proba(X[:3]).shape == (3, 2)
+    assert model.decision_function(X[:3]).shape == (3,)
+    assert 0 <= model.private_score(X, y, 1.0) <= 1
+    assert model.remaining_ == math.inf
+    assert budget.remaining[0] == pytest.approx(0.0, abs=1e-4)
+    with pytest.raises(BudgetExhausted):
+        model.fit(X, y)
+    model.save(tmp_path / "model.json")
+    again = PrivateClassifier.load(tmp_path / "model.json")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert (again.why_, again.guarantee_) == (model.why_, model.guarantee_)
+
+
+def test_files_of_something_else_are_refused(tmp_path: Any) -> None:
+    (tmp_path / "text").write_text("nonsense")
+    with pytest.raises(InvalidParameter, match="no JSON"):
+        PrivateClassifier.load(tmp_path / "text")
+    with pytest.raises(InvalidParameter, match="no stored PrivateClassifier"):
+        PrivateClassifier.from_dict({"kind": "PrivateLearner"})
+
+
+def test_refusals_come_before_the_payment() -> None:
+    budget = Budget(10.0, 1e-3)
+    X = np.zeros((50, 2))
+    for changes in ({"epsilon": 0.0}, {"epsilon": math.inf}, {"classes": (0,)}):
+        model = PrivateClassifier(columns=TWO, budget=budget).set_params(**changes)
+        with pytest.raises(InvalidParameter, match="no route can run"):
+            model.fit(X, np.zeros(50))
+    spoilt = X.copy()
+    spoilt[3, 1] = np.nan
+    with pytest.raises(InvalidData, match="row 3"):
+        PrivateClassifier(columns=TWO, budget=budget).fit(spoilt, np.zeros(50))
+    assert budget.spent == (0.0, 0.0)
+
+
+def test_with_a_number_of_questions_any_route_may_be_taken(monkeypatch: Any) -> None:
+    """A route of votes is never ahead of all others here, so the others are hidden."""
+    X, y = sample_of(3_000)
+    model = PrivateClassifier(3.0, 1e-6, columns=TWO, n_queries=60, random_state=0)
+    kept = [route for route in model._routes() if route.name == "gaussian"]
+    monkeypatch.setattr(PrivateClassifier, "_routes", lambda _: kept)
+    model.fit(X, y)
+    assert model.route_ == "gaussian"
+    assert "only route" in model.why_
+    assert model.remaining_ == 60
+    assert model.predict(X[:10]).shape == (10,)
+    assert model.remaining_ == 50
+    assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "save")
+    assert not hasattr(clone(model), "model_")
+
+
+def test_its_own_plan_is_that_of_the_route(table: Any) -> None:
+    found = PrivateClassifier(columns=TWO).plan(2_000, 2)
+    assert isinstance(found, Outlook)
+    assert found.can_run
+    refused = PrivateClassifier(columns=TWO).plan(0, 2)
+    assert not refused.can_run
+    assert any("nothing to learn from" in reason for reason in refused.reasons)
+
+
+class PublicToo(PrivateClassifier):  # type: ignore[misc]  # untyped bases
+    """The checks know no public rows and no declarations: here the rows serve as both."""
+
+    def fit(self, X: Any, y: Any) -> PublicToo:  # type: ignore[override]
+        return super().fit(X, y, X)
+
+
+DECLARED = "classes are declared, never read from the rows; the check has others than 0 and 1"
+OWN_WORDS = "what is not declared is refused in words of its own, for whatever reason it is there"
+EXCEPTIONS = {
+    "check_estimators_dtypes": DECLARED,
+    "check_complex_data": DECLARED,
+    "check_classifier_data_not_an_array": DECLARED,
+    "check_classifiers_classes": DECLARED,
+    "check_fit2d_1feature": DECLARED,
+    "check_classifiers_regression_target": OWN_WORDS,
+    "check_classifier_not_supporting_multiclass": OWN_WORDS,
+    "check_dtype_object": "a cell that is no number is InvalidData, and no TypeError",
+    "check_estimators_nan_inf": "infinite numbers have an order, and are taken; NaN is refused",
+    "check_fit1d": "a flat list is a single column",
+}
+
+
+@pytest.mark.filterwarnings("ignore:Estimator's parameters changed after estimator initialization")
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [PublicToo(100.0, random_state=0)], expected_failed_checks=lambda _: EXCEPTIONS
+)
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
