@@ -2,9 +2,10 @@
 
 from cumae.cli import audit, backup, demo, destroy, status, verify
 from cumae.cli.app import app, main
-from cumae.cli.models import fit, predict, schema, score, show
+from cumae.cli.models import fit, plan, predict, schema, score, show
 
 app.command()(demo.demo)
+app.command()(plan.plan)
 app.command()(schema.schema)
 app.command()(fit.fit)
 app.command()(predict.predict)

@@ -55,6 +55,12 @@ class SchemaFile:
     declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
 
+    def columns_alone(self) -> Columns:
+        """Return the declared columns, as those of a CSV file."""
+        names = list(self.declared)
+        declared = {name: as_declared(self.declared[name], "text") for name in names}
+        return Columns(declared, names, len(names))
+
     def columns_for(self, table: TableFile, label: str) -> Columns:
         """Return the columns of a table that are learnt from, by names and types alone.
 

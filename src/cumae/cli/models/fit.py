@@ -25,11 +25,14 @@ from cumae.cli.files.options import (
 from cumae.cli.models.routes import (
     RouteName,
     asked,
+    best_of,
     check_model_name,
     complete_model,
+    names_oracle,
     published,
 )
 from cumae.cli.status import AsJson
+from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
 if TYPE_CHECKING:
@@ -49,8 +52,9 @@ Route = Annotated[
     RouteName,
     typer.Option(
         "--route",
-        help="publish: a model; release: an oracle for --max-queries public queries; everlasting: "
-        "an oracle that answers for ever, and protects those who ask.",
+        help="auto: what the planner forecasts to be the best model or, if OUT ends in .db, the "
+        "best oracle; publish: a model; release: an oracle for --max-queries public queries; "
+        "everlasting: an oracle that answers for ever, and protects those who ask.",
     ),
 ]
 ModelName = Annotated[
@@ -76,7 +80,7 @@ def fit(
     epsilon: Epsilon,
     delta: Delta,
     out: OutFile,
-    route: Route = RouteName.PUBLISH,
+    route: Route = RouteName.AUTO,
     model: ModelName = None,
     max_queries: MaxQueries = None,
     schema: Schema = None,
@@ -102,7 +106,7 @@ def fit(
     --schema schema.toml -o model.json`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
-    from cumae.cli.files.messages import told  # noqa: PLC0415
+    from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.models.private import read_private  # noqa: PLC0415
 
@@ -111,13 +115,20 @@ def fit(
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
         output = None
-        if route is RouteName.PUBLISH:
+        oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+        if oracle:
+            check_new_oracle(out)
+        else:
             _refuse_oracle_name(out)
             output = stack.enter_context(Output(out, force=force))
-        else:
-            check_new_oracle(out)
         table = read_private(data, label, classes, schema, public, form)
-        estimator = _estimator(route, model, max_queries, table, epsilon, delta)
+        if route is RouteName.AUTO:
+            estimator, why = best_of(table, epsilon, delta, max_queries, out)
+            say(paragraph(why))
+        else:
+            estimator = _estimator(route, model, max_queries, table, epsilon, delta)
+        if oracle and table.public is not None:
+            say("Public rows are of no use for this route, and are left alone.")
         if dry_run:
             _describe(estimator, table, as_json=as_json)
             return
@@ -130,7 +141,7 @@ def fit(
 
 
 def _refuse_oracle_name(out: str) -> None:
-    if out.endswith((".db", ".sqlite")):
+    if names_oracle(out):
         raise typer.BadParameter(
             "a published model is JSON; name it model.json, say, or take --route everlasting.",
             param_hint="--out",
@@ -154,10 +165,6 @@ def _estimator(
     }
     if route is RouteName.PUBLISH:
         return published(model, **shared)
-    if table.public is not None:
-        from cumae.cli.files.messages import say  # noqa: PLC0415
-
-        say("Public rows are of no use for this route, and are left alone.")
     return asked(route, model, max_queries or MAX_QUERIES, **shared)
 
 
@@ -178,17 +185,23 @@ def _describe(estimator: Any, table: PrivateTable, *, as_json: bool) -> None:
     """Say what would be fitted, and what the owner should know about the rows."""
     from cumae.cli.files.checks import fault_lines  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+    from cumae.learners import Learner  # noqa: PLC0415
 
     facts = _facts(estimator, table)
+    public = [facts["public_rows"]] if isinstance(estimator, Learner) else []
+    outlook = estimator.plan(facts["rows"], facts["columns"], *public)
+    if not outlook.can_run:
+        raise InvalidParameter(" ".join(outlook.reasons))
     if as_json:
-        typer.echo(json.dumps({"dry_run": True, **facts}, indent=1))
+        typer.echo(json.dumps({"dry_run": True, **facts, "outlook": outlook.to_dict()}, indent=1))
         return
     typer.echo(
-        paragraph(
-            f"Would fit {facts['kind']} to {facts['rows']:,} private rows with "
-            f"{facts['columns']} columns. Nothing was paid, and nothing was written."
-        )
+        f"Would fit {facts['kind']} to {facts['rows']:,} private rows with {facts['columns']} "
+        "columns."
     )
+    for line in str(outlook).splitlines()[1:]:
+        typer.echo(paragraph(line))
+    typer.echo("Nothing was paid, and nothing was written.")
     lines = fault_lines(table.file, table.columns)
     if lines:
         say("For the owner of the rows alone, do not share: cells that do not fit the schema.")

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from cumae.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cumae.cli.models.private import PrivateTable
 
 
 class RouteName(StrEnum):
@@ -36,6 +41,16 @@ MODELS: Mapping[RouteName, tuple[str, ...]] = {
     RouteName.RELEASE: tuple(ASKED),
     RouteName.EVERLASTING: tuple(ASKED),
 }
+
+
+# Routes whose answers an oracle keeps, one by one.
+ORACLE_ROUTES = ("gaussian", "laplace", "stability", "between", "everlasting")
+ORACLE_ENDS = (".db", ".sqlite")
+
+
+def names_oracle(out: str) -> bool:
+    """Tell whether an output is named as an oracle is."""
+    return out.endswith(ORACLE_ENDS)
 
 
 def complete_model(begun: str) -> list[str]:
@@ -102,3 +117,45 @@ def asked(route: RouteName, name: str | None, max_queries: int, **shared: Any) -
     if route is RouteName.RELEASE:
         return cumae.QueryRelease(estimator, max_queries=max_queries, **shared)
     return cumae.EverlastingPredictor(estimator, **shared)
+
+
+def best_of(
+    table: PrivateTable, epsilon: float, delta: float, max_queries: int | None, out: str
+) -> Any:
+    """Return the estimator that the planner chooses, unfitted, and why; by public facts alone.
+
+    Parameters
+    ----------
+    table : PrivateTable
+        Of it, the number of rows and what was declared are looked at.
+    epsilon, delta : float
+        Privacy parameters.
+    max_queries : int, or None
+        How many queries there will be; None if that is not known.
+    out : str
+        The output: a name of an oracle asks for routes that answer, any other one for a model.
+    """
+    from cumae.planning.advice import advise  # noqa: PLC0415
+    from cumae.planning.routes import ROUTES, Situation  # noqa: PLC0415
+
+    names = ORACLE_ROUTES if names_oracle(out) else None
+    routes = [
+        route
+        for route in ROUTES.values()
+        if (route.publishes if names is None else route.name in names)
+    ]
+    situation = Situation(
+        table.rows.n_rows,
+        n_public=0 if table.public is None else table.public.n_rows,
+        n_queries=max_queries,
+        n_features=table.rows.n_features,
+        columns=table.declared,
+        epsilon=epsilon,
+        delta=delta,
+        classes=tuple(table.classes),
+    )
+    advice = advise(situation, routes, search=False)
+    if advice.best is None:
+        first = advice.prospects[0]
+        raise InvalidParameter(f"no route can run. {first}")
+    return advice.best.route.build(situation), advice.sentence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +18,6 @@ PlotFile = Annotated[
         "--plot", metavar="FILE", help="Draw curves and pairs to .svg, .png or .pdf (cumae[plot])."
     ),
 ]
-PICTURES = (".svg", ".png", ".pdf")
 BARS = " ▁▂▃▄▅▆▇█"
 CURVES = 12  # columns that are drawn as text
 POINTS = 32  # letters of a curve
@@ -48,8 +46,6 @@ def show(
     if is_oracle(fitted):
         _show_oracle(fitted, keys, plot, as_json=as_json)
         return
-    if plot is not None and Path(plot).suffix.lower() not in PICTURES:
-        raise typer.BadParameter(f"name it {Path(plot).stem}.svg, .png or .pdf.")
     with told():
         model = load_model(fitted)
         if plot is not None:
@@ -128,26 +124,12 @@ def _is_curve(effect: Any) -> bool:
 
 
 def _draw(model: Any, plot: str, *, force: bool) -> None:
-    import io  # noqa: PLC0415
-
-    from cumae.cli.files.messages import say  # noqa: PLC0415
-    from cumae.cli.files.output import Output  # noqa: PLC0415
+    from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
     from cumae.errors import InvalidParameter  # noqa: PLC0415
 
     if not hasattr(model, "plot"):
         raise InvalidParameter(f"a {type(model).__name__} has no curves to draw.")
-    with Output(plot, force=force) as output:
-        try:
-            import matplotlib as mpl  # noqa: PLC0415
-
-            mpl.use("agg")  # without a window
-            figure = model.plot()
-        except ImportError as error:
-            raise InvalidParameter(str(error)) from None
-        content = io.BytesIO()
-        figure.savefig(content, format=Path(plot).suffix[1:].lower())
-        output.write(content.getvalue())
-    say(f"Drawn to {plot}.")
+    draw_to(plot, model.plot, force=force)
 
 
 def _facts(model: Any) -> dict[str, Any]:
