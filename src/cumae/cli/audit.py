@@ -129,6 +129,8 @@ def audit(
     played). "cannot tell" means that even an attacker who is always right would need more runs. A
     value far below the claim is no sign that the claim is loose: a better attacker, or more runs,
     may show more. No audit proves privacy; the proofs do.
+
+    Example: `cumae audit ExponentialMechanism --seconds 5`
     """
     from cumae.audit import catalogue, report  # noqa: PLC0415
 
