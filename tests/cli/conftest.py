@@ -20,7 +20,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.chdir(folder)
     try:
         for out, more in {
-            "model.json": [],
+            "model.json": ["--model", "kernel"],
             "oracle.db": ["--route", "everlasting"],
             "release.db": ["--route", "release", "--max-queries", "100"],
         }.items():

@@ -68,12 +68,26 @@ def test_every_model_can_be_asked_by_votes(folder: Path, model: str) -> None:
     assert set(answers_in(folder / "a.csv")) <= {"<=50K", ">50K"}
 
 
-def test_pure_privacy_takes_the_booster(folder: Path) -> None:
+def test_the_planner_chooses_by_public_facts(folder: Path) -> None:
+    done = run(*FITTING, "-o", "new.json", "--dry-run")
+    assert "it is likely to be the most accurate" in " ".join(done.stderr.split())
+    assert "Promise: (epsilon = " in done.stdout
+    facts = json.loads(run(*FITTING, "-o", "new.db", "--dry-run", "--json").stdout)
+    assert facts["kind"] == "EverlastingPredictor"
+    assert facts["outlook"]["guarantee"]["epsilon"] == 3.0
+    more = ["--max-queries", "5", "--model", "ridge"]
+    facts = json.loads(run(*FITTING, *more, "-o", "new.db", "--dry-run", "--json").stdout)
+    assert facts["kind"] == "QueryRelease"
+
+
+def test_pure_privacy_takes_a_model_of_its_own(folder: Path) -> None:
     words = ["fit", "adult.csv", "--label", "income", "--classes", "<=50K,>50K"]
     price = ["--epsilon", "1", "--delta", "0", "--schema", "schema.toml"]
     done = run(*words, *price, "-o", "new.json", "--json")
     told = json.loads(done.stdout)
-    assert (told["kind"], told["guarantee"]["delta"]) == ("PrivateBooster", 0)
+    assert (told["published"], told["guarantee"]["delta"]) == (True, 0)
+    dry = run(*words, *price, "--route", "publish", "-o", "other.json", "--dry-run", "--json")
+    assert json.loads(dry.stdout)["kind"] == "PrivateBooster"
 
 
 def test_classes_that_are_whole_numbers_are_numbers(folder: Path) -> None:
@@ -82,7 +96,7 @@ def test_classes_that_are_whole_numbers_are_numbers(folder: Path) -> None:
     words = ["--label", "income", "--classes", "0,1", "--epsilon", "9", "--delta", "1e-6"]
     done = run("fit", "numbers.csv", *words, "--schema", "schema.toml", "-o", "new.json")
     assert done.exit_code == 0, done.stderr
-    assert PrivateKernelClassifier.load("new.json").classes_.tolist() == [0, 1]
+    assert Learner.load("new.json").classes_.tolist() == [0, 1]
     done = run("score", "new.json", "numbers.csv", "--label", "income", "--exact")
     assert done.exit_code == 0, done.stderr
 
@@ -95,7 +109,7 @@ def test_classes_that_are_whole_numbers_are_numbers(folder: Path) -> None:
         (["-o", "no/folder/m.json"], 3, "there is no folder no/folder"),
         (["-o", "oracle.db", "--route", "everlasting"], 3, "never overwritten"),
         (["-o", "oracle.db", "--route", "everlasting", "--force"], 3, "never overwritten"),
-        (["-o", "m.db"], 2, "a published model is JSON"),
+        (["-o", "m.db", "--route", "publish"], 2, "a published model is JSON"),
         (["-o", "-", "--route", "release"], 3, "cannot go to standard output"),
         (["-o", "m.json", "--classes", "<=50K,rich"], 3, "the label is none of the classes"),
         (["-o", "m.json", "--classes", "<=50K"], 3, "must list at least two labels"),
@@ -159,7 +173,7 @@ def test_a_fit_that_fails_leaves_the_old_model(
         raise RuntimeError("row 7 has 4711")
 
     monkeypatch.setattr(PrivateKernelClassifier, "_learn_within", broken)
-    done = run(*FITTING, "-o", "model.json", "--force")
+    done = run(*FITTING, "-o", "model.json", "--force", "--model", "kernel")
     assert done.exit_code == ExitCode.INTERNAL
     assert "4711" not in done.output
     assert (folder / "model.json").read_bytes() == before
@@ -175,7 +189,7 @@ def test_a_file_that_appears_meanwhile_is_left_alone(
         return real(self)
 
     monkeypatch.setattr(PrivateKernelClassifier, "to_dict", slow)
-    done = run(*FITTING, "-o", "new.json", "--public", "census.csv")
+    done = run(*FITTING, "-o", "new.json", "--public", "census.csv", "--model", "kernel")
     assert done.exit_code == ExitCode.REFUSED
     assert Path("new.json").read_text(encoding="utf-8") == "of somebody else"
     (kept,) = folder.glob(".new.json.*.part")
@@ -187,9 +201,9 @@ def test_a_file_that_appears_meanwhile_is_left_alone(
 def test_from_standard_input_to_standard_output(folder: Path) -> None:
     given = (folder / "adult.csv").read_bytes()
     words = ["fit", "-", *FIT, "--schema", "schema.toml", "--public", "census.csv", "-o", "-"]
-    done = run(*words, given=given)
+    done = run(*words, "--model", "curves", given=given)
     assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["kind"] == "PrivateKernelClassifier"
+    assert json.loads(done.stdout)["kind"] == "PrivateLogisticRegression"
     assert "Promise: (epsilon = " in done.stderr
 
 

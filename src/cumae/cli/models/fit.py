@@ -26,10 +26,10 @@ from cumae.cli.models.routes import (
     RouteName,
     asked,
     best_of,
-    check_model_name,
     complete_model,
     names_oracle,
     published,
+    route_for,
 )
 from cumae.cli.status import AsJson
 from cumae.errors import InvalidParameter
@@ -110,7 +110,7 @@ def fit(
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.models.private import read_private  # noqa: PLC0415
 
-    check_model_name(route, model)
+    route = route_for(route, model, max_queries, out)
     form = CsvForm(encoding, separator)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:

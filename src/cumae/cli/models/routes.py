@@ -36,13 +36,10 @@ ASKED = {
     "bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
 }
 MODELS: Mapping[RouteName, tuple[str, ...]] = {
-    RouteName.AUTO: (),
     RouteName.PUBLISH: tuple(PUBLISHED),
     RouteName.RELEASE: tuple(ASKED),
     RouteName.EVERLASTING: tuple(ASKED),
 }
-
-
 # Routes whose answers an oracle keeps, one by one.
 ORACLE_ROUTES = ("gaussian", "laplace", "stability", "between", "everlasting")
 ORACLE_ENDS = (".db", ".sqlite")
@@ -58,20 +55,31 @@ def complete_model(begun: str) -> list[str]:
     return [name for name in dict.fromkeys([*PUBLISHED, *ASKED]) if name.startswith(begun)]
 
 
-def check_model_name(route: RouteName, name: str | None) -> None:
-    """Refuse a model that a route does not have."""
-    known = MODELS[route]
-    if name is None or name in known:
-        return
-    if not known:
+def route_for(route: RouteName, model: str | None, max_queries: int | None, out: str) -> RouteName:
+    """Return the route, which follows from the output if only a model was named.
+
+    Parameters
+    ----------
+    route : RouteName
+        What was asked for.
+    model : str, or None
+        The model that was asked for.
+    max_queries : int, or None
+        How many queries there will be, if that is known.
+    out : str
+        Where the result goes.
+    """
+    if route is RouteName.AUTO and model is not None:
+        asking = RouteName.EVERLASTING if max_queries is None else RouteName.RELEASE
+        route = asking if names_oracle(out) else RouteName.PUBLISH
+    known = MODELS.get(route, ())
+    if model is not None and model not in known:
+        close = get_close_matches(model, known)
+        listed = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}."
         raise typer.BadParameter(
-            "--route auto chooses the model, too; give --route with --model.", param_hint="--model"
+            f"{model!r} is no model of {route.value}; {listed}", param_hint="--model"
         )
-    close = get_close_matches(name, known)
-    listed = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}."
-    raise typer.BadParameter(
-        f"{name!r} is no model of {route.value}; {listed}", param_hint="--model"
-    )
+    return route
 
 
 def published(name: str | None, delta: float, **shared: Any) -> Any:
