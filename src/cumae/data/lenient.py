@@ -271,10 +271,21 @@ def _types_that_do_not_fit(rows: RowSource, columns: Declared) -> list[str]:
     return []
 
 
-def faults_of(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
+def faults_of(
+    cells: NDArray[Any], column: Column, most: int | None = MOST_LINES
+) -> list[tuple[int, str]]:
     """Return the places of the first bad cells of a column, and what is wrong with them.
 
     It is for the eyes of the owner of the rows alone, as ``bad_rows`` is.
+
+    Parameters
+    ----------
+    cells : array
+        Cells of the column.
+    column : Column
+        What was declared about it.
+    most : int or None
+        How many cells to return of each fault; None for all.
     """
     missing = missing_cells(cells, text=column.declared)
     marks = {} if column.missing else {"missing value": missing}
@@ -292,7 +303,5 @@ def faults_of(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
             outside = (found < column.bounds[0]) | (found > column.bounds[1])
             marks["outside its declared bounds"] = np.isfinite(found) & outside
     return [
-        (int(row), fault)
-        for fault, mark in marks.items()
-        for row in np.flatnonzero(mark)[:MOST_LINES]
+        (int(row), fault) for fault, mark in marks.items() for row in np.flatnonzero(mark)[:most]
     ]

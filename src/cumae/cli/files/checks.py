@@ -18,8 +18,7 @@ from cumae.data.readings import canonical, is_missing, read_cells
 from cumae.errors import InvalidData, InvalidParameter
 
 BLOCK_ROWS = 65_536  # that are looked at together
-MOST_LINES = 20
-UNKNOWN = "none of the declared categories"
+MISSING = "missing value"
 OUTSIDE = "outside its declared bounds"
 
 
@@ -108,7 +107,7 @@ def cell_faults(
     for start in range(0, chosen.n_rows, BLOCK_ROWS):
         taken = chosen.take(np.arange(start, min(start + BLOCK_ROWS, chosen.n_rows)))
         for place, column in enumerate(columns.columns):
-            for row, fault in faults_of(taken.iloc[:, place].to_numpy(), column):
+            for row, fault in faults_of(taken.iloc[:, place].to_numpy(), column, most=None):
                 yield start + row, column, fault
 
 
@@ -129,9 +128,13 @@ def check_cells(table: TableFile, columns: Columns, rows: RowSource) -> None:
     rows : RowSource
         The same rows with these columns alone.
     """
+    first: dict[str, tuple[int, str]] = {}  # of each column, so that one message tells all
     for row, column, fault in cell_faults(table, columns, rows):
         if is_unusable(column, fault):
-            raise InvalidData(f"{table.where(row)}, column {column.name}: {_advice(fault)}")
+            found = (row, fault)
+            first[column.name] = min(first.get(column.name, found), found)
+    if first:
+        raise InvalidData(_unusable(table, first))
     for place, column in enumerate(columns.columns):
         if column.categories is not None and not _occurs(rows, place, column):
             raise InvalidData(
@@ -140,10 +143,15 @@ def check_cells(table: TableFile, columns: Columns, rows: RowSource) -> None:
             )
 
 
-def _advice(fault: str) -> str:
-    if fault == "missing value":
-        return "the cell is missing; declare missing = true for this column, or take the row out."
-    return f"{fault}; mend the cell, or declare what the column holds."
+def _unusable(table: TableFile, first: dict[str, tuple[int, str]]) -> str:
+    told = "; ".join(
+        f"{table.where(row)}, column {name}: {fault}" for name, (row, fault) in first.items()
+    )
+    more = "" if len(first) == 1 else " These are the first ones of each column."
+    advice = "Mend such cells, or take their rows out."
+    if any(fault == MISSING for _, fault in first.values()):
+        advice = "Declare missing = true where cells may be missing, and mend others."
+    return f"{told}.{more} {advice}"
 
 
 def _occurs(rows: RowSource, place: int, column: Column) -> bool:
@@ -157,12 +165,10 @@ def _occurs(rows: RowSource, place: int, column: Column) -> bool:
 
 def fault_lines(table: TableFile, columns: Columns) -> list[str]:
     """Return lines for the owner of the rows about cells that do not fit what was declared."""
-    lines = [
-        f"{table.where(row)}, column {column.name}: {fault}"
-        for row, column, fault in sorted(
-            cell_faults(table, columns), key=lambda found: (found[0], found[1].name)
-        )
+    found: dict[tuple[str, str], list[int]] = {}
+    for row, column, fault in cell_faults(table, columns):
+        found.setdefault((column.name, fault), []).append(row)
+    return [
+        f"column {name}: {fault} in {len(rows):,} rows, first in {table.where(min(rows))}"
+        for (name, fault), rows in found.items()
     ]
-    if len(lines) > MOST_LINES:
-        return [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES:,} or more others"]
-    return lines

@@ -25,7 +25,7 @@ from cumae.data.readings import canonical
 from cumae.errors import InvalidData, InvalidParameter
 
 # The entries of each form, without "missing"; the first ones must be there.
-ENTRIES = (
+ENTRIES: tuple[tuple[set[str], set[str]], ...] = (
     ({"low", "high"}, {"step"}),
     ({"numbers"}, set()),
     ({"categories"}, set()),
@@ -43,15 +43,15 @@ class SchemaFile:
 
     Parameters
     ----------
-    name : str
-        Where it was declared, for messages.
+    name : str, or None
+        Where it was declared, for messages; None if there is no schema.
     declared : dict from str to dict
         The entries of each column that is declared.
     left_out : set of str
         Columns that nobody shall learn from.
     """
 
-    name: str
+    name: str | None = None
     declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
 
@@ -102,12 +102,17 @@ class SchemaFile:
         return Columns(declared, names, len(names), kinds)
 
 
-def _to_declare(schema: str, table: str, names: Sequence[str]) -> str:
+def _to_declare(schema: str | None, table: str, names: Sequence[str]) -> str:
+    never = "what columns hold is never read from private rows"
+    if schema is None:
+        return (
+            f"{never}: draft a schema with `cumae schema {table} -o schema.toml`, complete it, and "
+            "give it as --schema schema.toml. Parquet columns of numbers need none."
+        )
     lines = " ".join(f"{toml_key(name)} = {json.dumps(COMPLETE)}" for name in names)
     return (
-        f"{schema} does not say what {', '.join(names)} of {table} hold, and this is never read "
-        f"from private rows. `cumae schema` drafts a schema; or write a line for each: {lines}, "
-        f"with one of these in the place of {COMPLETE}: {FORMS}."
+        f"{schema} does not declare {', '.join(names)} of {table}, and {never}. Add these lines: "
+        f"{lines} with one of these in the place of {COMPLETE}: {FORMS}."
     )
 
 

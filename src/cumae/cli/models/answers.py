@@ -179,7 +179,7 @@ class Asking:
                 copied = copied.append_column(name, pa.array(told, one))
             pq.write_table(copied, stream)
             return
-        text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)  # type: ignore[type-var]
+        text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(safe_row([*self.table.names, *self.titles()]))
         for cells in _rows(copied, found):

@@ -157,12 +157,8 @@ def _estimator(
     delta: float,
 ) -> Any:
     """Return what will be fitted."""
-    shared = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "columns": table.declared,
-        "classes": table.classes,
-    }
+    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    shared |= {"columns": table.declared, "classes": table.classes}
     if route is RouteName.PUBLISH:
         return published(model, **shared)
     return asked(route, model, max_queries or MAX_QUERIES, **shared)

@@ -165,7 +165,7 @@ class _Task:
         n_rows = rows or 0 if table is None else table.rows.n_rows
         if width is not None:
             return cls(n_rows, width, None, shown, None)
-        declared = SchemaFile("no --schema") if schema is None else read_schema(schema)
+        declared = SchemaFile() if schema is None else read_schema(schema)
         if table is not None:
             if label is not None:
                 table.need([label], "which --label names")
@@ -179,6 +179,8 @@ class _Task:
 
     def sample(self, label: str, classes: list[Any]) -> tuple[Any, Any]:
         """Return public rows and their labels, to try routes on."""
+        import numpy as np  # noqa: PLC0415
+
         from cumae.cli.files.checks import check_cells, label_places  # noqa: PLC0415
         from cumae.data import class_names  # noqa: PLC0415
 
@@ -188,4 +190,4 @@ class _Task:
         rows = self.public.features(self.known.columns)
         places = label_places(self.public, label, classes)
         check_cells(self.public, self.known, rows)
-        return rows.take(range(rows.n_rows)), class_names(classes)[places]
+        return rows.take(np.arange(rows.n_rows)), class_names(classes)[places]

@@ -105,7 +105,7 @@ def read_private(
 def _undeclared(table: TableFile, label: str, public: TableFile | None) -> SchemaFile:
     """Return what public rows say about the columns, or nothing."""
     if public is None:
-        return SchemaFile("no --schema")
+        return SchemaFile()
     names = [name for name in table.names if name != label]
     text, _ = draft(table.name, names, table.kinds(names), public.name, guesses(public))
     return parse_schema(text, f"what {public.name} says, without --schema,")
