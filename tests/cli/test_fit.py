@@ -229,3 +229,24 @@ def test_warnings_are_plain_lines(folder: Path) -> None:
     done = run("fit", "few.csv", *FIT, *more)
     assert "Warning: 20 rows with" in done.stderr
     assert ".py:" not in done.stderr
+
+
+def test_a_plan_needs_no_rows_and_reads_none(folder: Path) -> None:
+    price = ["--epsilon", "3", "--delta", "1e-6"]
+    done = run("plan", "--rows", "1500", "--schema", "schema.toml", *price, "--why")
+    assert done.exit_code == 0, done.stderr
+    assert "privacy is likely to cost" in " ".join(done.stdout.split())
+    assert "Cannot run: " in done.stdout
+    assert "semi: Publish a SemiPrivateLearner: refused." in done.stdout
+    rows = people(1_500, 99)  # other people: the same plan
+    pd.DataFrame(rows, columns=COLUMNS).to_csv("others.csv", index=False)
+    words = ["--label", "income", "--schema", "schema.toml", *price, "--json"]
+    plans = [json.loads(run("plan", name, *words).stdout) for name in ("adult.csv", "others.csv")]
+    assert plans[0] == plans[1]
+    assert plans[0]["prospects"][0]["outlook"]["guarantee"]["epsilon"] <= 3.0
+    done = run("plan", "--rows", "3000", "--columns", "3", *price, "--plot", "plan.svg")
+    assert "<svg" in Path("plan.svg").read_text(encoding="utf-8"), done.stderr
+    for wrong in (["--rows", "9", "adult.csv"], [], ["--rows", "9", "--simulate"]):
+        assert run("plan", *wrong, *price).exit_code == ExitCode.USAGE
+    assert run("plan", "--rows", "9", *price).exit_code == ExitCode.REFUSED
+    assert run("plan", "adult.csv", "--label", "income", *price).exit_code == ExitCode.REFUSED

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cumae.cli.files.csv_text import CsvForm
     from cumae.cli.files.tables import TableFile
     from cumae.data import Columns
+    from cumae.planning import Advice
 
 DataOrNone = Annotated[
     str | None,
@@ -60,6 +61,7 @@ Simulate = Annotated[
         "takes minutes.",
     ),
 ]
+Why = Annotated[bool, typer.Option("--why", help="Also tell why other routes cannot run.")]
 PlotFile = Annotated[
     str | None,
     typer.Option(
@@ -82,6 +84,7 @@ def plan(
     schema: Schema = None,
     public: Public = None,
     simulate: Simulate = False,
+    why: Why = False,
     plot: PlotFile = None,
     encoding: Encoding = None,
     separator: Separator = None,
@@ -91,8 +94,8 @@ def plan(
     """Tell which route to take, how much accuracy privacy will cost, and how sure that is.
 
     Only public facts are used: how many rows there are, what the schema declares, epsilon and
-    delta. Of a file of private rows nothing but their number counts. Nothing is spent. What cannot
-    run is listed with the reason, and with the rows or the epsilon that it would need.
+    delta. Of a file of private rows nothing but their number counts. Nothing is spent. With --why,
+    what cannot run is listed with the reason, and with the rows or the epsilon that it would need.
 
     Example: `cumae plan adult.csv --label income --schema schema.toml --epsilon 1 --delta 1e-6`
     """
@@ -128,7 +131,29 @@ def plan(
     if as_json:
         typer.echo(json.dumps(advice.to_dict(), indent=1))
         return
-    typer.echo("\n".join(paragraph(line, hanging="  ") for line in str(advice).splitlines()))
+    for line in _lines(advice, why=why):
+        typer.echo(paragraph(line, hanging="  "))
+
+
+def _lines(advice: Advice, *, why: bool) -> list[str]:
+    """Return the advice, a line for each route that can run, and those that cannot."""
+    runs = [found for found in advice.prospects if found.can_run]
+    refused = [found for found in advice.prospects if not found.can_run]
+    lines = [advice.sentence, "", f"  {'route':<13}{'privacy costs about':<26}what it does"]
+    for found in runs:
+        cost = "unknown" if found.expected is None else str(found.expected)
+        line = f"  {found.route.name:<13}{cost:<26}{found.route.title}"
+        right = "" if found.simulated is None else f"; accuracy about {found.simulated}"
+        lines.append(line + right)
+    rests = [found.expected.rests_on for found in runs if found.expected is not None]
+    if rests:
+        lines += ["", f"What privacy costs is forecast from {min(rests, key=len)}."]
+    if refused:
+        names = ", ".join(found.route.name for found in refused)
+        lines += ["", f"Cannot run: {names}." + ("" if why else " --why tells the reasons.")]
+    if why:
+        lines += [f"  {found.route.name}: {' '.join(str(found).split())}" for found in refused]
+    return [*lines, "", "`cumae fit` takes the best route that suits its output by itself."]
 
 
 @dataclass(frozen=True)
