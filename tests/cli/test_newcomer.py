@@ -137,7 +137,6 @@ def test_the_same_through_pipes(folder: Path) -> None:
     assert folder.joinpath("piped.json").stat().st_size > 1_000
 
 
-@pytest.mark.claim("STORE")
 def test_an_oracle_answers_after_kill_9(folder: Path) -> None:
     Path("many.csv").write_text(without_label(people(20_000, 5)), encoding="utf-8")
     asking = subprocess.Popen(

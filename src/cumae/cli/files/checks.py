@@ -16,6 +16,7 @@ from cumae.cli.files.tables import TableFile
 from cumae.data import Column, Columns, RowSource, faults_of, label_codes
 from cumae.data.readings import canonical, is_missing, read_cells
 from cumae.errors import InvalidData, InvalidParameter
+from cumae.progress import Progress
 
 BLOCK_ROWS = 65_536  # that are looked at together
 MISSING = "missing value"
@@ -104,11 +105,13 @@ def cell_faults(
         The same rows with these columns alone, if they were chosen before.
     """
     chosen = table.features(columns.columns) if rows is None else rows
-    for start in range(0, chosen.n_rows, BLOCK_ROWS):
-        taken = chosen.take(np.arange(start, min(start + BLOCK_ROWS, chosen.n_rows)))
-        for place, column in enumerate(columns.columns):
-            for row, fault in faults_of(taken.iloc[:, place].to_numpy(), column, most=None):
-                yield start + row, column, fault
+    with Progress(f"checking {table.name}: rows", chosen.n_rows) as bar:
+        for start in range(0, chosen.n_rows, BLOCK_ROWS):
+            taken = chosen.take(np.arange(start, min(start + BLOCK_ROWS, chosen.n_rows)))
+            for place, column in enumerate(columns.columns):
+                for row, fault in faults_of(taken.iloc[:, place].to_numpy(), column, most=None):
+                    yield start + row, column, fault
+            bar.advance(len(taken))
 
 
 def is_unusable(column: Column, fault: str) -> bool:

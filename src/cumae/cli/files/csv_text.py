@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import typer
 
+from cumae.claims import claim
 from cumae.errors import InvalidData
 
 # What stands for a missing cell in CSV files, unless it is a declared category of its column.
@@ -82,12 +83,13 @@ class CsvText:
         csv.field_size_limit(LONGEST_CELL)
         self.name = name
         self._encoding = form.encoding_of(stream.peek(2)[:2])
-        # Bytes that are none of the encoding mark their cell, and no other.
-        errors = "replace" if lenient else "surrogateescape"
-        if self._encoding == "utf-16" and not lenient:
-            errors = "strict"
-        self._text = io.TextIOWrapper(stream, self._encoding, errors, newline="\n")
-        self._lenient = lenient
+        self._stream, self._lenient = stream, lenient
+        if lenient:
+            self._need_lines()
+        else:
+            # Bytes that are none of the encoding mark their cell, so that it can be named.
+            errors = "strict" if self._encoding == "utf-16" else "surrogateescape"
+            self._text = io.TextIOWrapper(stream, self._encoding, errors, newline="\n")
         first = self._first_line()
         self.separator = form.separator or _separator(first)
         self._reader = csv.reader(self._lines(first), delimiter=self.separator, strict=True)
@@ -95,7 +97,16 @@ class CsvText:
 
     def close(self) -> None:
         """Let go of the stream, which whoever opened it closes."""
-        self._text.detach()
+        if not self._lenient:
+            self._text.detach()
+
+    def _need_lines(self) -> None:
+        """Refuse encodings in which a line break is more than one byte."""
+        if "\n".encode(self._encoding.removesuffix("-sig")) != b"\n":
+            raise InvalidData(
+                f"{self.name} has queries that are protected, and each line must stand by itself; "
+                "write the file in UTF-8."
+            )
 
     def _first_line(self) -> str:
         first = next(self._decoded(), "")
@@ -103,7 +114,13 @@ class CsvText:
             raise InvalidData(f"{self.name} is empty; its first line must name the columns.")
         return first
 
+    @claim("FILES")
     def _decoded(self) -> Iterator[str]:
+        """Yield the lines; where damage is no error, each one is decoded by itself."""
+        if self._lenient:
+            for raw in self._stream:
+                yield raw.decode(self._encoding, "replace")
+            return
         try:
             for line in self._text:  # noqa: UP028 - `yield from` closes the file with the generator
                 yield line
@@ -182,20 +199,16 @@ class CsvText:
             "as latin-1 or cp1252."
         )
 
+    @claim("FILES")
     def _lenient_rows(self) -> Iterator[tuple[list[str], int, bool]]:
-        """Each line is a row by itself: a quote in one cannot swallow the next."""
-        width, empty = len(self.names), 0
+        """Each line is a row by itself, also an empty one: no line changes what another one is."""
+        width = len(self.names)
         for number, line in enumerate(self._decoded(), 2):
-            if not line.strip("\r\n"):
-                empty += 1  # at the end of the file it is none
-                continue
-            for before in range(number - empty, number):
-                yield [""] * width, before, True
-            empty = 0
             cells = self._line(line)
             damaged = len(cells) != width
             yield ([""] * width if damaged else cells), number, damaged
 
+    @claim("FILES")
     def _line(self, line: str) -> list[str]:
         try:
             found = list(csv.reader([line.rstrip("\r\n")], delimiter=self.separator, strict=True))

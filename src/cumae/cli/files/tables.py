@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.cli.files.csv_text import MISSING_TEXTS, CsvForm, CsvText
 from cumae.cli.files.source import STANDARD, is_parquet, opened, title
 from cumae.data import Column, ParquetRows, RowSource, table_of
@@ -87,6 +88,7 @@ class TableFile:
             return np.array(trimmed.to_pylist(), dtype=object)
         return np.asarray(self.rows.select([name]).all_columns()[0])
 
+    @claim("FILES")
     def features(self, columns: Sequence[Column]) -> RowSource:
         """Return some columns as they are given to ``fit`` and ``predict``.
 
@@ -108,6 +110,7 @@ def _source(table: Any) -> RowSource:
     return found
 
 
+@claim("FILES")
 def _clean(cells: Any, column: Column) -> Any:
     trimmed = pc.utf8_trim_whitespace(cells)
     kept = {category for category in column.categories or () if isinstance(category, str)}

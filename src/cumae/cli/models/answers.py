@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.cli.files.csv_text import CsvForm
 from cumae.cli.files.fitted import columns_of, features_for
 from cumae.cli.files.messages import say
@@ -135,6 +136,7 @@ class Asking:
                 bar.advance(len(some))
         return found
 
+    @claim("FILES")
     def _ask(self, places: Integers, request: str | None) -> list[list[Any]]:
         if isinstance(self.fitted, Learner):
             rows = SomeRows(self.features, places)
