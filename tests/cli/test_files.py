@@ -246,6 +246,7 @@ def test_a_draft_from_the_header_looks_at_no_row(here: Path) -> None:
     assert "ill =" not in drafts[0]
     assert "one person's cell" in " ".join(drafts[0].split())
     assert run("schema", "a.csv", "--label", "nothing").exit_code == ExitCode.REFUSED
+    assert run("schema", "a.csv", "--public", "a.csv").exit_code == ExitCode.REFUSED
     assert run("schema", "-", given=GOOD).stdout.count('"COMPLETE"') == 3
 
 

@@ -130,7 +130,7 @@ def audit(
     value far below the claim is no sign that the claim is loose: a better attacker, or more runs,
     may show more. No audit proves privacy; the proofs do.
 
-    Example: `cumae audit ExponentialMechanism --seconds 5`
+    Example: `cumae audit ExponentialMechanism --seconds 3`
     """
     from cumae.audit import catalogue, report  # noqa: PLC0415
 

@@ -6,6 +6,7 @@ value.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,8 +32,10 @@ def classes_of(given: str) -> list[Any]:
     >>> from cumae.cli.files.checks import classes_of
     >>> classes_of("0,1"), classes_of("<=50K, >50K")
     ([0, 1], ['<=50K', '>50K'])
+    >>> classes_of('"yes, often",no')
+    ['yes, often', 'no']
     """
-    texts = [text.strip() for text in given.split(",")]
+    texts = [text.strip() for text in next(csv.reader([given], skipinitialspace=True), [])]
     if len(texts) < 2 or len(set(texts)) < len(texts) or not all(texts):
         raise InvalidParameter(
             f"--classes {given!r} must list at least two labels, all different, with commas in "

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from cumae.errors import InvalidData
+from cumae.errors import InvalidData, InvalidParameter
 
 STANDARD = "-"  # standard input, or standard output
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
@@ -60,3 +60,17 @@ def _why(path: str, error: OSError) -> str:
 def is_parquet(stream: io.BufferedReader) -> bool:
     """Tell by its first bytes whether a stream holds a Parquet file."""
     return stream.peek(4)[:4] == PARQUET
+
+
+def refuse_private_as_public(data: str | None, public: str | None) -> None:
+    """Refuse a file of private rows that is also given as public rows."""
+    if data is None or public is None:
+        return
+    if public == STANDARD:
+        raise InvalidParameter("public rows are read from a file; only DATA may be standard input.")
+    with contextlib.suppress(OSError):  # whoever opens it says what is wrong
+        if data != STANDARD and Path(data).samefile(public):
+            raise InvalidParameter(
+                f"{public} is the file of private rows, and cannot be public as well: what is read "
+                "from public rows is not protected."
+            )

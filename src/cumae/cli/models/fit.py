@@ -63,12 +63,14 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         autocompletion=complete_model,
-        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, ridge, "
-        "bayes.",
+        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, ridge.",
     ),
 ]
 MaxQueries = Annotated[
-    int | None, typer.Option("--max-queries", min=1, help="How many queries release answers.")
+    int | None,
+    typer.Option(
+        "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
+    ),
 ]
 MAX_QUERIES = 1_000
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 DataOrNone = Annotated[
     str | None,
     typer.Argument(
-        metavar="[DATA]",
+        metavar="DATA",
         help="The file of private rows: they are counted, and nothing else is looked at.",
     ),
 ]
@@ -183,8 +183,10 @@ class _Task:
     ) -> _Task:
         """Read header and schema, and count rows."""
         from cumae.cli.files.schemas import SchemaFile, read_schema  # noqa: PLC0415
+        from cumae.cli.files.source import refuse_private_as_public  # noqa: PLC0415
         from cumae.cli.files.tables import read_table_file  # noqa: PLC0415
 
+        refuse_private_as_public(data, public)
         shown = None if public is None else read_table_file(public, form)
         table = None if data is None else read_table_file(data, form)
         n_rows = rows or 0 if table is None else table.rows.n_rows

@@ -15,10 +15,9 @@ from cumae.cli.files.drafts import draft
 from cumae.cli.files.guesses import guesses
 from cumae.cli.files.messages import say
 from cumae.cli.files.schemas import SchemaFile, parse_schema, read_schema
-from cumae.cli.files.source import STANDARD, title
+from cumae.cli.files.source import refuse_private_as_public, title
 from cumae.cli.files.tables import TableFile, read_table_file
 from cumae.data import Columns, RowSource, class_names
-from cumae.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,7 @@ def read_private(
     InvalidParameter
         If declarations lack or do not fit.
     """
-    if STANDARD in (schema, public):
-        raise InvalidParameter("only DATA may come from standard input.")
+    refuse_private_as_public(data, public)
     wanted = classes_of(classes)
     declared = None if schema is None else read_schema(schema)
     shown = None if public is None else read_table_file(public, form)

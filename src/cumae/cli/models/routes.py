@@ -33,7 +33,6 @@ PUBLISHED = {
 ASKED = {
     "tree": ("sklearn.tree", "DecisionTreeClassifier", {"max_depth": 4}),
     "ridge": ("sklearn.linear_model", "RidgeClassifier", {}),
-    "bayes": ("sklearn.naive_bayes", "GaussianNB", {}),
 }
 MODELS: Mapping[RouteName, tuple[str, ...]] = {
     RouteName.PUBLISH: tuple(PUBLISHED),

@@ -51,10 +51,15 @@ def schema(
     from cumae.cli.files.headers import read_header  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
-    from cumae.cli.files.source import STANDARD, title  # noqa: PLC0415
+    from cumae.cli.files.source import (  # noqa: PLC0415
+        STANDARD,
+        refuse_private_as_public,
+        title,
+    )
     from cumae.errors import InvalidData  # noqa: PLC0415
 
     form = CsvForm(encoding, separator)
+    refuse_private_as_public(data, public)
     with told(), Output(out, force=force) as output:
         names, kinds = read_header(data, form)
         if label is not None and label not in names:
