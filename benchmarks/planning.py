@@ -1,15 +1,12 @@
 """Does the planner choose the right route, and does privacy cost what it forecasts?
 
-    python benchmarks/planning.py measure [--minutes 60] [--data FOLDER]
-    python benchmarks/planning.py calibrate
-    python benchmarks/planning.py try [--minutes 60]
-    python benchmarks/planning.py judge
+    python benchmarks/planning.py [measure] [calibrate] [try] [judge] [--minutes 60] [--data FOLDER]
 
-The first fits routes of ``cumae.planning`` to tables, with several numbers of rows and several
-epsilons, with 2,000 public rows and without, and measures accuracy on 5,000 other rows. Infinite
-epsilon, or the plain estimator for routes of votes, is the same model without privacy. A cell is
-one fit. Each is a line in the file of --cells as soon as it is there, and is not run again, so that
-a run which was stopped can go on.
+runs these four steps, or some of them. The first fits routes of ``cumae.planning`` to tables, with
+several numbers of rows and several epsilons, with 2,000 public rows and without, and measures
+accuracy on 5,000 other rows. Infinite epsilon, or the plain estimator for routes of votes, is the
+same model without privacy. A cell is one fit. Each is a line in the file of --cells as soon as it
+is there, and is not run again, so that a run which was stopped can go on.
 
 The second makes the file of forecasts that the package ships, from the tables of ``CALIBRATING``
 alone. The third lets the planner forecast accuracies from a public sample of 500 labelled rows of
@@ -27,22 +24,39 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+from _planning_cells import (
+    CALIBRATING,
+    CELLS,
+    DELTA,
+    EPSILONS,
+    JUDGED,
+    LEARNERS,
+    PUBLIC,
+    SHAPES,
+    SIZES,
+    TESTED,
+    Cell,
+    Task,
+    cells,
+    read,
+    right,
+    run,
+    size_of,
+    split,
+    tasks,
+)
 from _table import Table
 from sklearn.isotonic import IsotonicRegression
-from sklearn.tree import DecisionTreeClassifier
-from tables import ELSEWHERE, REAL, load
+from tables import ELSEWHERE, REAL
 
-from cumae.concepts import ConceptClass, Intervals, Rectangles, Thresholds
-from cumae.data import Columns
 from cumae.planning.advice import advise
 from cumae.planning.forecasts import VOTES, context, strength
 from cumae.planning.outlooks import outlook
@@ -50,238 +64,14 @@ from cumae.planning.routes import ROUTES, Situation
 from cumae.planning.simulation import Sample, simulate
 
 RESULT = Path(__file__).parent / "results" / "planning.json"
-CELLS = Path(tempfile.gettempdir()) / "cumae_planning.jsonl"
+SHIPPED = Path(__file__).parents[1] / "src" / "cumae" / "planning" / "forecasts.json"
 TRIALS = Path(tempfile.gettempdir()) / "cumae_planning_trials.jsonl"
 SAMPLE = 500  # labelled public rows
+SIMULATED = ("kernel", "trees", "logistic", "learner")  # the booster is close to the regression
+TAILS = (0.1, 0.05, 0.02, 0.0)  # share of the cells beyond each end of an interval
+STEP = 0.25  # between knots, in powers of ten
+NEAR, WIDE = 0.3, 0.5  # how near cells count for a knot: for costs, and for what is behind
 TIE = 1e-9
-PUBLIC, TESTED, QUERIES = 2_000, 5_000, 1_000
-DELTA = 1e-6
-SIZES = (300, 1_000, 10_000, 100_000)
-EPSILONS = (0.5, 1.0, 3.0)
-POWERS = (0.0, 0.25, 0.5)  # of the width, by which the strength is divided
-STEP, NEAR = 0.25, 0.2  # between knots, and how near cells count for one, in powers of ten
-SHIPPED = Path(__file__).parents[1] / "src" / "cumae" / "planning" / "forecasts.json"
-# With public rows, a PrivateLearner draws as a SemiPrivateLearner does, and is measured for both.
-LEARNERS = ("kernel", "booster", "trees", "logistic", "learner")
-PREDICTORS = ("gaussian", "student", "everlasting")
-
-
-# Tables of concept classes, beside those of tables.py: exact ones are judged, noisy ones calibrate
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A made-up table whose rule is a concept of a class; some labels are wrong."""
-
-    concept: ConceptClass
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    wrong: float
-
-    def table(self, name: str, count: int, seed: int) -> Table:
-        coins = np.random.default_rng(seed)
-        x = coins.random((count, len(self.low)))
-        inside = np.all((x >= self.low) & (x < self.high), axis=1)
-        chance = np.where(inside, 1 - self.wrong, self.wrong)
-        labels = (coins.random(count) < chance).astype(np.int64)
-        names = [f"x{place}" for place in range(x.shape[1])]
-        return Table(
-            pd.DataFrame(x, columns=names),
-            labels,
-            dict.fromkeys(names, (0, 1)),
-            name,
-            chances=np.column_stack([1 - chance, chance]),
-        )
-
-
-SHAPES = {
-    "exact threshold": Shape(Thresholds(), (0.37,), (1.0,), 0.0),
-    "exact box": Shape(Rectangles(), (0.2, 0.3), (0.75, 0.9), 0.0),
-    "noisy threshold": Shape(Thresholds(), (0.58,), (1.0,), 0.1),
-    "noisy interval": Shape(Intervals(), (0.15,), (0.55,), 0.15),
-    "noisy box": Shape(Rectangles(), (0.05, 0.4), (0.7, 1.0), 0.1),
-    "exact interval": Shape(Intervals(), (0.3,), (0.8,), 0.0),
-}
-JUDGED = (
-    *("exact threshold", "exact box", "linear", "pairs", "switches", "rare"),
-    *("survey", "adult", "credit default"),
-)
-CALIBRATING = (
-    *("noisy threshold", "noisy interval", "noisy box", "exact interval", "poll", "curves"),
-    *("tariff", "additive", "diamonds", "triples", "fraud", "depots", "tails"),
-    *("flights", "cardio"),
-)
-CALIBRATING_SIZES = (300, 1_000, 3_000, 10_000, 40_000)
-# Time is bounded: the most rows, and the routes of votes, are measured for some tables and sizes.
-LARGE = ("noisy threshold", "noisy box", "poll", "additive", "fraud", "cardio")
-VOTED = (1_000, 10_000)
-
-
-class Task(NamedTuple):
-    """Rows of a table; all routes and all epsilons share them."""
-
-    table: str
-    rows: int
-    public: bool
-    seed: int
-
-
-class Cell(NamedTuple):
-    """One fit; an infinite epsilon is the same model without privacy."""
-
-    table: str
-    rows: int
-    public: bool
-    seed: int
-    route: str
-    epsilon: float
-
-
-@dataclass(frozen=True)
-class Split:
-    private: Table
-    public: Table | None
-    tested: Table
-    concept: ConceptClass | None
-
-    def situation(self, epsilon: float) -> Situation:
-        columns = self.private.declared | self.private.guesses
-        return Situation(
-            len(self.private.labels),
-            n_public=0 if self.public is None else PUBLIC,
-            n_queries=QUERIES,
-            n_features=self.private.rows.shape[1],
-            columns=columns,
-            concept_class=self.concept,
-            epsilon=epsilon,
-            delta=DELTA,
-        )
-
-
-def size_of(name: str, asked: int) -> int:
-    """Return how many rows can be learnt from, if so many are asked for."""
-    return asked if name not in REAL else min(asked, len(load(name).labels) - PUBLIC - TESTED)
-
-
-@cache
-def split(task: Task) -> Split:
-    """Return the same rows for all routes; a made-up table has other rows for each seed."""
-    count = task.rows + PUBLIC + TESTED
-    shape = SHAPES.get(task.table)
-    table = (
-        shape.table(task.table, count, task.seed) if shape else load(task.table, count, task.seed)
-    )
-    order = np.random.default_rng(task.seed).permutation(len(table.labels))
-    return Split(
-        table.take(order[PUBLIC + TESTED : count]),
-        table.take(order[:PUBLIC]) if task.public else None,
-        table.take(order[PUBLIC : PUBLIC + TESTED]),
-        shape.concept if shape else None,
-    )
-
-
-def right(table: Table, found: Any) -> float:
-    """Return the share of right answers; where chances are known, what it is on the mean."""
-    found = np.asarray(found, dtype=np.int64)
-    if table.chances is None:
-        return float(np.mean(found == table.labels[: len(found)]))
-    return float(np.mean(table.chances[np.arange(len(found)), np.maximum(found, 0)] * (found >= 0)))
-
-
-def plain_accuracy(given: Split) -> float:
-    """Return the accuracy of the estimator that votes by default, on all rows and not private."""
-    columns = Columns.of(given.private.rows, given.private.declared | given.private.guesses)
-    model = DecisionTreeClassifier(max_depth=4, random_state=0)
-    model.fit(np.nan_to_num(columns.read(given.private.rows)), given.private.labels)
-    return right(given.tested, model.predict(np.nan_to_num(columns.read(given.tested.rows))))
-
-
-def measure(cell: Cell) -> dict[str, Any]:
-    """Fit one route, and return its accuracy."""
-    given = split(Task(*cell[:4]))
-    start = time.process_time()
-    if cell.route in PREDICTORS and cell.epsilon == math.inf:
-        accuracy = plain_accuracy(given)
-    else:
-        model = ROUTES[cell.route].build(given.situation(cell.epsilon))
-        model.set_params(random_state=cell.seed)
-        rows = given.private.rows, given.private.labels
-        asked = given.tested
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if cell.route in PREDICTORS:
-                model.fit(*rows)
-                asked = asked.take(slice(0, QUERIES if cell.route == "gaussian" else TESTED))
-            else:
-                model.fit(*rows, None if given.public is None else given.public.rows)
-            accuracy = right(asked, model.predict(asked.rows))
-    return cell._asdict() | {
-        "accuracy": round(accuracy, 5),
-        "one_class": round(max(right(given.tested, np.full(TESTED, label)) for label in (0, 1)), 5),
-        "best_possible": given.tested.bayes,
-        "width": given.situation(1.0).width,
-        "features": given.private.rows.shape[1],
-        "seconds": round(time.process_time() - start, 2),
-    }
-
-
-# Which cells there are
-
-
-def tasks() -> list[Task]:
-    """Return all tasks: the ones that say most first, second seeds last."""
-    found = []
-    for name, rows, public in product(JUDGED, SIZES, (False, True)):
-        found.append((2 * (rows > 50_000), Task(name, size_of(name, rows), public, 0)))
-        if rows <= 1_000:
-            found.append((4, Task(name, rows, public, 1)))
-    for first, name in enumerate(CALIBRATING):
-        for place, rows in enumerate(CALIBRATING_SIZES):
-            if rows <= 10_000 or name in LARGE:  # with public rows and without, in turns
-                public = (first + place) % 2 == 0
-                task = Task(name, size_of(name, rows), public, 7)
-                found.append((3 if rows > 10_000 else 1, task))
-    order = np.random.default_rng(0).permutation(len(found))
-    return [task for _, task in sorted((found[place] for place in order), key=lambda one: one[0])]
-
-
-def cells(found: Iterable[Task]) -> Iterator[Cell]:
-    for task in found:
-        routes = list(LEARNERS)
-        if task.table in LARGE and task.rows in VOTED and not task.public:
-            routes += PREDICTORS
-        for route, epsilon in product(routes, (math.inf, *EPSILONS)):
-            yield Cell(*task, route, epsilon)
-
-
-def read(path: Path) -> dict[Cell, dict[str, Any]]:
-    """Return the cells of a file."""
-    if not path.exists():
-        return {}
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {Cell(*(line[name] for name in Cell._fields)): line for line in lines}
-
-
-def run(path: Path, minutes: float) -> None:
-    """Run what is not done, and write each cell down as soon as it is there."""
-    done = read(path)
-    left = [cell for cell in dict.fromkeys(cells(tasks())) if cell not in done]
-    end = time.monotonic() + 60 * minutes
-    with path.open("a", encoding="utf-8") as file:
-        for place, cell in enumerate(left, 1):
-            if time.monotonic() > end:
-                print(f"{len(left) - place + 1} cells are left")
-                return
-            try:
-                found = measure(cell)
-            except (ValueError, TypeError) as why:  # refusals are ValueErrors
-                found = cell._asdict() | {"refused": f"{type(why).__name__}: {why}"}
-            file.write(json.dumps(found) + "\n")
-            file.flush()
-            if place % 50 == 0:
-                print(f"[{place}/{len(left)}]", flush=True)
-            if place < len(left) and left[place][:4] != cell[:4]:
-                split.cache_clear()
 
 
 # Calibration: what the package ships
@@ -327,7 +117,6 @@ def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[s
             cell._asdict()
             | {
                 "context": context(situation),
-                "width": situation.width,
                 "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
                 "cost": done[twin(cell)]["accuracy"] - line["accuracy"],
                 "behind": max(known) - line["accuracy"],
@@ -348,53 +137,61 @@ def quantile(values: Any, weights: Any, share: float) -> float:
     return float(np.interp(share * weights.sum(), total, values[order]))
 
 
-def curves(found: list[dict[str, Any]], power: float) -> dict[str, list[float]]:
+def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
     """Return quantiles of the cost around each strength; they fall with it."""
-    reached = np.log10([max(one["strength"], 1e-3) / one["width"] ** power for one in found])
+    reached = np.log10([max(one["strength"], 1e-3) for one in found])
     cost, behind = (np.array([one[name] for one in found]) for name in ("cost", "behind"))
     knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
     lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
     for knot in knots:
-        weights = np.exp(-(((reached - knot) / NEAR) ** 2) / 2) + 1e-9
-        for name, share in (("low", 0.1), ("likely", 0.5), ("high", 0.9)):
-            lines[name].append(quantile(cost, weights, share))
-        lines["behind"].append(quantile(behind, weights, 0.5))
+        weights = near(reached, knot, NEAR)
+        for name, part in (("low", tail), ("likely", 0.5), ("high", 1 - tail)):
+            lines[name].append(quantile(cost, weights, part))
+        lines["behind"].append(float(np.average(behind, weights=near(reached, knot, WIDE))))
     return {"knots": [round(float(knot), 3) for knot in knots]} | {
         name: falling(values) for name, values in lines.items()
     }
 
 
-def calibrated(found: list[dict[str, Any]], power: float) -> dict[str, Any]:
+def near(reached: Any, knot: float, width: float) -> Any:
+    return np.exp(-(((reached - knot) / width) ** 2) / 2) + 1e-9
+
+
+def calibrated(found: list[dict[str, Any]], tail: float) -> dict[str, Any]:
     groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for one in found:
         groups[one["route"]][one["context"]].append(one)
     return {
-        route: {name: curves(lines, power) for name, lines in sorted(contexts.items())}
+        route: {name: curves(lines, tail) for name, lines in sorted(contexts.items())}
         for route, contexts in groups.items()
     }
 
 
-def off(found: list[dict[str, Any]], power: float) -> float:
-    """Return by how much forecasts are off for a table that is left out, on the mean."""
-    errors = []
+def left_out(found: list[dict[str, Any]], tail: float) -> dict[str, float]:
+    """Return how good forecasts are for a table that was left out of the calibration."""
+    close, inside = [], []
     for name in {one["table"] for one in found}:
-        known = calibrated([one for one in found if one["table"] != name], power)
+        known = calibrated([one for one in found if one["table"] != name], tail)
         for one in (one for one in found if one["table"] == name):
             line = known.get(one["route"], {}).get(one["context"])
             if line is not None:
-                reached = math.log10(max(one["strength"], 1e-3) / one["width"] ** power)
-                errors.append(
-                    abs(float(np.interp(reached, line["knots"], line["likely"])) - one["cost"])
+                place = math.log10(max(one["strength"], 1e-3))
+                low, likely, high = (
+                    float(np.interp(place, line["knots"], line[part]))
+                    for part in ("low", "likely", "high")
                 )
-    return float(np.mean(errors))
+                close.append(abs(likely - one["cost"]) <= 0.02)
+                inside.append(low <= one["cost"] <= high)
+    return {"within_two_points": share(close), "within_interval": share(inside)}
 
 
 def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
-    """Write the file that the package ships."""
+    """Write the file that the package ships; the interval holds for tables that are left out."""
     found = costs(done, CALIBRATING)
-    errors = {power: off(found, power) for power in POWERS}
-    print("Mean error by power of the width:", {k: round(v, 4) for k, v in errors.items()})
-    power = min(errors, key=lambda one: errors[one])
+    tried = {tail: left_out(found, tail) for tail in TAILS}
+    print("Tables that are left out, by the share beyond each end:", tried)
+    wide = [tail for tail in TAILS if tried[tail]["within_interval"] >= 0.8]
+    tail = wide[0] if wide else TAILS[-1]
     rows = [one["rows"] for one in found]
     text = json.dumps(
         {
@@ -404,8 +201,9 @@ def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
             "epsilon": [min(EPSILONS), max(EPSILONS)],
             "delta": DELTA,
             "cells": len(found),
-            "width_power": power,
-            "routes": calibrated(found, power),
+            "tail": tail,
+            "left_out": tried[tail],
+            "routes": calibrated(found, tail),
         }
     )
     SHIPPED.write_text(text.replace('"routes": {', '"routes": {\n').replace("}, ", "},\n") + "\n")
@@ -429,25 +227,25 @@ def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
     whole = {(*cell[:4], cell.epsilon): cell for cell in known if cell.table in JUDGED}
     lines = []
     for cell in whole.values():
-        private = {route: known.get(cell._replace(route=route)) for route in LEARNERS}
-        plain = {
-            route: known.get(cell._replace(route=route, epsilon=math.inf)) for route in LEARNERS
-        }
-        if cell.epsilon == math.inf or None in private.values() or None in plain.values():
+        if cell.epsilon == math.inf or any(
+            cell._replace(route=route) not in known for route in LEARNERS
+        ):
             continue  # not all of it was measured
+        accuracy = {route: known[cell._replace(route=route)] for route in LEARNERS}
         situation = replace(situation_of(cell._replace(seed=0)), n_queries=None)
         advice = advise(situation, [ROUTES[route] for route in LEARNERS], search=False)
-        chosen = advice.prospects[0].route.name
-        best = max(private, key=lambda route: private[route])
-        line = {"table": cell.table, "rows": cell.rows, "public": cell.public}
-        line |= {"epsilon": cell.epsilon, "chosen": chosen, "best": best}
-        line |= {"accuracy": private[chosen], "best_accuracy": private[best]}
-        line["costs"] = {}
+        costs = {}
         for route in LEARNERS:
+            plain = known.get(cell._replace(route=route, epsilon=math.inf))
             expected = advice[route].expected
-            if expected is not None:
-                cost = plain[route] - private[route]
-                line["costs"][route] = [cost, expected.likely, expected.low, expected.high]
+            if plain is not None and expected is not None:
+                told = (expected.likely, expected.low, expected.high)
+                costs[route] = [plain - accuracy[route], *told]
+        chosen = advice.prospects[0].route.name
+        best = max(accuracy, key=lambda route: accuracy[route])
+        line: dict[str, Any] = {"table": cell.table, "rows": cell.rows, "public": cell.public}
+        line |= {"epsilon": cell.epsilon, "chosen": chosen, "best": best}
+        line |= {"accuracy": accuracy[chosen], "best_accuracy": accuracy[best], "costs": costs}
         lines.append(line)
     return sorted(lines, key=lambda one: (JUDGED.index(one["table"]), *list(one.values())[1:4]))
 
@@ -455,11 +253,16 @@ def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
 def verdict(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Return in which share of the grid each promise of the planner held."""
     behind = np.array([one["best_accuracy"] - one["accuracy"] for one in lines])
-    chosen = np.array([one["costs"][one["chosen"]] for one in lines])
+    chosen = np.array(
+        [one["costs"][one["chosen"]] for one in lines if one["chosen"] in one["costs"]]
+    )
     every = np.array([cost for one in lines for cost in one["costs"].values()])
-    found = {"cells": len(lines), "chosen_within_one_point": share(behind <= 0.01 + TIE)}
+    found: dict[str, Any] = {"cells": len(lines), "cells_with_a_cost": len(chosen)}
+    found["chosen_within_one_point"] = share(behind <= 0.01 + TIE)
     found["mean_points_behind_best"] = round(100 * float(behind.mean()), 2)
     for name, costs in (("chosen", chosen), ("all_routes", every)):
+        if not len(costs):
+            continue
         found[f"cost_of_{name}_within_two_points"] = share(
             np.abs(costs[:, 0] - costs[:, 1]) <= 0.02 + TIE
         )
@@ -486,13 +289,14 @@ class Trial(NamedTuple):
 
 
 def trials() -> list[Trial]:
-    """Return all trials, in a random order of tables, sizes and epsilons."""
+    """Return all trials, in a random order of tables, sizes and epsilons; the largest size last."""
     found = list(product(JUDGED, SIZES, EPSILONS))
     order = np.random.default_rng(1).permutation(len(found))
+    found = sorted((found[place] for place in order), key=lambda one: one[1] > 50_000)
     return [
         Trial(name, size_of(name, rows), epsilon, route)
-        for name, rows, epsilon in (found[place] for place in order)
-        for route in LEARNERS
+        for name, rows, epsilon in found
+        for route in SIMULATED
     ]
 
 
@@ -525,18 +329,14 @@ def tried(trial: Trial) -> dict[str, Any]:
 
 def verdict_on_samples(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how often forecasts of accuracy held, and how good the routes are that they choose."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for line in lines:
-        groups[line["table"], line["rows"], line["epsilon"]].append(line)
-    whole = [found for found in groups.values() if len(found) == len(LEARNERS)]
-    chosen = [max(found, key=lambda one: one["forecast"]) for found in whole]
-    best = [max(one["accuracy"] for one in found) for found in whole]
+    pairs = chosen_trials(lines)
+    chosen = [one for one, _ in pairs]
     errors = np.array([one["forecast"] - one["accuracy"] for one in chosen])
-    every = np.array([one["forecast"] - one["accuracy"] for found in whole for one in found])
-    behind = np.array(best) - [one["accuracy"] for one in chosen]
+    every = np.array([one["forecast"] - one["accuracy"] for one in lines if "forecast" in one])
+    behind = np.array([top - one["accuracy"] for one, top in pairs])
     inside = [one["low"] <= one["accuracy"] <= one["high"] for one in chosen]
     return {
-        "cells": len(whole),
+        "cells": len(pairs),
         "accuracy_of_chosen_within_two_points": share(np.abs(errors) <= 0.02 + TIE),
         "accuracy_of_all_routes_within_two_points": share(np.abs(every) <= 0.02 + TIE),
         "accuracy_of_chosen_within_interval": share(inside),
@@ -592,6 +392,45 @@ def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]])
         )
     RESULT.write_text(text + "\n}\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
+    print(table(lines, with_sample))
+
+
+def table(lines: list[dict[str, Any]], trials: list[dict[str, Any]]) -> str:
+    """Return counts of what held, for each table and size, as a table of Markdown."""
+    text = "| table | rows | route within one point | cost within two points | "
+    text += "with a sample: route within one point | accuracy within two points |\n"
+    text += "| --- | --- | --- | --- | --- | --- |\n"
+    sizes = [(one["table"], one["rows"]) for one in [*lines, *trials]]
+    for name, rows in sorted(dict.fromkeys(sizes), key=lambda one: (JUDGED.index(one[0]), one[1])):
+        here = [one for one in lines if (one["table"], one["rows"]) == (name, rows)]
+        close = [one["best_accuracy"] - one["accuracy"] <= 0.01 + TIE for one in here]
+        known = [one["costs"][one["chosen"]] for one in here if one["chosen"] in one["costs"]]
+        cheap = [abs(cost[0] - cost[1]) <= 0.02 + TIE for cost in known]
+        pairs = chosen_trials(
+            [one for one in trials if (one["table"], one["rows"]) == (name, rows)]
+        )
+        best = [top - one["accuracy"] <= 0.01 + TIE for one, top in pairs]
+        told = [abs(one["forecast"] - one["accuracy"]) <= 0.02 + TIE for one, _ in pairs]
+        counts = [
+            f"{sum(held)} of {len(held)}" if held else "" for held in (close, cheap, best, told)
+        ]
+        text += f"| {name} | {rows:,} | " + " | ".join(counts) + " |\n"
+    return text
+
+
+def chosen_trials(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], float]]:
+    """Return the route that the sample chooses in each complete trial, and the best accuracy."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        groups[line["table"], line["rows"], line["epsilon"]].append(line)
+    whole = [found for found in groups.values() if len(found) == len(SIMULATED)]
+    return [
+        (
+            max(found, key=lambda one: one.get("forecast", 0.0)),
+            max(one["accuracy"] for one in found),
+        )
+        for found in whole
+    ]
 
 
 def by(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -621,7 +460,8 @@ def rounded(line: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure routes, for the planner.")
-    parser.add_argument("what", choices=["measure", "calibrate", "try", "judge"])
+    steps = ["measure", "calibrate", "try", "judge"]
+    parser.add_argument("what", nargs="*", choices=[*steps, []], default=[])
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--data", help=f"folder with cardio.csv.gz (default: ${ELSEWHERE})")
     parser.add_argument("--cells", type=Path, default=CELLS, help="file of cells that are done")
@@ -629,14 +469,15 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.data:
         os.environ[ELSEWHERE] = asked.data
-    if asked.what == "measure":
-        run(asked.cells, asked.minutes)
-    elif asked.what == "try":
-        run_trials(asked.trials, asked.minutes)
-    elif asked.what == "calibrate":
-        calibrate(read(asked.cells))
-    else:
-        judge(read(asked.cells), read_trials(asked.trials))
+    for step in asked.what or steps:
+        if step == "measure":
+            run(asked.cells, asked.minutes)
+        elif step == "calibrate":
+            calibrate(read(asked.cells))
+        elif step == "try":
+            run_trials(asked.trials, asked.minutes)
+        else:
+            judge(read(asked.cells), read_trials(asked.trials))
 
 
 if __name__ == "__main__":

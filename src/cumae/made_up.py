@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.data import Columns, Declared, RowSource, frame_of
+from cumae.data import UNLABELLED, Columns, Declared, RowSource, frame_of
 from cumae.errors import InvalidData
 
 
@@ -59,6 +59,31 @@ class MadeUpRows(RowSource):
 
     def select(self, names: list[str]) -> RowSource:
         raise InvalidData(f"the columns {names!r} cannot be chosen from a made-up table.")
+
+
+def made_up_table(declared: Declared, n_rows: int, n_features: int) -> Any:
+    """Return the rows of ``MadeUpRows`` as an array or a data frame."""
+    return MadeUpRows(declared, n_rows, n_features).take(np.arange(n_rows))
+
+
+def few_labels(classes: Any, labelled: int, unlabelled: int) -> list[Any]:
+    """Return labels of a few rows that stand for many: one of each kind that there is.
+
+    Parameters
+    ----------
+    classes : sequence
+        The declared classes; whoever gets the labels checks them.
+    labelled, unlabelled : int
+        Rows with a label and without one.
+
+    Examples
+    --------
+    >>> from cumae.made_up import few_labels
+    >>> few_labels(("no", "yes"), 1000, 20), few_labels((0, 1), 7, 0)
+    (['no', -1], [0])
+    """
+    known = list(classes)[:1] if np.iterable(classes) else []
+    return (known or [0]) * (labelled > 0) + [UNLABELLED] * (unlabelled > 0)
 
 
 def _names(declared: Declared, n_features: int) -> list[str] | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DATA = "cumae/datasets/data/brfss_highbp.csv.gz"
+FORECASTS = "cumae/planning/forecasts.json"
 
 
 def test_the_bundled_data_are_in_the_wheel_and_the_source_distribution(tmp_path: Path) -> None:
@@ -19,7 +20,7 @@ def test_the_bundled_data_are_in_the_wheel_and_the_source_distribution(tmp_path:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        assert {DATA, "cumae/py.typed"} <= set(archive.namelist())
+        assert {DATA, FORECASTS, "cumae/py.typed"} <= set(archive.namelist())
         assert {name.split("/")[0].split("-")[0] for name in archive.namelist()} == {"cumae"}
     (source,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(source) as archive:

@@ -24,6 +24,7 @@ from cumae.planning.forecasts import calibration, forecast, gaussian_mu, strengt
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
 from cumae.planning.simulation import LEAST, Sample, simulate
+from cumae.randomness import SeededSource
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -75,8 +76,20 @@ def test_advice_is_one_sentence_and_the_text_names_all_routes(advice: Advice) ->
 def test_the_number_of_columns_must_be_known() -> None:
     with pytest.raises(InvalidParameter, match="n_features"):
         plan(1_000)
-    assert plan(1_000, n_features=3).situation.width == 3
-    assert plan(1_000, columns={"job": ["a", "b", "c"], "age": (0, 9)}).situation.width == 4
+    assert Situation(1_000, n_features=3).width == 3
+    assert plan(0, columns={"job": ["a", "b", "c"], "age": (0, 9)}).situation.width == 4
+
+
+@pytest.mark.parametrize("wrong", [{"epsilon": "1"}, {"delta": None}, {"n_queries": 1.5}])
+def test_what_is_no_number_is_an_error(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter, match="number"):
+        plan(1_000, columns=TWO, **wrong)
+
+
+def test_a_concept_class_may_be_given_as_an_estimator() -> None:
+    found = Situation(100, columns=[(0, 1)], estimator=Thresholds())
+    assert isinstance(found.concept_class, Thresholds)
+    assert found.estimator is None
 
 
 IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
@@ -202,7 +215,7 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     X, y = sample_of(300)
     known = replace(HERE, n_public=300)
     sample = Sample.of(known, X, y)
-    assert np.allclose(sample.chances.sum(axis=2), 1)
+    assert np.allclose([rule(X).sum(axis=1) for rule in sample.rules], 1)
     found = simulate(ROUTES["logistic"], known, sample)
     assert found is not None
     # The best rule is right for 0.5 + |x - 0.5| / 0.3 within a normal distribution: about .79.
@@ -213,6 +226,19 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     more = simulate(ROUTES["logistic"], replace(known, n_labelled=50_000), sample)
     assert more is not None
     assert "in the place of more rows" in more.rests_on
+
+
+def test_made_up_rows_are_crossed_from_neighbours(table: Any) -> None:
+    X, y, columns = table
+    known = Situation(100, n_features=3, columns=columns, classes=("no", "yes"))
+    sample = Sample.of(known, X[:80], y[:80])
+    found = sample.made_up(40, SeededSource(1))
+    assert list(found) == list(X)
+    assert found.dtypes.equals(X.dtypes)
+    for name in X:
+        assert set(found[name].dropna()) <= set(X[name][:80].dropna())
+    whole = {str(row) for row in X[:80].to_numpy().tolist()}
+    assert any(str(row) not in whole for row in found.to_numpy().tolist())
 
 
 def test_a_concept_class_is_where_rules_come_from() -> None:
@@ -231,6 +257,10 @@ def test_a_sample_decides_the_order_of_routes() -> None:
     assert "Accuracy is forecast from" in str(advice)
     assert advice.situation.n_public == 120
     assert advice["semi"].can_run
+
+
+def test_a_sample_is_not_looked_at_where_nothing_can_run() -> None:
+    assert plan(0, columns=TWO, public=sample_of(60)).best is None
 
 
 def test_a_sample_that_is_too_small_or_wrong_is_refused() -> None:
@@ -280,7 +310,7 @@ def test_it_takes_a_table_as_it_is(table: Any, tmp_path: Any) -> None:
     X, y, columns = table
     budget = Budget(1.0, 1e-6)
     model = PrivateClassifier(columns=columns, classes=("no", "yes"), budget=budget).fit(X, y)
-    assert model.route_ == model.plan_.best.route.name
+    assert model.route_ == model.plan_.prospects[0].route.name
     assert model.why_ == model.plan_.sentence
     assert model.guarantee_ == model.model_.guarantee_
     assert model.score(X, y) > 0.85
@@ -345,7 +375,7 @@ def test_its_own_plan_is_that_of_the_route(table: Any) -> None:
     assert any("nothing to learn from" in reason for reason in refused.reasons)
 
 
-class PublicToo(PrivateClassifier):  # type: ignore[misc]  # untyped bases
+class PublicToo(PrivateClassifier):
     """The checks know no public rows and no declarations: here the rows serve as both."""
 
     def fit(self, X: Any, y: Any) -> PublicToo:  # type: ignore[override]

@@ -19,9 +19,12 @@ from sklearn.exceptions import NotFittedError
 
 from cumae.arrays import Words
 from cumae.checks.ends import demand_end, end_of, in_a_fork
+from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.shards import Neighbours, demand
+from cumae.data import UNLABELLED
 from cumae.errors import BudgetExhausted, CumaeError, LiveState
 from cumae.estimators import own_clone
+from cumae.outlook import Outlook
 from cumae.privacy import Budget
 from cumae.randomness import SeededSource
 
@@ -235,6 +238,46 @@ def a_selection_is_used_once(learner: Any, pair: Neighbours) -> None:
     demand(len(budget.entries) == 1, "one selection was paid for several times")
 
 
+def a_plan_tells_what_a_fit_does(learner: Any, pair: Neighbours) -> None:
+    """A plan throws no coin, pays nothing, and tells guarantee, facts and warnings of the fit."""
+    budget, source = Budget(1e9, 0.5), CountedSource(pair.seed)
+    outlook = _planned(own_clone(learner).set_params(random_state=source, budget=budget), pair)
+    demand(source.drawn == 0, "a plan threw coins")
+    demand(budget.entries == (), "a plan was paid for")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
+    demand_agreement(outlook, one, [str(warning.message) for warning in heard])
+
+
+def a_refused_plan_is_a_refused_fit(learner: Any, pair: Neighbours) -> None:
+    """What a plan refuses, a fit refuses in the same words: parameters, and an empty budget."""
+    for changed in ({"epsilon": -1.0}, {"classes": (0,)}, {"budget": Budget(0.0)}):
+        broken = own_clone(learner).set_params(**changed)
+        demand_refusal(_planned(broken, pair), partial(_fitted, broken, pair))
+    nothing = learner.plan(0, np.shape(pair.X)[1])
+    demand(not nothing.can_run, "a plan takes no rows at all")
+
+
+def _fitted(learner: Any, pair: Neighbours) -> Any:
+    """Fit a clone, with its own account."""
+    return Started(learner, pair, pair.X, learner.budget).fit(pair.X, pair.y)
+
+
+def _planned(learner: Any, pair: Neighbours) -> Outlook:
+    """Return what a learner plans for the rows of a pair, by their numbers alone."""
+    labels = np.asarray(pair.y, dtype=object)
+    unlabelled = int(np.count_nonzero(labels == UNLABELLED))
+    public = getattr(pair, "X_public", None)
+    found: Outlook = learner.plan(
+        len(labels) - unlabelled,
+        np.shape(pair.X)[1],
+        0 if public is None else len(public),
+        n_unlabelled=unlabelled,
+    )
+    return found
+
+
 LEARNER_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     before_fit_there_are_no_labels,
     clones_carry_nothing,
@@ -243,6 +286,8 @@ LEARNER_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     refusals_ignore_the_coins,
     warnings_ignore_the_rows,
     one_row_cannot_be_seen,
+    a_plan_tells_what_a_fit_does,
+    a_refused_plan_is_a_refused_fit,
     what_is_fitted_may_be_copied,
     half_done_there_is_only_one,
     half_done_it_stays_in_its_process,

@@ -18,12 +18,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.checks.ends import demand_end, in_a_fork
+from cumae.checks.learners import CountedSource
+from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.queries import families, few, in_batches, with_missing_cell
 from cumae.checks.shards import Neighbours, demand
 from cumae.concepts import ConceptClass
 from cumae.data import length_of, row_source
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.estimators import own_clone
+from cumae.outlook import Outlook
+from cumae.privacy import Budget
 from cumae.randomness import SeededSource
 
 
@@ -228,6 +232,40 @@ def models_see_one_shape(predictor: Any, pair: Neighbours) -> None:
     )
 
 
+def a_plan_tells_what_a_fit_does(predictor: Any, pair: Neighbours) -> None:
+    """A plan draws nothing, pays nothing, and tells guarantee, facts and warnings of the fit.
+
+    It is made for columns of numbers, unless others are declared: a frame without declarations may
+    hold anything, and is left out.
+    """
+    if predictor.columns is None and hasattr(pair.X, "columns"):
+        return
+    budget, source = Budget(1e9, 0.5), CountedSource(pair.seed)
+    outlook = _planned(own_clone(predictor).set_params(random_state=source, budget=budget), pair)
+    demand(source.drawn == 0, "a plan drew random numbers")
+    demand(budget.entries == (), "a plan was paid for")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        one = fitted(predictor, pair)
+    demand_agreement(outlook, one, [str(warning.message) for warning in heard])
+
+
+def a_refused_plan_is_a_refused_fit(predictor: Any, pair: Neighbours) -> None:
+    """What a plan refuses, a fit refuses in the same words: parameters, and no rows at all."""
+    for changed in ({"epsilon": -1.0}, {"delta": 2.0}):
+        broken = own_clone(predictor).set_params(**changed)
+        demand_refusal(_planned(broken, pair), partial(_fit, broken, pair, pair.X, pair.y))
+    nothing = predictor.plan(0, np.shape(pair.X)[1])
+    empty = np.zeros((0, np.shape(pair.X)[1]))
+    demand_refusal(nothing, partial(_fit, predictor, pair, empty, []))
+
+
+def _planned(predictor: Any, pair: Neighbours) -> Outlook:
+    """Return what a predictor plans for the rows of a pair, by their numbers alone."""
+    found: Outlook = predictor.plan(*np.shape(pair.X))
+    return found
+
+
 PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     an_unfitted_one_refuses,
     clones_carry_no_budget,
@@ -236,6 +274,8 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     refusals_spend_nothing,
     answers_are_counted,
     one_row_cannot_be_seen,
+    a_plan_tells_what_a_fit_does,
+    a_refused_plan_is_a_refused_fit,
     shards_learn,
     batches_do_not_matter,
     one_batch_is_the_last,

@@ -116,6 +116,12 @@ def check_labels(y: ArrayLike, name: str = "y") -> Integers:
     return codes
 
 
+def check_some_rows(labels: Integers) -> None:
+    """Refuse a table without rows."""
+    if not len(labels):
+        raise InvalidData("X has no rows; give at least one.")
+
+
 def class_names(classes: Any) -> NDArray[Any]:
     """Return declared classes as an array of one type if they have one, else of objects.
 

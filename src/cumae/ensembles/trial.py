@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from cumae.quiet import warnings_raise
 from cumae.threads import one_thread
 
 QUERIES = 16
+TIMED = 3  # shards that are trained to see how long one takes
 
 
 @claim("SHARDS")
@@ -134,6 +136,28 @@ def try_out(
     Ensemble([model], trainer.n_classes, stand_in).votes(queries)
     learnt = np.asarray(first.predict(as_asked(tables[0], trainer, stand_in))).ravel()
     return bool(np.any(learnt != learnt[0]))
+
+
+def seconds_of_a_shard(trainer: Trainer, rows: RowSource, size: int) -> float:
+    """Return how long a core takes to train a shard of made-up rows, by the fastest of a few runs.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        What would train the shards.
+    rows : RowSource
+        Its width, names and types of columns are used.
+    size : int
+        Rows of a shard.
+    """
+    table = made_up_rows(rows, trainer.columns, size, 0.0)
+    targets = trainer.targets(made_up_labels(size, trainer.n_classes))
+    found = []
+    for seed in range(TIMED):
+        began = time.process_time()
+        trainer.train(table, targets, seed)
+        found.append(time.process_time() - began)
+    return min(found)
 
 
 def as_asked(rows: Any, trainer: Trainer, stand_in: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, length_of
+from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import LEARNER, Published
@@ -287,6 +288,12 @@ class ActiveLearner(Published):
         total = n_samples + n_unlabelled  # whatever has a label: it asks for labels itself
         asked = min(self.n_labels, total)
         return super()._stand_in(asked, n_features, n_public, total - asked)
+
+    def work(self, plan: LearningPlan[Plan], sizes: Sizes, rows: Rows) -> list[Effort] | None:
+        """Return the work of the base on the sample."""
+        del plan
+        count = self._count(sizes.labelled + sizes.unlabelled)
+        return self._base_work(self._copy(), rows, self.n_labels, count - self.n_labels)
 
     def _facts(self, plan: LearningPlan[Plan], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         del plan, rows

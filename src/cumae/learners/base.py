@@ -25,6 +25,7 @@ from cumae.data import (
     EncodedRows,
     ParquetRows,
     check_rows,
+    check_some_rows,
     class_names,
     class_places,
     labelled_table,
@@ -33,10 +34,11 @@ from cumae.data import (
     table_of,
     width_of,
 )
+from cumae.effort import Effort, total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import forget
-from cumae.made_up import MadeUpRows
+from cumae.made_up import few_labels, made_up_table
 from cumae.mechanisms import LaplaceNoise
 from cumae.outlook import Fact, Outlook, check_table_counts, foresee
 from cumae.parameters import (
@@ -125,11 +127,10 @@ class Sizes:
     def features(self) -> int:
         return len(self.columns)
 
-
-def check_some(labels: Integers) -> None:
-    """Refuse a table without rows."""
-    if not len(labels):
-        raise InvalidData("X has no rows; give at least one.")
+    @property
+    def cells(self) -> int:
+        """Numbers in the encoded private rows."""
+        return (self.labelled + self.unlabelled) * self.features
 
 
 class Learner(PrivateEstimator, ABC):
@@ -221,11 +222,14 @@ class Learner(PrivateEstimator, ABC):
         plan, guarantee = self._decided(sizes, rows, source)
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.limits()[1], what=type(self).__name__)
+        seconds, memory = total_effort(self.work(plan, sizes, rows))
         return Outlook(
             type(self).__name__,
             can_run=True,
             guarantee=self.shown_promise(guarantee, sizes, rows),
             facts=self._facts(plan, sizes, rows),
+            seconds=seconds,
+            memory=memory,
         )
 
     def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
@@ -245,20 +249,12 @@ class Learner(PrivateEstimator, ABC):
         self, n_samples: int, n_features: int, n_public: int, n_unlabelled: int
     ) -> tuple[Sizes, Rows]:
         """Read a few made-up rows in the place of many, and return the sizes of the many."""
-        labels = self.labels_for(n_samples, n_unlabelled)
+        labels = few_labels(self.classes, n_samples, n_unlabelled)
         declared = self.known_columns()
-        X = MadeUpRows(declared, len(labels), n_features).take(np.arange(len(labels)))
-        public = None
-        if n_public:
-            public = MadeUpRows(declared, n_public, n_features).take(np.arange(n_public))
+        X = made_up_table(declared, len(labels), n_features)
+        public = made_up_table(declared, n_public, n_features) if n_public else None
         sizes, rows = self.read_rows(X, labels, public)
         return replace(sizes, labelled=n_samples, unlabelled=n_unlabelled), rows
-
-    def labels_for(self, n_samples: int, n_unlabelled: int) -> list[Any]:
-        """Return labels of a few rows that stand for many: one of each kind that there is."""
-        classes = list(self.classes) if np.iterable(self.classes) else []
-        known = classes[:1] or [0]
-        return known * (n_samples > 0) + [UNLABELLED] * (n_unlabelled > 0)
 
     def known_columns(self) -> Declared:
         """Return what is declared about the columns, here or in what reads the rows."""
@@ -268,6 +264,19 @@ class Learner(PrivateEstimator, ABC):
         """Return public numbers of a plan, by the names of the attributes that show them."""
         del plan, sizes, rows
         return {}
+
+    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
+        """Return the parts of a fit, for what it takes; None if that is not known.
+
+        Parameters
+        ----------
+        plan : LearningPlan
+            What ``decide`` returned.
+        sizes, rows : Sizes and Rows
+            What it was given.
+        """
+        del plan, sizes, rows
+        return None
 
     @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
@@ -323,6 +332,7 @@ class Learner(PrivateEstimator, ABC):
         self.guarantee_ = guarantee if found is None else found
         return self
 
+    @claim("REDUCE")
     def _decided(
         self, sizes: Sizes, rows: Rows, source: Source
     ) -> tuple[LearningPlan[Any], Guarantee]:
@@ -396,7 +406,7 @@ class Learner(PrivateEstimator, ABC):
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)
-        check_some(labels)
+        check_some_rows(labels)
         labelled = int(np.count_nonzero(labels != UNLABELLED))
         public = 0 if rows.public is None else length_of(rows.public)
         return Sizes(labelled, len(labels) - labelled, public, columns), rows
@@ -480,7 +490,7 @@ class Learner(PrivateEstimator, ABC):
         """
         labels = self._check_y(y, unlabelled=False)
         check_rows(length_of(X), labels)
-        check_some(labels)
+        check_some_rows(labels)
         right = np.count_nonzero(self.predict(X) == self.classes_[labels])
         noise = LaplaceNoise(epsilon, random_state=random_state)
         if budget is not None:

@@ -17,6 +17,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
 from cumae.concepts.trees import BinnedRows
 from cumae.data import Columns, Declared
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
@@ -175,6 +176,14 @@ class PrivateBooster(ScoredLearner):
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=blocks,
         )
+
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
+        blocks, start = plan.steps, self._start(SYSTEM)
+        found = block_work(blocks, sizes)
+        if start is None:
+            return found
+        part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
+        return found + (start.work(start.decide(part, rows), part, rows) or [])
 
     def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         del sizes, rows
@@ -349,6 +358,14 @@ def keep(scores: Floats, y: Integers, source: Source) -> NDArray[np.bool_]:
     wrong = expit(np.where(y == 1, -scores, scores))  # weight of the row for the logistic loss
     coins = source.words(len(y)).astype(np.float64) * 2.0**-64
     return np.asarray(coins < 2 * wrong)
+
+
+def block_work(blocks: Blocks, sizes: Sizes) -> list[Effort]:
+    """Return what drawing the trees takes."""
+    return [
+        Effort("draws", sizes.cells, 0),
+        Effort("trees", len(blocks.rounds), sizes.cells),
+    ]
 
 
 def block_facts(blocks: Blocks) -> dict[str, Fact]:

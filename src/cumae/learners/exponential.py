@@ -24,6 +24,7 @@ from cumae.data import (
     table_of,
     width_of,
 )
+from cumae.effort import Effort
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
@@ -130,6 +131,11 @@ class ConceptLearner(Learner):
         epsilon = self.epsilon if epsilon is None else epsilon
         self.n_candidates_: int = concept.n_candidates(points)
         self.hypothesis_ = concept.choose(points, X, y, epsilon, random_state=source)
+
+    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
+        """Return the one draw, which looks at all cells."""
+        del plan, rows
+        return [Effort("draws", sizes.cells, sizes.cells)]
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)
@@ -241,23 +247,27 @@ class PrivateLearner(ConceptLearner):
         declared = self.columns is not None and sizes.features == 1
         return needed and declared and bool(sizes.columns.open)
 
+    @property
+    def _drawn_from(self) -> ConceptClass:
+        """The class, of which a finite one has each of its hypotheses as a candidate."""
+        concept = self._concept
+        return concept.undivided() if isinstance(concept, FiniteClass) else concept
+
     def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         steps = plan.steps
         if isinstance(steps, RangeFirst):
             points = points_around(PLACEHOLDER, steps.count)  # as many as in any other range
-            found = self._concept.n_candidates(points)
+            found = self._drawn_from.n_candidates(points)
             return {"range_epsilon": steps.share, "draw_epsilon": steps.left, "n_candidates": found}
         facts: dict[str, Fact] = {"draw_epsilon": float(self.epsilon)}
-        if rows.public is None:  # else their values decide
-            facts["n_candidates"] = self._concept.n_candidates(steps)
+        if rows.public is None or isinstance(self._concept, FiniteClass):  # else values decide
+            facts["n_candidates"] = self._drawn_from.n_candidates(steps)
         else:
             facts["points"] = self._count(sizes.features, sizes.labelled)
         return facts
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
-        concept, points, epsilon = self._concept, plan.steps, self.epsilon
-        if isinstance(concept, FiniteClass):
-            concept = concept.undivided()
+        concept, points, epsilon = self._drawn_from, plan.steps, self.epsilon
         if isinstance(plan.steps, RangeFirst):
             (wide,) = Ranges(plan.steps.share, 1, random_state=source).find(rows.X)
             found = narrowed(wide, rows.X, plan.steps.share, source)

@@ -12,6 +12,7 @@ from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
+from cumae.effort import Effort
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.ranged import (
     RangedSteps,
@@ -50,6 +51,18 @@ class ScoredLearner(Learner):
     @abstractmethod
     def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         """Return public numbers of a plan of ``_decide``."""
+
+    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
+        """Return what learning takes, after looking for ranges if there are none."""
+        steps = plan.steps
+        if not isinstance(steps, RangedSteps):
+            return self._work_within(plan, sizes, rows)
+        found = type(self)._work_within(steps.learner, steps.plan, sizes, rows)
+        return [Effort("draws", sizes.cells, sizes.cells), *found]
+
+    @abstractmethod
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
+        """Return the parts of a plan of ``_decide``."""
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         if isinstance(plan.steps, RangedSteps):

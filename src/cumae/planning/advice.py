@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,7 +10,7 @@ from typing import Any
 
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, length_of, table_of, width_of
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidParameter, shown
 from cumae.outlook import Outlook
 from cumae.parameters import check_count
 from cumae.planning.forecasts import Expected, forecast
@@ -148,7 +149,7 @@ class Advice:
         Returns
         -------
         Curves
-            The values; ``plot`` draws them.
+            The values; ``draw`` draws them.
         """
         routes = [found.route for found in self.prospects if found.expected is not None]
         facts = {found.route.name: found.outlook.facts for found in self.prospects}
@@ -246,7 +247,7 @@ def plan(
     Raises
     ------
     InvalidParameter
-        If the number of columns is not known, or numbers of rows are no whole numbers.
+        If the number of columns is not known, or a parameter is no number where it must be one.
 
     Examples
     --------
@@ -257,6 +258,7 @@ def plan(
     >>> advice["semi"].can_run
     False
     """
+    _check_numbers(epsilon, delta, n_queries)
     if public is not None:
         public = (table_of(public[0]), public[1])
         n_public = max(n_public, length_of(public[0]))
@@ -276,6 +278,15 @@ def plan(
         tuple(classes),
     )
     return advise(situation, ROUTES.values(), public)
+
+
+def _check_numbers(epsilon: Any, delta: Any, n_queries: Any) -> None:
+    """Refuse what is no number; numbers with which nothing can run are a reason of each route."""
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if not isinstance(value, numbers.Real):
+            raise InvalidParameter(f"{name}={shown(value)} is no number; give 1e-6, for example.")
+    if n_queries is not None and not isinstance(n_queries, numbers.Integral):
+        raise InvalidParameter(f"n_queries={shown(n_queries)} is no whole number; give 1,000, say.")
 
 
 def _width(columns: Declared, public: tuple[Any, Any] | None) -> int:
@@ -307,14 +318,15 @@ def advise(
     search : bool
         Whether to look for the rows and the epsilon that a refused route would need.
     """
-    sample = None if public is None else Sample.of(situation, *public)
-    found = []
+    found, sample = [], None
     for route in routes:
         seen = outlook(route, situation)
         if not seen.can_run:
             wanted = needs(route, situation) if search else ""
             found.append(Prospect(route, seen, needs=wanted))
             continue
+        if public is not None and sample is None:
+            sample = Sample.of(situation, *public)
         expected = forecast(route, situation, seen.facts)
         tried = None if sample is None else simulate(route, situation, sample)
         found.append(Prospect(route, seen, expected, tried))

@@ -20,7 +20,7 @@ from cumae.errors import InvalidParameter
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.learners import Learner
 from cumae.live import forget
-from cumae.outlook import Outlook
+from cumae.outlook import Outlook, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
     DELTA,
@@ -147,7 +147,9 @@ class PrivateClassifier(PrivateEstimator):
         tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
-    def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:
+    def plan(
+        self, n_samples: int, n_features: int, n_public: int = 0, *, n_unlabelled: int = 0
+    ) -> Outlook:
         """Tell what ``fit`` would do with so many rows, without any row and without spending.
 
         Parameters
@@ -158,21 +160,24 @@ class PrivateClassifier(PrivateEstimator):
             Columns of the table, before they are encoded.
         n_public : int of 0 or more
             Public rows.
+        n_unlabelled : int of 0 or more
+            Private rows without a label, of which it takes none.
 
         Returns
         -------
         Outlook
             That of the route that would be taken, or why there is none.
         """
+        counts = check_table_counts(n_samples, n_features, n_public, n_unlabelled)
+        return foresee(type(self).__name__, lambda: self._foreseen(*counts[:3]))
+
+    def _foreseen(self, n_samples: int, n_features: int, n_public: int) -> Outlook:
+        check_parameters(self, self.parameter_table)
         advice = self._advice(self.columns, n_samples, n_features, n_public)
-        if advice.best is not None:
-            return advice.best.outlook
-        reasons = tuple(
-            f"{found.route.name}: {reason}"
-            for found in advice.prospects
-            for reason in found.outlook.reasons
-        )
-        return Outlook(type(self).__name__, can_run=False, reasons=reasons)
+        route, model = self._taken(advice)
+        counts = (n_samples, n_features, n_public if route.publishes else 0)
+        found: Outlook = model.plan(*counts)
+        return found
 
     def _advice(self, columns: Declared, n_samples: int, n_features: int, n_public: int) -> Advice:
         situation = Situation(
@@ -188,6 +193,18 @@ class PrivateClassifier(PrivateEstimator):
             classes=tuple(self.classes),
         )
         return advise(situation, self._routes(), search=False)
+
+    def _taken(self, advice: Advice) -> tuple[Route, Any]:
+        """Return the best route, and its estimator, which is to be fitted; refuse if none runs."""
+        best = advice.best
+        if best is None:
+            first = advice.prospects[0]
+            raise InvalidParameter(
+                f"no route can run. {first.route.name}: {first.outlook.reasons[0]} For the reasons "
+                "of all routes there is cumae.planning.plan."
+            )
+        model = best.route.build(replace(advice.situation, columns=self.columns))
+        return best.route, model.set_params(budget=self.budget, random_state=self.random_state)
 
     def _routes(self) -> list[Route]:
         open_ended = self.n_queries is None
@@ -225,23 +242,15 @@ class PrivateClassifier(PrivateEstimator):
         n_public = 0 if X_public is None else length_of(X_public)
         known = known_columns(X, self.columns)
         advice = self._advice(known, length_of(X), width_of(X), n_public)
-        best = advice.best
-        if best is None:
-            first = advice.prospects[0]
-            raise InvalidParameter(
-                f"no route can run. {first.route.name}: {first.outlook.reasons[0]} For the reasons "
-                "of all routes there is cumae.planning.plan."
-            )
-        model = best.route.build(replace(advice.situation, columns=self.columns))
-        model.set_params(budget=self.budget, random_state=self.random_state)
+        route, model = self._taken(advice)
         warn_if_clones_pay(self, self.epsilon)
-        if best.route.publishes:
+        if route.publishes:
             model.fit(X, y, X_public)
         else:
             model.fit(X, y)
         forget(self)
         self.model_, self.plan_ = model, advice
-        self.route_, self.why_ = best.route.name, advice.sentence
+        self.route_, self.why_ = route.name, advice.sentence
         self.classes_, self.n_features_in_ = model.classes_, model.n_features_in_
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
@@ -264,17 +273,17 @@ class PrivateClassifier(PrivateEstimator):
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.model_.predict(X))
 
-    @_has("decision_function")
+    @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Return the log odds of the second of two classes, or a score for each of more."""
         return np.asarray(self.model_.decision_function(X))
 
-    @_has("predict_proba")
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Return the chance of each class."""
         return np.asarray(self.model_.predict_proba(X))
 
-    @_has("private_score")
+    @_has("private_score")  # type: ignore[untyped-decorator]
     def private_score(
         self,
         X: Any,
@@ -294,7 +303,7 @@ class PrivateClassifier(PrivateEstimator):
         check_is_fitted(self, "guarantee_")
         return float(getattr(self.model_, "remaining_", np.inf))
 
-    @_has("to_dict")
+    @_has("to_dict")  # type: ignore[untyped-decorator]
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: the model inside, and why it was chosen."""
         return {
@@ -308,7 +317,7 @@ class PrivateClassifier(PrivateEstimator):
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Rebuild what ``to_dict`` returned; the plan is not kept."""
-        if not isinstance(plain, dict) or plain.get("kind") != cls.__name__:
+        if plain.get("kind") != cls.__name__:
             raise InvalidParameter(
                 "this is no stored PrivateClassifier; give what to_dict returned."
             )
@@ -321,7 +330,7 @@ class PrivateClassifier(PrivateEstimator):
         found.guarantee_ = model.guarantee_
         return found
 
-    @_has("to_dict")
+    @_has("to_dict")  # type: ignore[untyped-decorator]
     def save(self, path: str | Path) -> None:
         """Write the fitted model as JSON."""
         Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")

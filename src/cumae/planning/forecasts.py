@@ -46,7 +46,7 @@ class Expected:
     likely : float
         The middle: it is as often more as it is less.
     low, high : float
-        Eight of ten tables lay between them.
+        Eight of ten lay between them, on tables that the forecast was not made from.
     behind : float
         How far the route is likely to be behind the best model without privacy. Routes are
         compared by it, because some models are worse than others even without privacy.
@@ -89,7 +89,7 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
 
     For votes it is the number of rows over the noise of a count. For the others it is the number of
     rows times epsilon, or times mu where noise is Gaussian; 1,000 rows at epsilon 1 and delta 1e-6
-    have 1,000 in both cases. More columns and more classes share it.
+    have 1,000 in both cases. More classes share it.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def forecast(
     curves = found.get(context(situation)) or found.get(context(replace(situation, n_public=0)))
     if curves is None:
         return None
-    reached = scale * strength(route, situation, facts) / situation.width ** known["width_power"]
+    reached = scale * strength(route, situation, facts)
     low, likely, high, behind = (
         _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high", "behind")
     )

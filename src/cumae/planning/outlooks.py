@@ -15,7 +15,7 @@ MOST_EPSILON = 50.0  # a larger one protects nobody
 CLOSE = 1.02  # a bisection ends at this ratio
 
 
-def outlook(route: Route, situation: Situation) -> Outlook:
+def outlook(route: Route, situation: Situation, *, trial: bool = False) -> Outlook:
     """Return what a route would do; a refusal comes as a reason, not as an error.
 
     Parameters
@@ -24,6 +24,9 @@ def outlook(route: Route, situation: Situation) -> Outlook:
         What would run.
     situation : Situation
         The public facts.
+    trial : bool
+        Whether estimators that vote are tried on made-up rows, which takes seconds. Otherwise their
+        shards may turn out larger than they are told here.
     """
     reason = impossible(route, situation)
     if reason:
@@ -34,7 +37,7 @@ def outlook(route: Route, situation: Situation) -> Outlook:
         return Outlook(route.name, can_run=False, reasons=(str(error),))
     counts = (situation.n_labelled, situation.n_features)
     if not route.publishes:
-        found: Outlook = estimator.plan(*counts)
+        found: Outlook = estimator.plan(*counts, trial=trial)
     else:
         found = estimator.plan(
             *counts, situation.n_public, n_unlabelled=_unlabelled(route, situation)

@@ -82,7 +82,8 @@ class Curves:
         lines = [" ".join([TITLES[self.against].rjust(first), *(name.rjust(11) for name in names)])]
         for place, value in enumerate(self.values):
             told = f"{value:,.0f}" if self.against == "rows" else f"{value:.2g}"
-            cells = [f"{100 * self.costs[name][place].likely:.1f}".rjust(11) for name in names]
+            points = [round(100 * self.costs[name][place].likely, 1) + 0.0 for name in names]
+            cells = [f"{cost:.1f}".rjust(11) for cost in points]
             lines.append(" ".join([told.rjust(first), *cells]))
         return "\n".join(lines)
 

@@ -17,6 +17,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
+from cumae.made_up import MadeUpRows
 from cumae.predictors import (
     AgnosticQueryRelease,
     EverlastingPredictor,
@@ -63,12 +64,16 @@ class Situation:
     delta: float = 1e-6
     classes: tuple[Any, ...] = (0, 1)
 
+    def __post_init__(self) -> None:
+        # Predictors take a concept class by either name; routes are told by one of them.
+        if self.concept_class is None and isinstance(self.estimator, ConceptClass):
+            object.__setattr__(self, "concept_class", self.estimator)
+            object.__setattr__(self, "estimator", None)
+
     @property
     def width(self) -> int:
         """Columns of numbers, once text and gaps are encoded by what was declared."""
-        names = list(map(str, self.columns)) if isinstance(self.columns, dict) else None
-        if names is not None and len(names) != self.n_features:
-            names += [f"column {place}" for place in range(len(names), self.n_features)]
+        names = MadeUpRows(self.columns, 0, self.n_features).names
         return len(Columns(self.columns, names, self.n_features))
 
     @property
@@ -168,11 +173,10 @@ def _release(mechanism: str) -> Callable[[Situation], Any]:
 
 def _agnostic(facts: Situation) -> Any:
     return AgnosticQueryRelease(
-        facts.concept_class,
-        facts.epsilon,
-        facts.delta,
+        epsilon=facts.epsilon,
+        delta=facts.delta,
         max_queries=facts.n_queries or 1,
-        **facts.shared,
+        **{"concept_class": facts.concept_class, **facts.shared},
     )
 
 

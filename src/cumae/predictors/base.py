@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -28,8 +29,10 @@ from cumae.data import (
     row_source,
     undeclared_kinds,
 )
+from cumae.effort import Effort, total_effort
+from cumae.ensembles.growing.trees import can_grow
 from cumae.ensembles.trainer import Trainer
-from cumae.ensembles.trial import check_model, try_out
+from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
@@ -50,7 +53,7 @@ from cumae.parameters import (
 from cumae.predictors.queries import QueryReader
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
-from cumae.randomness import Source, source_for
+from cumae.randomness import SYSTEM, Source, source_for
 
 LEAST_ROWS_PER_CLASS = 2
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
@@ -248,16 +251,26 @@ class Predictor(PrivateEstimator, ABC):
         self._check_given()
         n_samples, n_features, n_public, _ = check_table_counts(n_samples, n_features, n_public)
         training = self._stand_in(n_samples, n_features, tried=check_flag(trial, "trial"))
-        source = source_for(self.random_state)
-        plan, facts = self._decided(training, n_public, source)
-        guarantee = self._promised(plan, source)
+        began = time.process_time()
+        # Mechanisms may draw a threshold when they are made; these are thrown away again.
+        plan, facts, others = self._decided(training, n_public, SYSTEM)
+        works = _all_work(training, facts, others, time.process_time() - began)
+        seconds, memory = total_effort(works)
+        guarantee = self._promised(plan, source_for(self.random_state))
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
-        told = ()
+        told: tuple[str, ...] = ()
         if n_public and not self.takes_public:
             told = (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
-        name = type(self).__name__
-        return Outlook(name, can_run=True, guarantee=guarantee, facts=facts, warnings=told)
+        return Outlook(
+            type(self).__name__,
+            can_run=True,
+            guarantee=guarantee,
+            facts=facts,
+            seconds=seconds,
+            memory=memory,
+            warnings=told,
+        )
 
     def _stand_in(self, n_samples: int, n_features: int, *, tried: bool) -> Training:
         """Return made-up rows in the place of private ones; they take no memory."""
@@ -271,8 +284,10 @@ class Predictor(PrivateEstimator, ABC):
     @abstractmethod
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact]]:
-        """Return the plan of a fit and public numbers of it: what is decided before it pays.
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
+        """Return the plan of a fit, public numbers of it, and its work beside training shards.
+
+        That is all that is decided before it pays. The work is None if it is not known.
 
         Parameters
         ----------
@@ -281,9 +296,10 @@ class Predictor(PrivateEstimator, ABC):
         n_public : int
             Number of public rows.
         source : Source
-            Where random bits would come from; none is drawn.
+            Where the coins of mechanisms come from, which see no row here.
         """
 
+    @claim("BBL", "QUERY")
     def _promised(self, plan: Plan, source: Source) -> Guarantee:
         """Return what ``guarantee_`` will be."""
         return promise(plan, self.epsilon, self.delta, void=source.deterministic)
@@ -381,6 +397,37 @@ class Predictor(PrivateEstimator, ABC):
         named = np.full(len(labels), -1, dtype=kind)
         named[labels >= 0] = self.classes_[labels[labels >= 0]]
         return named
+
+
+def _all_work(
+    training: Training, facts: Mapping[str, Fact], others: list[Effort] | None, spent: float
+) -> list[Effort] | None:
+    """Return the work of a fit: that of the shards, by public numbers, and all others.
+
+    Parameters
+    ----------
+    training : Training
+        The declared facts.
+    facts : mapping
+        Public numbers; without ``n_shards``, there are none.
+    others : list of Effort, or None
+        What is done beside.
+    spent : float
+        Seconds that it took to decide: a fit decides in the same way.
+    """
+    if others is None or "n_shards" not in facts:
+        return others
+    count, size = int(facts["n_shards"]), int(facts["shard_size"])
+    cells = count * size * training.width
+    model = training.model
+    if isinstance(model, ConceptClass) and training.width == 1:
+        return [*others, Effort("one column", cells, cells)]
+    if can_grow(model):
+        return [*others, Effort("small trees", cells, cells)]
+    if not training.tried:
+        return None
+    each = seconds_of_a_shard(training.trainer, training.rows, size)
+    return [*others, Effort("measured", spent + count * each, cells)]
 
 
 @claim("BBL", "QUERY")

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Declared, class_places
+from cumae.effort import Effort
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
-from cumae.learners.boosting import PrivateBooster, block_facts
+from cumae.learners.boosting import PrivateBooster, block_facts, block_work
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner, Measurements
 from cumae.learners.wrappers.one_vs_rest import check_classes
@@ -126,6 +127,11 @@ class PrivateKernelClassifier(KernelLearner):
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
         few = planned.steps.strength < least
         return self._booster(SYSTEM).decide(sizes, rows) if few and self._scores == 1 else planned
+
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
+        if isinstance(plan.steps, Measurements):
+            return super()._work_within(plan, sizes, rows)
+        return block_work(plan.steps, sizes)
 
     def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         if isinstance(plan.steps, Measurements):

@@ -13,6 +13,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import pieces
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
@@ -141,15 +142,28 @@ class KernelLearner(Readable, ScoredLearner):
             steps=plans,
         )
 
+    def _coefficients(self, plans: Measurements, sizes: Sizes) -> int:
+        """Return how many coefficients each score has."""
+        curves, _ = self._shapes
+        return additive_features(sizes.columns, curves) + 4 * plans.waves
+
+    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
+        del rows
+        steps: Measurements = plan.steps
+        count = self._coefficients(steps, sizes)
+        sums = steps.steps * sizes.labelled * count * self._scores
+        posterior = steps.steps * self._scores * count**2
+        # The posterior, its reference rows, and a few tables of some private rows.
+        held = self._scores * count * (count + MOST_PUBLIC + 2 * min(sizes.labelled, 2 * CHUNK))
+        return [Effort("sums", sums, sizes.cells), Effort("posteriors", posterior, held)]
+
     def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         del rows
         steps: Measurements = plan.steps
-        curves, _ = self._shapes
-        count = additive_features(sizes.columns, curves) + 4 * steps.waves
         return {
             "n_steps": steps.steps,
             "noise": steps.noise,
-            "n_coefficients": self._scores * count,
+            "n_coefficients": self._scores * self._coefficients(steps, sizes),
             "reference": _reference_of(steps, sizes),
         }
 

@@ -26,6 +26,7 @@ from cumae.data import (
     names_of,
     width_of,
 )
+from cumae.effort import Effort
 from cumae.errors import (
     AnswersDrift,
     CumaeError,
@@ -36,6 +37,7 @@ from cumae.errors import (
 )
 from cumae.estimators import own_clone
 from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows, Sizes
+from cumae.made_up import few_labels
 from cumae.parameters import Object, check_parameters, described
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.guarantee import REPLACE_ONE
@@ -140,7 +142,7 @@ def rows_for_base(base: Learner, rows: Rows, labelled: int, unlabelled: int) -> 
     Rows
         One private row of each kind, and all public rows.
     """
-    labels = base.labels_for(labelled, unlabelled)
+    labels = few_labels(base.classes, labelled, unlabelled)
     first = take_rows(rows.X, np.zeros(len(labels), dtype=np.int64))
     sizes, read = base.read_rows(first, labels, rows.public, rows.public_y)
     return replace(sizes, labelled=labelled, unlabelled=unlabelled), read
@@ -264,6 +266,15 @@ class Wrapper(Learner):
         if self.columns is not None:
             wanted["columns"] = self.columns
         return copy_base(self._checked_base(), source, classes=(0, 1), **wanted)
+
+    def _base_work(
+        self, copy: Any, rows: Rows, labelled: int, unlabelled: int
+    ) -> list[Effort] | None:
+        """Return what fitting a copy of the base to so many rows takes; None if it cannot tell."""
+        if not isinstance(copy, Learner):
+            return None
+        given = rows_for_base(copy, rows, labelled, unlabelled)
+        return copy.work(copy.decide(*given), *given)
 
     def known_columns(self) -> Declared:
         """Return what is declared about the columns, here or in the base."""

@@ -123,14 +123,17 @@ class HypothesisLearner(Reduction):
             raise InvalidParameter("domain is empty, or has a row twice; give each point once.")
         return len(keys) if self.variant == "tight" else n_rounds(len(keys), self.beta)
 
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
-        count, points = self._questions(), length_of(self.domain)
-        left = getattr(copies[0], "remaining_", math.inf)
+    def _need_answers(self, left: float) -> None:
+        count = self._questions()
         if left < count:
             raise BudgetExhausted(
-                f"{left} answers are left of the predictor, but {count} are needed for this "
+                f"{left:g} answers are left of the predictor, but {count} are needed for this "
                 "domain; allow more, or take a coarser domain."
             )
+
+    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
+        count, points = self._questions(), length_of(self.domain)
+        self._need_answers(getattr(copies[0], "remaining_", math.inf))
         tight = self.variant == "tight"
         asked = permutation(points, source) if tight else integers(points, count, source)
         answers = check_labels(copies[0].predict(take_rows(self.domain, asked)), "the prediction")

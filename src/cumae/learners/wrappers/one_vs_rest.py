@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, class_places
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.adapter import Adapter
@@ -128,6 +129,14 @@ class OneVsRest(Wrapper):
             claims=tuple(dict.fromkeys(("OVR", "COMP", *planned.claims))),
             steps=Approximate(share, delta),
         )
+
+    def work(
+        self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows
+    ) -> list[Effort] | None:
+        """Return the work of all copies."""
+        copy = self._copy(epsilon=plan.steps.eps, delta=plan.steps.failure)
+        found = self._base_work(copy, rows, sizes.labelled, sizes.unlabelled)
+        return None if found is None else [part.repeated(len(self.classes)) for part in found]
 
     def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         del sizes, rows

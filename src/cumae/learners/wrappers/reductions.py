@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from cumae.claims import claim
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter, TooFewRows, UnknownCost
 from cumae.estimators import PrivateEstimator
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
@@ -106,6 +108,20 @@ class Reduction(Wrapper):
             return most  # what cannot plan is taken at its word, and held to it after the fit
         return plan_base(base, self._public_rows(rows), run.labelled, run.unlabelled).cost
 
+    def work(
+        self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows
+    ) -> list[Effort] | None:
+        """Return the work of all copies."""
+        del plan
+        found: list[Effort] = []
+        for run, count in Counter(self._run_sizes(sizes)).items():
+            given = (self._public_rows(rows), run.labelled, run.unlabelled)
+            parts = self._base_work(self._copy(), *given)
+            if parts is None:
+                return None
+            found += [part.repeated(count) for part in parts]
+        return found
+
     def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
         """Return what the copies will promise together; None if one of them cannot tell yet.
 
@@ -136,7 +152,11 @@ class Reduction(Wrapper):
             warnings.warn(told, TooFewRows, stacklevel=2)
         if not outlook.can_run:
             raise InvalidParameter(f"{self.wraps} cannot be fitted: {' '.join(outlook.reasons)}")
+        self._need_answers(float(outlook.facts.get("max_queries", math.inf)))
         return None if outlook.guarantee is None else _trusted(outlook.guarantee, base)
+
+    def _need_answers(self, left: float) -> None:
+        """Refuse an object that gives too few answers."""
 
     def _learn(self, rows: Rows, plan: LearningPlan[Approximate], source: Source) -> Guarantee:
         copies = []

@@ -19,6 +19,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.relabelling import largest_rate, relabelled
 from cumae.data import UNLABELLED, Columns, cells_of_columns, check_column, width_of
+from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import ROLES_PUBLIC, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import ONE_COLUMN, check_labelled
@@ -111,6 +112,15 @@ class RelabellingWrapper(Published):
             steps=BoostSteps(schedule, inner),
             void=inner.void,
         )
+
+    def work(self, plan: LearningPlan[BoostSteps], sizes: Sizes, rows: Rows) -> list[Effort] | None:
+        """Return the draws of all rounds, and the work of the base."""
+        schedule = plan.steps.schedule
+        base = self._base_work(self._copy(), rows, schedule.last, schedule.reserved)
+        if base is None:
+            return None
+        kept = [(step.labelled + step.kept) * sizes.features for step in schedule.rounds]
+        return [*(Effort("draws", cells, sizes.cells) for cells in kept), *base]
 
     def _facts(self, plan: LearningPlan[BoostSteps], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
         del sizes, rows

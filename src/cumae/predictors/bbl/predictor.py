@@ -17,6 +17,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared
+from cumae.effort import Effort
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.outlook import Fact
@@ -253,12 +254,12 @@ class GenericBBL(PhasedPredictor):
 
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact]]:
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         del n_public
         rules = self._rules(training, source)
         sizes = rules.sizes()
         votes = start_votes(rules, sizes, source)
-        return rules.given.plan(), {
+        facts: dict[str, Fact] = {
             "n_shards": sizes.shards,
             "shard_size": sizes.rows // sizes.shards,
             "noise_per_vote": noise_share(votes, sizes, sizes.shards),
@@ -268,6 +269,8 @@ class GenericBBL(PhasedPredictor):
             "kept_queries": sizes.following,
             "epsilon_boost": rules.boost,
         }
+        cells = training.rows.n_rows * training.width
+        return rules.given.plan(), facts, [Effort("draws", cells, cells)]
 
     @claim("BBL")
     def _first_rows(

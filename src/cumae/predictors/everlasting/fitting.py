@@ -13,6 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
+from cumae.effort import Effort
 from cumae.ensembles.sizing import try_sizes
 from cumae.errors import AnswersDrift, InvalidParameter
 from cumae.outlook import Fact
@@ -100,6 +101,10 @@ class Decision:
     prior: Prior | None
     plan: Plan
     sizes_tried: list[dict[str, Any]]
+
+    def prior_work(self) -> list[Effort] | None:
+        """Return what the prior takes; None if that is not known."""
+        return [] if self.prior is None else self.prior.work(self.rules.prior_rows)
 
     def facts(self, source: Source) -> dict[str, Fact]:
         """Return public numbers of the first phase, by the names of the attributes that show them.

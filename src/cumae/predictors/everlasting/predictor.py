@@ -17,6 +17,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids, label_codes, row_source
+from cumae.effort import Effort
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
@@ -289,11 +290,11 @@ class EverlastingPredictor(PhasedPredictor):
 
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact]]:
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         del n_public
         check_together(self)
         decision = decide(self, training, training.rows.n_rows, self._try_out, source)
-        return decision.plan, decision.facts(source)
+        return decision.plan, decision.facts(source), decision.prior_work()
 
     def _promised(self, plan: Plan, source: Source) -> Guarantee:
         # Later phases may be of other sizes; each is within what was asked for.

@@ -15,6 +15,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Rectangles, Thresholds, UnionOfIntervals
 from cumae.data import Columns, SomeRows, class_names, clean_table, read_table, row_source
+from cumae.effort import Effort
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
 from cumae.estimators import own_clone
@@ -94,13 +95,25 @@ class Prior:
     def _planned(self, learner: Learner, n_rows: int) -> Guarantee:
         learner.set_params(columns=list(self._columns.columns))
         check_parameters(learner, learner.parameter_table)
-        nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
-        plan, *later = (
-            learner.decide(Sizes(count, 0, 0, self._columns), nothing)
-            for count in _doubled(n_rows)  # labels that come later may renew it
-        )
+        # Labels that come later may renew it.
+        plan, *later = (learner.decide(*self._sizes(count)) for count in _doubled(n_rows))
         claims = dict.fromkeys(name for one in (plan, *later) for name in one.claims)
         return promise(replace(plan, claims=tuple(claims)), *learner.limits(), void=False)
+
+    def _sizes(self, n_rows: int) -> tuple[Sizes, Rows]:
+        """Return what a learner decides from: a number of rows, and no row."""
+        nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
+        return Sizes(n_rows, 0, 0, self._columns), nothing
+
+    def work(self, n_rows: int) -> list[Effort] | None:
+        """Return what training it on so many rows takes; None if that is not known."""
+        learner = own_clone(self.learner)
+        if not _reads_numbers(learner):
+            return None
+        learner.set_params(columns=list(self._columns.columns))
+        given = self._sizes(n_rows)
+        found: list[Effort] | None = learner.work(learner.decide(*given), *given)
+        return found
 
     def _tried(self, learner: Learner, n_rows: int) -> Guarantee:
         # Whether ranges can be found depends on the number of rows; else a few rows will do.

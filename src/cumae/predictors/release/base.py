@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.effort import Effort
 from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
 from cumae.mechanisms.sparse import unstable_answers
@@ -144,15 +145,18 @@ class Release(StatefulPredictor):
 
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact]]:
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         del n_public
         planned = self.plan_release(training, source)
         n_rows = training.rows.n_rows if planned.steps is None else planned.steps.n_sampled
-        return planned.plan, {
+        facts = {
             **public_facts(self._shown(planned)),
             "shard_size": n_rows // planned.n_shards,
             "max_queries": int(self.max_queries),
         }
+        relabelled = n_rows * training.width
+        others = [] if planned.steps is None else [Effort("draws", relabelled, relabelled)]
+        return planned.plan, facts, others
 
     def _fit_votes(self, training: Training, source: Source) -> None:
         planned = self.plan_release(training, source)

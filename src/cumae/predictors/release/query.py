@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.data import Declared
+from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.outlook import Fact
@@ -254,11 +255,17 @@ class QueryRelease(Release):
 
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact]]:
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         if self.mechanism != "offline":
             return super()._decided(training, n_public, source)
         plan = self._plan_offline(training)
-        return plan, {"mechanism": "offline", "why": ASKED, "max_queries": int(self.max_queries)}
+        facts: dict[str, Fact] = {
+            "mechanism": "offline",
+            "why": ASKED,
+            "max_queries": int(self.max_queries),
+        }
+        cells = training.rows.n_rows * training.width
+        return plan, facts, [Effort("draws", cells, cells)]
 
     def _plan_offline(self, training: Training) -> Plan:
         """Plan one draw for all queries, from public numbers."""

@@ -19,6 +19,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
 from cumae.data import ArrayRows, Declared, class_names, length_of
+from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.outlook import Fact, public_facts
@@ -255,13 +256,16 @@ class UniversalQueryRelease(StatefulPredictor):
 
     def _decided(
         self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact]]:
+    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         stages = self._stages(training, n_public or None, source)
         shown = public_facts(self._shown(stages, training))
         for stage in stages.shown(training.rows.n_rows):
             name = stage["name"].replace(" ", "_")
             shown |= {f"{name}_epsilon": stage["epsilon"], f"{name}_delta": stage["delta"]}
-        return stages.plan, shown
+        shown["shard_size"] = training.rows.n_rows // stages.planned.n_shards
+        cells = training.rows.n_rows * training.width
+        others = [] if stages.after is None else [Effort("draws", cells, cells)]
+        return stages.plan, shown, others
 
     def _stages(self, training: Training, n_pool: int | None, source: Source) -> Stages:
         """Plan both stages from public numbers, before anything is paid."""

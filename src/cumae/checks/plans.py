@@ -1,0 +1,61 @@
+"""What laws about ``plan`` share: whether an outlook agrees with the fit that it was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cumae.checks.shards import demand
+from cumae.errors import CumaeError
+from cumae.estimators import PrivateEstimator
+from cumae.outlook import Outlook
+
+
+def demand_agreement(outlook: Outlook, one: Any, warned: Iterable[str]) -> None:
+    """Raise AssertionError unless an outlook told what a fit then did.
+
+    Parameters
+    ----------
+    outlook : Outlook
+        What was made before the fit.
+    one : object
+        What was fitted.
+    warned : iterable of str
+        What the fit warned of.
+    """
+    demand(outlook.can_run, f"a plan refused what could be fitted: {outlook.reasons}")
+    if outlook.guarantee is None:
+        demand(_has_foreign_part(one), "a plan tells no guarantee")
+    else:
+        demand(outlook.guarantee == one.guarantee_, "a plan promises something else than a fit")
+    for name, fact in outlook.facts.items():
+        shown = getattr(one, f"{name}_", fact)
+        demand(shown == fact, f"a plan tells {name} = {fact!r}, and a fit shows {shown!r}")
+    told, heard = set(outlook.warnings), set(warned)
+    demand(told == heard, f"a plan warns of {told}, and a fit of {heard}")
+
+
+def _has_foreign_part(one: Any) -> bool:
+    """Tell whether it wraps an object of another library, which tells its promise after its fit."""
+    given = one.get_params(deep=False)
+    bases = [given[name] for name in ("base", "predictor") if name in given]
+    return any(not isinstance(base, PrivateEstimator) for base in bases)
+
+
+def demand_refusal(outlook: Outlook, fit: Any) -> None:
+    """Raise AssertionError unless a plan was refused, and a fit is refused in the same words.
+
+    Parameters
+    ----------
+    outlook : Outlook
+        What was planned.
+    fit : callable
+        Fits in the same way.
+    """
+    demand(not outlook.can_run and outlook.guarantee is None, "a plan was not refused")
+    try:
+        fit()
+    except CumaeError as error:
+        demand(outlook.reasons == (str(error),), f"{outlook.reasons} and {error!r} differ")
+    else:
+        raise AssertionError(f"a plan was refused, and the fit was not: {outlook.reasons}")
