@@ -108,7 +108,8 @@ def cell_faults(
         The same rows with these columns alone, if they were chosen before.
     """
     chosen = table.features(columns.columns) if rows is None else rows
-    with Progress(f"checking {table.name}: rows", chosen.n_rows) as bar:
+    shown = None if chosen.n_rows > BLOCK_ROWS else False  # small files are checked at once
+    with Progress(f"checking {table.name}: rows", chosen.n_rows, shown) as bar:
         for start in range(0, chosen.n_rows, BLOCK_ROWS):
             taken = chosen.take(np.arange(start, min(start + BLOCK_ROWS, chosen.n_rows)))
             for place, column in enumerate(columns.columns):

@@ -172,14 +172,17 @@ def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: b
 
     with (
         contextlib.closing(CsvText(stream, name, form, lenient=lenient)) as found,
-        Progress(f"reading {name}: rows", None) as bar,
+        contextlib.ExitStack() as stack,
     ):
+        bar = None
         for cells, line, bad in found.rows():
             waiting.append(cells)
             lines.append(line)
             damaged.append(bad)
             if len(waiting) == CHUNK_ROWS:
                 flush()
+                if bar is None:  # small files are there at once
+                    bar = stack.enter_context(Progress(f"reading {name}: rows", None))
                 bar.advance(CHUNK_ROWS)
         if waiting:
             flush()
