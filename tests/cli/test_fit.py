@@ -118,6 +118,8 @@ def test_classes_that_are_whole_numbers_are_numbers(folder: Path) -> None:
         (["-o", "no/folder/m.json"], 3, "there is no folder no/folder"),
         (["-o", "oracle.db", "--route", "everlasting"], 3, "never overwritten"),
         (["-o", "oracle.db", "--route", "everlasting", "--force"], 3, "never overwritten"),
+        (["-o", "postgresql://host/oracles"], 3, "fit writes files"),
+        (["-o", "m.json", "--keys", "vault"], 2, "a published model has no keys"),
         (["-o", "m.db", "--route", "publish"], 2, "a published model is JSON"),
         (["-o", "-", "--route", "release"], 3, "cannot go to standard output"),
         (["-o", "m.json", "--classes", "<=50K,rich"], 3, "the label is none of the classes"),

@@ -145,6 +145,8 @@ def check_new_oracle(path: str) -> None:
 
     if path == STANDARD:
         raise InvalidParameter("an oracle is a file, and cannot go to standard output.")
+    if "://" in path:
+        raise InvalidParameter("fit writes files; in Python, save_to takes addresses as well.")
     for taken in (path, f"{path}.keys"):
         if Path(taken).exists():
             raise InvalidParameter(

@@ -31,7 +31,7 @@ from cumae.cli.models.routes import (
     published,
     route_for,
 )
-from cumae.cli.status import AsJson
+from cumae.cli.status import AsJson, Command
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
@@ -87,6 +87,7 @@ def fit(
     max_queries: MaxQueries = None,
     schema: Schema = None,
     public: Public = None,
+    keys: Command = None,
     encoding: Encoding = None,
     separator: Separator = None,
     dry_run: DryRun = False,
@@ -113,11 +114,13 @@ def fit(
     from cumae.cli.models.private import read_private  # noqa: PLC0415
 
     route = route_for(route, model, max_queries, out)
+    oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+    if keys is not None and not oracle:
+        raise typer.BadParameter("a published model has no keys.", param_hint="--keys")
     form = CsvForm(encoding, separator)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
         output = None
-        oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
         if oracle:
             check_new_oracle(out)
         else:
@@ -138,7 +141,7 @@ def fit(
         if output is not None:
             output.write(_as_bytes(estimator))
         else:
-            estimator.save_to(out)
+            estimator.save_to(out, keys=keys)
     _report(estimator, table, out, time.monotonic() - started, as_json=as_json)
 
 

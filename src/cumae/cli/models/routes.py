@@ -46,7 +46,7 @@ ORACLE_ENDS = (".db", ".sqlite")
 
 def names_oracle(out: str) -> bool:
     """Tell whether an output is named as an oracle is."""
-    return out.endswith(ORACLE_ENDS)
+    return out.endswith(ORACLE_ENDS) or "://" in out
 
 
 def complete_model(begun: str) -> list[str]:
