@@ -128,8 +128,12 @@ def test_the_same_from_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert run("show", "model.json").exit_code == 0
     done = run("predict", "model.json", "queries.parquet", "-o", "answers.parquet")
     assert done.exit_code == 0, done.stderr
-    right = pd.Series([row[-1] for row in people(60, 3)])
-    assert (pd.read_parquet("answers.parquet")["answer"] == right).sum() > 40
+    found = pd.read_parquet("answers.parquet")["answer"]
+    assert (found == pd.Series([row[-1] for row in people(60, 3)])).sum() > 40
+    # The same queries as text.
+    done = run("predict", "model.json", "queries.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    assert answers_in(tmp_path / "answers.csv") == found.tolist()
 
 
 def test_the_same_through_pipes(folder: Path) -> None:

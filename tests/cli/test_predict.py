@@ -67,6 +67,19 @@ def test_formats_give_the_same_answers(folder: Path) -> None:
     assert [row[-1] for row in csv.reader(piped.stdout.splitlines())][1:] == wanted
 
 
+def test_a_model_of_python_reads_numbers_in_csv(folder: Path) -> None:
+    """Its columns have a type and no declaration: text that says a number is one here as well."""
+    rows = np.random.default_rng(0).random((400, 2))
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    model = cumae.PrivateBooster(epsilon=50.0, columns={"a": (0, 1)}, delta=1e-6)
+    model.fit(frame, frame["b"] > 0.5).save("python.json")
+    frame[:20].assign(b=["?", *frame["b"][1:20]]).to_csv("numbers.csv", index=False)
+    done = run("predict", "python.json", "numbers.csv", "-o", "a.csv")
+    assert done.exit_code == 0, done.stderr
+    wanted = model.predict(frame[1:20]).tolist()
+    assert answers_in(folder / "a.csv") == ["", *map(str, wanted)]
+
+
 def test_other_columns_are_copied_and_safe_in_a_spreadsheet(folder: Path) -> None:
     rows = [[*row[:-1], odd] for row, odd in zip(people(4, 3), ODD, strict=True)]
     text = as_csv(rows, [*COLUMNS[:-1], "+note"])

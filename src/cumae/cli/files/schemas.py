@@ -93,11 +93,12 @@ class SchemaFile:
         ]
         if lacking:
             raise InvalidParameter(_to_declare(self.name, table.name, lacking))
-        kept = dict(zip(names, kinds, strict=True))
+        # What a type says is declared as well, so that a CSV file of queries is read in this way.
+        known = {"numbers": {"numbers": True}, "booleans": {"boolean": True}}
         declared = {
-            name: as_declared(entries, kept[name])
-            for name, entries in self.declared.items()
-            if name in kept
+            name: as_declared(self.declared.get(name) or known[kind], kind)
+            for name, kind in zip(names, kinds, strict=True)
+            if name in self.declared or kind in known
         }
         return Columns(declared, names, len(names), kinds)
 

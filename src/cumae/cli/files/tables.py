@@ -24,6 +24,7 @@ from cumae.claims import claim
 from cumae.cli.files.csv_text import MISSING_TEXTS, CsvForm, CsvText
 from cumae.cli.files.source import STANDARD, is_parquet, opened, title
 from cumae.data import Column, ParquetRows, RowSource, table_of
+from cumae.data.readings import numbers_in_text
 from cumae.errors import InvalidData
 from cumae.progress import Progress
 
@@ -115,7 +116,11 @@ def _clean(cells: Any, column: Column) -> Any:
     trimmed = pc.utf8_trim_whitespace(cells)
     kept = {category for category in column.categories or () if isinstance(category, str)}
     gone = pa.array([text for text in MISSING_TEXTS if text not in kept], pa.string())
-    return pc.if_else(pc.is_in(trimmed, value_set=gone), "", trimmed)
+    clean = pc.if_else(pc.is_in(trimmed, value_set=gone), "", trimmed)
+    if column.declared or column.kind != "numbers":
+        return clean
+    # The model was fitted to a column with a type of numbers, and takes no text.
+    return pa.array(numbers_in_text(np.array(clean.to_pylist(), dtype=object)))
 
 
 def read_table_file(path: str, form: CsvForm, *, lenient: bool = False) -> TableFile:
