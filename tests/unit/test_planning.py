@@ -22,8 +22,7 @@ from cumae.planning import Advice, plan
 from cumae.planning.forecasts import calibration, forecast, gaussian_mu, strength
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
-from cumae.planning.simulation import LEAST, Sample, simulate
-from cumae.randomness import SeededSource
+from cumae.planning.simulation import LEAST, RULES, Sample, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -214,7 +213,8 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     X, y = sample_of(300)
     known = replace(HERE, n_public=300)
     sample = Sample.of(known, X, y)
-    assert np.allclose([rule(X).sum(axis=1) for rule in sample.rules], 1)
+    assert sample.chances.shape == (RULES, 300, 2)
+    assert np.allclose(sample.chances.sum(axis=2), 1)
     found = simulate(ROUTES["logistic"], known, sample)
     assert found is not None
     # The best rule is right for 0.5 + |x - 0.5| / 0.3 within a normal distribution: about .79.
@@ -225,19 +225,6 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     more = simulate(ROUTES["logistic"], replace(known, n_labelled=50_000), sample)
     assert more is not None
     assert "in the place of more rows" in more.rests_on
-
-
-def test_made_up_rows_are_crossed_from_neighbours(table: Any) -> None:
-    X, y, columns = table
-    known = Situation(100, n_features=3, columns=columns, classes=("no", "yes"))
-    sample = Sample.of(known, X[:80], y[:80])
-    found = sample.made_up(40, SeededSource(1))
-    assert list(found) == list(X)
-    assert found.dtypes.equals(X.dtypes)
-    for name in X:
-        assert set(found[name].dropna()) <= set(X[name][:80].dropna())
-    whole = {str(row) for row in X[:80].to_numpy().tolist()}
-    assert any(str(row) not in whole for row in found.to_numpy().tolist())
 
 
 def test_a_concept_class_is_where_rules_come_from() -> None:
