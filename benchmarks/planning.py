@@ -110,8 +110,9 @@ def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[s
             continue
         open_cells = [cell._replace(route=route, epsilon=math.inf) for route in LEARNERS]
         known = [done[one]["accuracy"] for one in open_cells if "accuracy" in done.get(one, {})]
-        if len(known) < len(LEARNERS) or "accuracy" not in done.get(twin(cell), {}):
+        if "accuracy" not in done.get(twin(cell), {}):
             continue
+        whole = len(known) == len(LEARNERS)
         situation = situation_of(cell)
         found.append(
             cell._asdict()
@@ -119,7 +120,7 @@ def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[s
                 "context": context(situation),
                 "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
                 "cost": done[twin(cell)]["accuracy"] - line["accuracy"],
-                "behind": max(known) - line["accuracy"],
+                "behind": max(known) - line["accuracy"] if whole else math.nan,
             }
         )
     return found
@@ -141,13 +142,15 @@ def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
     """Return quantiles of the cost around each strength; they fall with it."""
     reached = np.log10([max(one["strength"], 1e-3) for one in found])
     cost, behind = (np.array([one[name] for one in found]) for name in ("cost", "behind"))
+    compared = ~np.isnan(behind)  # where all routes were measured
     knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
     lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
     for knot in knots:
         weights = near(reached, knot, NEAR)
         for name, part in (("low", tail), ("likely", 0.5), ("high", 1 - tail)):
             lines[name].append(quantile(cost, weights, part))
-        lines["behind"].append(float(np.average(behind, weights=near(reached, knot, WIDE))))
+        weights = near(reached[compared], knot, WIDE)
+        lines["behind"].append(float(np.average(behind[compared], weights=weights)))
     return {"knots": [round(float(knot), 3) for knot in knots]} | {
         name: falling(values) for name, values in lines.items()
     }
@@ -162,7 +165,11 @@ def calibrated(found: list[dict[str, Any]], tail: float) -> dict[str, Any]:
     for one in found:
         groups[one["route"]][one["context"]].append(one)
     return {
-        route: {name: curves(lines, tail) for name, lines in sorted(contexts.items())}
+        route: {
+            name: curves(lines, tail)
+            for name, lines in sorted(contexts.items())
+            if any(not math.isnan(one["behind"]) for one in lines)
+        }
         for route, contexts in groups.items()
     }
 
