@@ -5,11 +5,14 @@ PYTHON ?= python3
 DEBIAN_PACKAGES = strace
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
+WORKERS ?= logical
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
+# Without compiled modules every process that a test starts takes seconds longer.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -22,8 +25,8 @@ demo: $(READY)  ## Publish a private model of the bundled survey, and answer 100
 	@$(BIN)/cumae demo
 
 # Checking types takes a core for a minute, so the tests start beside it.
-test: lint imports  ## Run every check and test
-	@$(MAKE) --no-print-directory -j types tests
+test: lint  ## Run every check and test
+	@$(MAKE) --no-print-directory -j imports types tests
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -35,19 +38,14 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# Two halves side by side, one for each of two cores. The coverage data lies in a directory of its
-# own, so that runs beside each other do not mix.
-HALF := tests/unit/test_data_*.py tests/unit/test_ensembles_*.py \
-  tests/unit/test_learners_*.py tests/unit/test_predictors_*.py tests/unit/test_store_*.py \
-  docs README.md
+# One process for each core (WORKERS) takes one file of tests after the other, so that what the tests
+# of a file share is made once, and in the same order each time. Linear algebra gets one thread in
+# each, because several that wait for the same core take longer. The coverage data lies in a
+# directory of its own, so that runs beside each other do not mix.
 tests: $(READY) packages
-	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; export COVERAGE_FILE="$$scratch/coverage"; \
-	run="$(BIN)/pytest --cov --cov-report= --cov-fail-under=0"; \
-	COVERAGE_FILE="$$scratch/coverage.1" $$run $(HALF) > "$$scratch/half" 2>&1 & half=$$!; rest=0; \
-	COVERAGE_FILE="$$scratch/coverage.2" $$run tests src \
-	  $(foreach pattern,$(filter tests/%,$(HALF)),--ignore-glob='$(pattern)') || rest=$$?; \
-	wait $$half || { cat "$$scratch/half"; exit 1; }; cat "$$scratch/half"; test $$rest = 0; \
-	$(BIN)/coverage combine --quiet; $(BIN)/coverage report
+	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	COVERAGE_FILE="$$scratch/coverage" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $(BIN)/pytest --cov -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 packages: $(READY)
 	@$(BIN)/python tools/debian_packages.py --record .venv/debian-packages.json $(DEBIAN_PACKAGES)
@@ -67,11 +65,13 @@ format: $(READY)  ## Format the code and apply the safe fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# Extras stay in the lock: without them pip looks for the newest version of a package that another
+# one wants with an extra, and refuses it because its hash is not listed.
 lock:  ## Write requirements.lock anew (LOCK_FLAGS=--upgrade for newer versions)
 	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	$(PYTHON) -m venv "$$scratch"; "$$scratch/bin/pip" install --quiet uv; \
 	"$$scratch/bin/uv" pip compile --quiet pyproject.toml --group test --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-header --no-annotate $(LOCK_FLAGS) \
+	  --generate-hashes --no-strip-extras --no-emit-index-url --no-header --no-annotate $(LOCK_FLAGS) \
 	  --output-file requirements.lock
 
 clean:  ## Remove the environment and everything that was generated

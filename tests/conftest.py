@@ -25,7 +25,7 @@ settings.load_profile("cumae")
 
 # Written by tools/debian_packages.py on `make test`. Without it nothing is skipped.
 RECORD = ".venv/debian-packages.json"
-SKIPPED = pytest.StashKey[list[str]]()
+LACKING = "there is no Debian package "  # begins the reason of a test that is skipped for it
 # Files that repeat the same calls thousands of times. Tracing makes them two to three times slower,
 # and the lines that they reach are reached by other tests.
 UNTRACED = {
@@ -46,6 +46,7 @@ UNTRACED = {
     "test_predictors_sklearn",
     "test_predictors_state_of_all",
     "test_privacy_interleaving",
+    "test_privacy_laws",
     "test_privacy_numbers",
     "test_tables",
 }
@@ -66,7 +67,6 @@ def trials_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     path = config.rootpath / RECORD
     record = json.loads(path.read_text()) if path.exists() else None
-    skipped = config.stash.setdefault(SKIPPED, [])
     for item in items:
         page = item.path.suffix == ".md"  # it shows what tests reach, too
         if page or item.path.stem in UNTRACED or item.get_closest_marker("statistical"):
@@ -78,14 +78,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
             if package not in record["packages"]:
                 raise pytest.UsageError(f"{item.nodeid}: add {package} to the Makefile's list")
             if package in record["missing"] and os.environ.get("CI") != "true":
-                item.add_marker(pytest.mark.skip(reason=f"Debian package {package} is missing"))
-                skipped.append(f"{item.nodeid} (needs {package})")
+                item.add_marker(pytest.mark.skip(reason=f"{LACKING}{package}"))
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    for line in config.stash.get(SKIPPED, []):
-        terminalreporter.write_line(
-            f"*** SKIPPED for lack of a Debian package: {line} ***", red=True, bold=True
-        )
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    # From reports, which come back from the processes that run the tests side by side.
+    for report in terminalreporter.stats.get("skipped", []):
+        *_, package = str(report.longrepr[2]).partition(LACKING)
+        if package:
+            line = f"{report.nodeid} (needs {package})"
+            terminalreporter.write_line(
+                f"*** SKIPPED for lack of a Debian package: {line} ***", red=True, bold=True
+            )

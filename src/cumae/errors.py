@@ -21,6 +21,9 @@ it. Of the data it names a row and a column at most, never a value.
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
+
+LISTED = 10  # names in a message
 
 
 class CumaeError(Exception):
@@ -82,3 +85,16 @@ def shown(value: object) -> str:
     text = repr(value)
     scalar = value is None or isinstance(value, str | bytes | numbers.Number | bool)
     return text if scalar and len(text) <= 60 else f"<{type(value).__name__}>"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for a message, the first ten of them if there are many.
+
+    Examples
+    --------
+    >>> from cumae.errors import listed
+    >>> listed(["age", "income"]), listed(list("abcdefghijkl"))
+    ('age, income', 'a, b, c, d, e, f, g, h, i, j and 2 more')
+    """
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more

@@ -37,6 +37,17 @@ def is_found(attack: Attack, runs: int) -> bool:
     return audit(attack, runs=runs, progress=False).broken
 
 
+def is_soon_found(attack: Attack, runs: int) -> bool:
+    """Tell whether a planted bug is found, most often in a third of the runs.
+
+    An attack that sees nothing is taken for one that finds the bug with chance 5 % at most, by both
+    tries together.
+    """
+    if audit(attack, runs=runs // 3, confidence=0.99, progress=False).broken:
+        return True
+    return audit(attack, runs=runs, confidence=0.96, progress=False).broken
+
+
 def test_a_user_whose_queries_are_all_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def admit(self: Any, count: int, users: Any, clients: Any) -> Any:
         return np.ones(count, dtype=bool)
@@ -56,7 +67,7 @@ class Forgets(EverlastingPredictor):
 
 @pytest.mark.parametrize("owns_a_row", [False, True])
 def test_a_user_who_is_forgotten_is_found(owns_a_row: bool) -> None:
-    assert is_found(user(Forgets, **PROMISE, owns_a_row=owns_a_row), 200)
+    assert is_soon_found(user(Forgets, **PROMISE, owns_a_row=owns_a_row), 200)
 
 
 @pytest.mark.parametrize("owns_a_row", [False, True])
@@ -123,7 +134,7 @@ def test_a_prior_with_a_budget_of_its_own_is_found(
 
     attack = made(**PROMISE)
     monkeypatch.setattr(Prior, "fit", generous)
-    assert is_found(attack, 300)
+    assert is_soon_found(attack, 300)
 
 
 def test_a_later_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +146,7 @@ def test_a_later_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.Mon
 
     attack = renewed_row(against=1, **PROMISE)
     monkeypatch.setattr(Prior, "learn", generous)
-    assert is_found(attack, 300)
+    assert is_soon_found(attack, 300)
 
 
 class LabelsTwice(EverlastingPredictor):
@@ -159,7 +170,7 @@ class LabelsCopied(EverlastingPredictor):
 
 @pytest.mark.parametrize("planted", [LabelsTwice, LabelsCopied])
 def test_labelled_rows_that_are_used_twice_are_found(planted: Any) -> None:
-    assert is_found(labelled_row(planted, **PROMISE), 200)
+    assert is_soon_found(labelled_row(planted, **PROMISE), 200)
 
 
 class GrowsByValue(EverlastingPredictor):

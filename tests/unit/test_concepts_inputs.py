@@ -221,7 +221,9 @@ def test_points_and_rows_of_different_types(
 
 @every
 @pytest.mark.parametrize(
-    "rows", [5, None, {1, 2}, {"a": 1}, (i for i in [1]), "abc", [[1, 2], [3]]], ids=repr
+    "rows",
+    [5, None, {1, 2}, {"a": 1}, (i for i in [1]), "abc", [[1, 2], [3]]],
+    ids=lambda rows: type(rows).__name__,
 )
 def test_what_is_no_table(concept: ConceptClass, rows: Any) -> None:
     good = [1.0] if concept in COLUMNS else [[1.0, 2.0]]

@@ -54,7 +54,7 @@ def objects(*cells: Any) -> Any:
     return made
 
 
-@pytest.mark.parametrize("odd", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("odd", NO_NUMBERS, ids=lambda odd: repr(odd).partition(" at 0x")[0])
 def test_no_cell_raises_or_warns_or_changes_another(odd: Any) -> None:
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")

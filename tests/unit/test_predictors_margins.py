@@ -41,9 +41,30 @@ def test_many_thresholds_are_those_of_one_shard_after_another(polarity: Any, col
 
 
 @pytest.mark.claim("EVER")
-def test_a_row_reaches_its_own_shard_only() -> None:
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("size", [3, 9, 40])
+def test_many_boxes_are_those_of_one_shard_after_another(width: int, size: int) -> None:
+    task = shards(np.random.default_rng(size), 2_000 // size, size, width)
+    trainer = MarginTrainer(Rectangles(), 2, None)
+    assert trainer._many_rules(*task) == train_one_by_one(trainer, *task)
+
+
+def test_boxes_that_the_loop_cannot_handle_are_found_one_by_one() -> None:
+    trainer = MarginTrainer(Rectangles(), 2, None)
+    rows, weights, starts, seeds = shards(np.random.default_rng(5), 20, 9, 3)
+    assert trainer._many_rules(rows, weights, starts, seeds) is None  # three columns
+    assert trainer._many_rules(rows[:, :2] * 1e301, weights, starts, seeds) is None
+    assert trainer._many_rules(rows[:, :2], weights, starts * 100, seeds) is None
+    assert trainer.train_many(rows, weights, starts, seeds) == train_one_by_one(
+        trainer, rows, weights, starts, seeds
+    )
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("model", [Thresholds(), Rectangles()])
+def test_a_row_reaches_its_own_shard_only(model: Any) -> None:
     rows, weights, starts, seeds = shards(np.random.default_rng(1), 60, 9)
-    trainer = MarginTrainer(Thresholds(), 2, BOUNDED)
+    trainer = MarginTrainer(model, 2, BOUNDED)
     before = trainer.train_many(rows, weights, starts, seeds)
     for value in (3.5, np.inf, np.nan):
         other = rows.copy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -162,12 +163,7 @@ class BetweenThresholds(SparseVector):
                 f"epsilon={epsilon!r}, delta={delta!r}: BetweenThresholds needs both above 0."
             )
         share = delta / (2 * max_between)
-        noise = calibrate(
-            lambda noise: Approximate(1 / noise, share) * max_between,
-            epsilon,
-            delta,
-            start=max_between / epsilon,
-        )
+        noise = _least_noise(epsilon, delta, share, max_between)
         gap = least_gap(1 / noise, share)
         lower = math.ceil((votes - gap) / 2)
         if lower <= 0:
@@ -214,6 +210,18 @@ class BetweenThresholds(SparseVector):
                 self.remaining -= 1
             start = stop
         return answers[:start]
+
+
+@claim("BT")
+@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+def _least_noise(epsilon: float, delta: float, share: float, max_between: int) -> float:
+    """Return one over the epsilon of a "between", of which all cost (epsilon, delta) together."""
+    return calibrate(
+        lambda noise: Approximate(1 / noise, share) * max_between,
+        epsilon,
+        delta,
+        start=max_between / epsilon,
+    )
 
 
 @claim("BT")

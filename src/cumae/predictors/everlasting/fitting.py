@@ -15,7 +15,7 @@ from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
 from cumae.effort import Effort
 from cumae.ensembles.sizing import try_sizes
-from cumae.errors import AnswersDrift, InvalidParameter
+from cumae.errors import AnswersDrift, InvalidParameter, listed
 from cumae.outlook import Fact
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
@@ -31,8 +31,6 @@ from cumae.predictors.recipes import Recipe
 from cumae.privacy import Guarantee
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source
-
-LISTED = 10  # names in a message
 
 # Before the payment: declared facts, types of columns and counts decide
 
@@ -71,9 +69,9 @@ def with_prior(
             # The first sentence says what is wrong, and the others what else a learner may get.
             missing = str(error).removeprefix(REFUSED).partition(". ")[0]
             if prior.open_columns:
-                missing += f". Declare the range of {_listed(prior.open_columns)} with columns="
+                missing += f". Declare the range of {listed(prior.open_columns)} with columns="
     elif training.undeclared_text:
-        names = _listed(training.undeclared_text)
+        names = listed(training.undeclared_text)
         missing = (
             f"columns of text were not declared. Declare the categories of {names} in columns="
         )
@@ -162,11 +160,6 @@ def decide(
     return Decision(replace(rules, rho=rho_of(majority)), prior, plan, sizes)
 
 
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"{', '.join(names[:LISTED])}{more}"
-
-
 @claim("EVER")
 def tried_out(
     rules: EverlastingRules, training: Training, shards_that_learn: Callable[..., int]
@@ -253,7 +246,7 @@ def choose_trust(
     """Let rows that neither the prior nor a shard sees choose how much the votes count."""
     table, usable = training.reader.some(training.rows, places)
     labels = np.where(usable, training.labels[places], -1)
-    numbers = phase.query_numbers(len(table))
+    numbers = phase.query_numbers(len(table), None, table.shape[1])
     shares = prior.shares(table, numbers)
     noisy = phase.release(phase.ensemble.votes(table, numbers))
     n_shards = phase.ensemble.n_shards

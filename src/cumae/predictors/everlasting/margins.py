@@ -15,8 +15,9 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, Thresholds
+from cumae.concepts import ConceptClass, Rectangles, Thresholds
 from cumae.data import RowSource, as_numbers, read_table
+from cumae.ensembles.growing.boxes import MOST_COLUMNS, MOST_ROWS, many_boxes
 from cumae.ensembles.growing.representatives import Limits, many_thresholds, represent
 from cumae.ensembles.growing.ridges import can_solve, many_ridges
 from cumae.ensembles.growing.trees import grown
@@ -25,6 +26,8 @@ from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one, weight_pa
 from cumae.estimators import own_clone
 from cumae.made_up import made_up_labels, made_up_rows
 from cumae.randomness import SeededSource, integers
+
+LARGEST = 1e300  # of cells in a loop: sides beside them are finite
 
 
 def weights_of_labels(labels: Integers, n_classes: int) -> Integers:
@@ -135,14 +138,11 @@ class MarginTrainer(Trainer):
         seeds : array of int
             One for each shard.
         """
-        if type(self.model) is Thresholds and not hasattr(rows, "columns"):
+        if type(self.model) in (Thresholds, Rectangles) and not hasattr(rows, "columns"):
             with contextlib.suppress(Exception):  # one by one, the other shards do not notice
-                table = as_numbers(rows, self.columns)
-                if table.shape[1] == 1 and np.isfinite(table).all() and np.diff(starts).min() > 0:
-                    column, signed = np.ascontiguousarray(table[:, 0]), labels[:, 1] - labels[:, 0]
-                    coins = [_coin(seed) for seed in seeds.tolist()]
-                    limits = self._limits()
-                    return list(many_thresholds(self.model, column, signed, starts, limits, coins))
+                rules = self._many_rules(rows, labels, starts, seeds)
+                if rules is not None:
+                    return rules
         if (
             self.weighted
             and self.columns is None
@@ -159,6 +159,29 @@ class MarginTrainer(Trainer):
             return train_one_by_one(self, rows, labels, starts, seeds)
         models, failed = found
         return self._replace(models, failed, rows, labels, starts, seeds) if len(failed) else models
+
+    def _many_rules(
+        self, rows: Any, labels: Integers, starts: Integers, seeds: Integers
+    ) -> list[Any] | None:
+        """Return exactly what ``train`` gives for each shard of a concept class.
+
+        None if a cell or a size of a shard does not fit the loop.
+        """
+        table = as_numbers(rows, self.columns)
+        sizes = np.diff(starts)
+        width = table.shape[1]
+        if sizes.min() == 0 or not np.all(np.abs(table) < LARGEST):
+            return None
+        signed, coins = labels[:, 1] - labels[:, 0], [_coin(seed) for seed in seeds.tolist()]
+        if isinstance(self.model, Thresholds):
+            if width > 1:
+                return None
+            column = np.ascontiguousarray(table[:, 0])
+            limits = self._limits()
+            return list(many_thresholds(self.model, column, signed, starts, limits, coins))
+        if width > MOST_COLUMNS or sizes.max() > MOST_ROWS:
+            return None
+        return list(many_boxes(table, signed, starts, coins))
 
     def _limits(self) -> Limits:
         """Return the declared bounds of the first column, if there are any."""

@@ -160,9 +160,14 @@ class OpenPhase:
         """Releases left."""
         return self.majority.remaining
 
-    def query_numbers(self, count: int) -> Integers:
-        """Return the running numbers of the next queries of the phase; they decide their places."""
-        return self.majority.asked + np.arange(count)
+    def query_numbers(self, count: int, keys: Sequence[bytes] | None, width: int) -> Integers:
+        """Return what decides the places of the next queries in tables of so many columns.
+
+        That is their running number in the phase or, with a memo's keys, their own cells.
+        """
+        if keys is None:
+            return self.majority.asked + np.arange(count)
+        return query_numbers_by_keys(keys, width)
 
     def release(self, votes: Integers, keys: Sequence[bytes] | None = None) -> Integers:
         """Return noisy votes; with keys, equal queries of the phase share those of the first one.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,34 +15,30 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Declared, check_ids, label_codes, row_source
+from cumae.data import Declared, check_ids, row_source
 from cumae.effort import Effort
-from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, shown
+from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
 from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.everlasting.fitting import (
-    LISTED,
     choose_trust,
     decide,
     first_phase,
 )
 from cumae.predictors.everlasting.keeping import Admission
-from cumae.predictors.everlasting.margins import (
-    weights_of_labels,
-    weights_of_votes,
-)
-from cumae.predictors.everlasting.phases import (
-    OpenPhase,
-    PhaseTraining,
-    School,
-    query_numbers_by_keys,
-    row_keys,
-)
+from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
+from cumae.predictors.everlasting.phases import PhaseTraining, School, row_keys
 from cumae.predictors.everlasting.prior import combined, trust_in
-from cumae.predictors.everlasting.renewal import enough, with_labels
+from cumae.predictors.everlasting.renewal import (
+    check_new,
+    check_waiting,
+    declared_labels,
+    enough,
+    with_labels,
+)
 from cumae.predictors.everlasting.rules import check_together
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.recipes import Recipe
@@ -387,7 +382,7 @@ class EverlastingPredictor(PhasedPredictor):
         askers = check_ids(clients, rules.client_cap is not None, len(usable), "clients")
         names = check_ids(requests, requests is not None, len(usable), "requests")
         if names is not None:
-            _check_new(names, state)
+            check_new(names, state)
         state.rows_from.check_batch(state, len(usable), owners, askers)
         labels = np.empty(len(usable), dtype=np.int64)
         start = 0
@@ -420,7 +415,7 @@ class EverlastingPredictor(PhasedPredictor):
         """Return labels and whole weights from fresh noise; both are functions of it."""
         state, phase = self._state_, self._state_.phase
         keys = row_keys(table) if state.rules.memoize else None
-        numbers = partial(_query_numbers, phase, keys, len(table))
+        numbers = partial(phase.query_numbers, len(table), keys)
         noisy = phase.release(phase.ensemble.votes(table, numbers(table.shape[1])), keys)
         if state.prior is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
@@ -495,7 +490,7 @@ class EverlastingPredictor(PhasedPredictor):
         """
         check_is_fitted(self, "guarantee_")
         table, usable = self._reader_.private(X)
-        codes = _declared(y, len(usable), self.classes)
+        codes = declared_labels(y, len(usable), self.classes)
         owners = check_ids(users, self._state_.rules.user_ids, len(usable), "users")
         codes = np.where(usable, codes, -1)
         weights = weights_of_labels(codes, self._state_.rules.n_classes)
@@ -532,9 +527,9 @@ class EverlastingPredictor(PhasedPredictor):
         check_is_fitted(self, "guarantee_")
         count = len(requests) if hasattr(requests, "__len__") else 0
         names = check_ids(requests, wanted=True, count=count, name="requests") or []
-        codes = _declared(y, count, self.classes)
+        codes = declared_labels(y, count, self.classes)
         state = self._state_
-        _check_waiting(names, state)
+        check_waiting(names, state)
         weights = weights_of_labels(codes, state.rules.n_classes) * state.full_weight
         self._journal_.labelled_requests(names, weights)
         return self
@@ -563,58 +558,3 @@ class EverlastingPredictor(PhasedPredictor):
         self._journal_.supplied(table)
         self._prepare()
         return self
-
-
-@claim("LABELLED")
-def _check_new(names: list[Any], state: EverlastingState) -> None:
-    """Refuse ids of queries that name two of them; ids alone decide."""
-    if not state.rows_from.keeps_queries:
-        raise InvalidParameter("requests have no meaning with fresh=True, which keeps no queries.")
-    if len(set(names)) < len(names) or state.requests.keys() & set(names):
-        raise InvalidParameter(
-            "requests have an id that names another query, too, here or in an earlier call; give "
-            "each its own."
-        )
-
-
-@claim("LABELLED")
-def _check_waiting(names: list[Any], state: EverlastingState) -> None:
-    """Refuse ids that name no query that waits, or one of them twice; ids and counts decide."""
-    counts = Counter(names)
-    strange = [name for name in counts if name not in state.requests]
-    twice = [name for name in counts if counts[name] > 1]
-    if not strange and not twice:
-        return
-    told = [f"ids that no waiting query has: {_first_of(strange)}"] * bool(strange)
-    told += [f"ids that are given twice: {_first_of(twice)}"] * bool(twice)
-    raise InvalidParameter(
-        f"requests have {'; and '.join(told)}. Nothing was changed. A query waits if it had an id, "
-        "was kept, and has not become a row of the next phase yet."
-    )
-
-
-def _first_of(names: list[Any]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(map(shown, names[:LISTED])) + more
-
-
-@claim("LABELLED")
-def _declared(y: ArrayLike, count: int, classes: Any) -> Integers:
-    """Return places of labels in the declared classes; refuse the call if one is none of them."""
-    codes = label_codes(row_source(np.zeros((count, 1))), y, classes)
-    wrong = np.flatnonzero(codes < 0)
-    if len(wrong):
-        raise InvalidData(
-            f"y has {len(wrong)} labels that are none of classes={tuple(classes)!r}, the first in "
-            f"row {int(wrong[0])}; mend them, or leave their rows out. Nothing was kept."
-        )
-    return codes
-
-
-@claim("EVER", "MEMO")
-def _query_numbers(phase: OpenPhase, keys: list[bytes] | None, count: int, width: int) -> Integers:
-    """Return what decides the places of queries in tables of so many columns.
-
-    That is their running number or, with a memo, their own cells.
-    """
-    return phase.query_numbers(count) if keys is None else query_numbers_by_keys(keys, width)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import row_source
+from cumae.data import label_codes, row_source
+from cumae.errors import InvalidData, InvalidParameter, listed, shown
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.waiting import joined
 from cumae.randomness import Source
@@ -111,3 +114,47 @@ def with_labels(
 def enough(labelled: LabelledRows, prior: Prior | None) -> bool:
     """Tell whether labelled rows train a better prior than there is, by counts alone."""
     return prior is not None and 0 < ENOUGH * prior.n_rows <= len(labelled)
+
+
+# Labels that people tell
+
+
+@claim("LABELLED")
+def check_new(names: list[Any], state: EverlastingState) -> None:
+    """Refuse ids of queries that name two of them; ids alone decide."""
+    if not state.rows_from.keeps_queries:
+        raise InvalidParameter("requests have no meaning with fresh=True, which keeps no queries.")
+    if len(set(names)) < len(names) or state.requests.keys() & set(names):
+        raise InvalidParameter(
+            "requests have an id that names another query, too, here or in an earlier call; give "
+            "each its own."
+        )
+
+
+@claim("LABELLED")
+def check_waiting(names: list[Any], state: EverlastingState) -> None:
+    """Refuse ids that name no query that waits, or one of them twice; ids and counts decide."""
+    counts = Counter(names)
+    strange = [shown(name) for name in counts if name not in state.requests]
+    twice = [shown(name) for name in counts if counts[name] > 1]
+    if not strange and not twice:
+        return
+    told = [f"ids that no waiting query has: {listed(strange)}"] * bool(strange)
+    told += [f"ids that are given twice: {listed(twice)}"] * bool(twice)
+    raise InvalidParameter(
+        f"requests have {'; and '.join(told)}. Nothing was changed. A query waits if it had an id, "
+        "was kept, and has not become a row of the next phase yet."
+    )
+
+
+@claim("LABELLED")
+def declared_labels(y: ArrayLike, count: int, classes: Any) -> Integers:
+    """Return places of labels in the declared classes; refuse the call if one is none of them."""
+    codes = label_codes(row_source(np.zeros((count, 1))), y, classes)
+    wrong = np.flatnonzero(codes < 0)
+    if len(wrong):
+        raise InvalidData(
+            f"y has {len(wrong)} labels that are none of classes={tuple(classes)!r}, the first in "
+            f"row {int(wrong[0])}; mend them, or leave their rows out. Nothing was kept."
+        )
+    return codes
