@@ -158,6 +158,10 @@ def _unusable(table: TableFile, first: dict[str, tuple[int, str]]) -> str:
     advice = "Mend such cells, or take their rows out."
     if any(fault == MISSING for _, fault in first.values()):
         advice = "Declare missing = true where cells may be missing, and mend others."
+    if any(fault == "no number" for _, fault in first.values()):
+        advice += " Numbers are written as 1234.5, without commas or units."
+    if any(fault == "no date" for _, fault in first.values()):
+        advice += " Dates are written as 2024-12-31."
     return f"{told}.{more} {advice}"
 
 
