@@ -83,7 +83,8 @@ class Progress:
         if self._lines and time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
             self._told = time.monotonic()
             whole = "" if self._total is None else f" of {self._total:,}"
-            print(f"{self._what}: {self._done:,}{whole}", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # whoever read it may be gone; the work goes on
+                print(f"{self._what}: {self._done:,}{whole}", file=sys.stderr, flush=True)
 
     def __exit__(
         self,

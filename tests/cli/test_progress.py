@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from cumae import progress
 from cumae.cli.files import checks, tables
 from cumae.cli.files.csv_text import CsvForm
+from cumae.cli.files.messages import say
 from cumae.progress import Progress, plain_lines
 from tests.census import FIT, fill, run
 
@@ -46,3 +49,17 @@ def test_reading_and_checking_a_large_file_is_told(
     assert "checking adult.csv: rows: 40 of 70" in done.stderr
     parts = tables.read_table_file("adult.csv", CsvForm())
     assert parts.copied().equals(whole.copied())
+
+
+def test_work_goes_on_when_nobody_reads_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `cumae fit ... 2>&1 | head`: what was begun is finished and written."""
+
+    class Gone(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(sys, "stderr", Gone())
+    say("Reading ...")
+    with plain_lines(), Progress("training", 2) as bar:
+        bar.advance()

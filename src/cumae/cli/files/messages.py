@@ -15,8 +15,9 @@ WIDTH = 100
 
 
 def say(text: str) -> None:
-    """Print a line on standard error."""
-    typer.echo(text, err=True)
+    """Print a line on standard error; if nobody reads it any more, the work goes on."""
+    with contextlib.suppress(OSError):
+        typer.echo(text, err=True)
 
 
 def paragraph(text: str, hanging: str = "") -> str:
