@@ -110,8 +110,9 @@ def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[s
             continue
         open_cells = [cell._replace(route=route, epsilon=math.inf) for route in LEARNERS]
         known = [done[one]["accuracy"] for one in open_cells if "accuracy" in done.get(one, {})]
-        if len(known) < len(LEARNERS) or "accuracy" not in done.get(twin(cell), {}):
+        if "accuracy" not in done.get(twin(cell), {}):
             continue
+        whole = len(known) == len(LEARNERS)
         situation = situation_of(cell)
         found.append(
             cell._asdict()
@@ -119,7 +120,7 @@ def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[s
                 "context": context(situation),
                 "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
                 "cost": done[twin(cell)]["accuracy"] - line["accuracy"],
-                "behind": max(known) - line["accuracy"],
+                "behind": max(known) - line["accuracy"] if whole else math.nan,
             }
         )
     return found
@@ -141,13 +142,15 @@ def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
     """Return quantiles of the cost around each strength; they fall with it."""
     reached = np.log10([max(one["strength"], 1e-3) for one in found])
     cost, behind = (np.array([one[name] for one in found]) for name in ("cost", "behind"))
+    compared = ~np.isnan(behind)  # where all routes were measured
     knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
     lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
     for knot in knots:
         weights = near(reached, knot, NEAR)
         for name, part in (("low", tail), ("likely", 0.5), ("high", 1 - tail)):
             lines[name].append(quantile(cost, weights, part))
-        lines["behind"].append(float(np.average(behind, weights=near(reached, knot, WIDE))))
+        weights = near(reached[compared], knot, WIDE)
+        lines["behind"].append(float(np.average(behind[compared], weights=weights)))
     return {"knots": [round(float(knot), 3) for knot in knots]} | {
         name: falling(values) for name, values in lines.items()
     }
@@ -162,7 +165,11 @@ def calibrated(found: list[dict[str, Any]], tail: float) -> dict[str, Any]:
     for one in found:
         groups[one["route"]][one["context"]].append(one)
     return {
-        route: {name: curves(lines, tail) for name, lines in sorted(contexts.items())}
+        route: {
+            name: curves(lines, tail)
+            for name, lines in sorted(contexts.items())
+            if any(not math.isnan(one["behind"]) for one in lines)
+        }
         for route, contexts in groups.items()
     }
 
@@ -329,18 +336,14 @@ def tried(trial: Trial) -> dict[str, Any]:
 
 def verdict_on_samples(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Return how often forecasts of accuracy held, and how good the routes are that they choose."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for line in lines:
-        groups[line["table"], line["rows"], line["epsilon"]].append(line)
-    whole = [found for found in groups.values() if len(found) == len(SIMULATED)]
-    chosen = [max(found, key=lambda one: one["forecast"]) for found in whole]
-    best = [max(one["accuracy"] for one in found) for found in whole]
+    pairs = chosen_trials(lines)
+    chosen = [one for one, _ in pairs]
     errors = np.array([one["forecast"] - one["accuracy"] for one in chosen])
-    every = np.array([one["forecast"] - one["accuracy"] for found in whole for one in found])
-    behind = np.array(best) - [one["accuracy"] for one in chosen]
+    every = np.array([one["forecast"] - one["accuracy"] for one in lines if "forecast" in one])
+    behind = np.array([top - one["accuracy"] for one, top in pairs])
     inside = [one["low"] <= one["accuracy"] <= one["high"] for one in chosen]
     return {
-        "cells": len(whole),
+        "cells": len(pairs),
         "accuracy_of_chosen_within_two_points": share(np.abs(errors) <= 0.02 + TIE),
         "accuracy_of_all_routes_within_two_points": share(np.abs(every) <= 0.02 + TIE),
         "accuracy_of_chosen_within_interval": share(inside),
@@ -396,6 +399,45 @@ def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]])
         )
     RESULT.write_text(text + "\n}\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
+    print(table(lines, with_sample))
+
+
+def table(lines: list[dict[str, Any]], trials: list[dict[str, Any]]) -> str:
+    """Return counts of what held, for each table and size, as a table of Markdown."""
+    text = "| table | rows | route within one point | cost within two points | "
+    text += "with a sample: route within one point | accuracy within two points |\n"
+    text += "| --- | --- | --- | --- | --- | --- |\n"
+    sizes = [(one["table"], one["rows"]) for one in [*lines, *trials]]
+    for name, rows in sorted(dict.fromkeys(sizes), key=lambda one: (JUDGED.index(one[0]), one[1])):
+        here = [one for one in lines if (one["table"], one["rows"]) == (name, rows)]
+        close = [one["best_accuracy"] - one["accuracy"] <= 0.01 + TIE for one in here]
+        known = [one["costs"][one["chosen"]] for one in here if one["chosen"] in one["costs"]]
+        cheap = [abs(cost[0] - cost[1]) <= 0.02 + TIE for cost in known]
+        pairs = chosen_trials(
+            [one for one in trials if (one["table"], one["rows"]) == (name, rows)]
+        )
+        best = [top - one["accuracy"] <= 0.01 + TIE for one, top in pairs]
+        told = [abs(one["forecast"] - one["accuracy"]) <= 0.02 + TIE for one, _ in pairs]
+        counts = [
+            f"{sum(held)} of {len(held)}" if held else "" for held in (close, cheap, best, told)
+        ]
+        text += f"| {name} | {rows:,} | " + " | ".join(counts) + " |\n"
+    return text
+
+
+def chosen_trials(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], float]]:
+    """Return the route that the sample chooses in each complete trial, and the best accuracy."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        groups[line["table"], line["rows"], line["epsilon"]].append(line)
+    whole = [found for found in groups.values() if len(found) == len(SIMULATED)]
+    return [
+        (
+            max(found, key=lambda one: one.get("forecast", 0.0)),
+            max(one["accuracy"] for one in found),
+        )
+        for found in whole
+    ]
 
 
 def by(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:

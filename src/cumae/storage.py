@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,6 +165,14 @@ def rebuilt(plain: dict[str, Any], base: Any) -> Any:
     for name, value in fitted.items():
         setattr(learner, name, value)
     return learner
+
+
+def read_file(path: str | Path) -> Any:
+    """Return the plain values of a file of JSON; refuse one that is none."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
 
 
 def _descendants(kind: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cumae import PrivateClassifier
 from cumae.learners import (
     GenericLearner,
     PrivateBooster,
@@ -17,7 +18,10 @@ from cumae.learners import (
     SemiPrivateLearner,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
+    pytest.mark.filterwarnings("ignore::cumae.errors.EveryFitPays"),
+]
 
 
 class _PublicToo:
@@ -37,6 +41,10 @@ class PublicGenericLearner(_PublicToo, GenericLearner):  # type: ignore[misc]
 
 class PublicSemiPrivateLearner(_PublicToo, SemiPrivateLearner):  # type: ignore[misc]
     """SemiPrivateLearner with candidates from the rows of the check."""
+
+
+class PublicPrivateClassifier(_PublicToo, PrivateClassifier):  # type: ignore[misc]
+    """PrivateClassifier with the rows of the check as public ones."""
 
 
 DECLARED = "classes are declared, never read from the rows; the check has others than 0 and 1"
@@ -61,6 +69,7 @@ ESTIMATORS = [
     PrivateKernelClassifier(math.inf, n_waves=5, random_state=0),
     PrivateLogisticRegression(math.inf, random_state=0),
     PrivateBooster(math.inf, random_state=0),
+    PublicPrivateClassifier(100.0, 0.0, random_state=0),  # it refuses an infinite epsilon
 ]
 
 

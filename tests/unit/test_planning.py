@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cumae import Budget, InvalidParameter, PrivateClassifier
 from cumae.checks import LEARNER_LAWS, PublicNeighbours
@@ -23,7 +22,7 @@ from cumae.planning import Advice, plan
 from cumae.planning.forecasts import calibration, forecast, gaussian_mu, strength
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
-from cumae.planning.simulation import LEAST, Sample, simulate
+from cumae.planning.simulation import LEAST, RULES, Sample, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -75,8 +74,8 @@ def test_advice_is_one_sentence_and_the_text_names_all_routes(advice: Advice) ->
 def test_the_number_of_columns_must_be_known() -> None:
     with pytest.raises(InvalidParameter, match="n_features"):
         plan(1_000)
-    assert plan(1_000, n_features=3).situation.width == 3
-    assert plan(1_000, columns={"job": ["a", "b", "c"], "age": (0, 9)}).situation.width == 4
+    assert Situation(1_000, n_features=3).width == 3
+    assert plan(0, columns={"job": ["a", "b", "c"], "age": (0, 9)}).situation.width == 4
 
 
 @pytest.mark.parametrize("wrong", [{"epsilon": "1"}, {"delta": None}, {"n_queries": 1.5}])
@@ -214,6 +213,7 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     X, y = sample_of(300)
     known = replace(HERE, n_public=300)
     sample = Sample.of(known, X, y)
+    assert sample.chances.shape == (RULES, 300, 2)
     assert np.allclose(sample.chances.sum(axis=2), 1)
     found = simulate(ROUTES["logistic"], known, sample)
     assert found is not None
@@ -359,34 +359,3 @@ def test_its_own_plan_is_that_of_the_route(table: Any) -> None:
     refused = PrivateClassifier(columns=TWO).plan(0, 2)
     assert not refused.can_run
     assert any("nothing to learn from" in reason for reason in refused.reasons)
-
-
-class PublicToo(PrivateClassifier):
-    """The checks know no public rows and no declarations: here the rows serve as both."""
-
-    def fit(self, X: Any, y: Any) -> PublicToo:  # type: ignore[override]
-        return super().fit(X, y, X)
-
-
-DECLARED = "classes are declared, never read from the rows; the check has others than 0 and 1"
-OWN_WORDS = "what is not declared is refused in words of its own, for whatever reason it is there"
-EXCEPTIONS = {
-    "check_estimators_dtypes": DECLARED,
-    "check_complex_data": DECLARED,
-    "check_classifier_data_not_an_array": DECLARED,
-    "check_classifiers_classes": DECLARED,
-    "check_fit2d_1feature": DECLARED,
-    "check_classifiers_regression_target": OWN_WORDS,
-    "check_classifier_not_supporting_multiclass": OWN_WORDS,
-    "check_dtype_object": "a cell that is no number is InvalidData, and no TypeError",
-    "check_estimators_nan_inf": "infinite numbers have an order, and are taken; NaN is refused",
-    "check_fit1d": "a flat list is a single column",
-}
-
-
-@pytest.mark.filterwarnings("ignore:Estimator's parameters changed after estimator initialization")
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [PublicToo(100.0, random_state=0)], expected_failed_checks=lambda _: EXCEPTIONS
-)
-def test_scikit_learn(estimator: Any, check: Any) -> None:
-    check(estimator)

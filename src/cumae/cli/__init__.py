@@ -2,12 +2,19 @@
 
 from cumae.cli import audit, backup, demo, destroy, status, verify
 from cumae.cli.app import app, main
+from cumae.cli.models import fit, plan, predict, schema, score, show
 
 app.command()(demo.demo)
-app.command()(audit.audit)
+app.command()(plan.plan)
+app.command()(schema.schema)
+app.command()(fit.fit)
+app.command()(predict.predict)
+app.command()(score.score)
+app.command()(show.show)
 app.command()(status.status)
 app.command()(verify.verify)
 app.command()(backup.backup)
 app.command()(destroy.destroy)
+app.command()(audit.audit)
 
 __all__ = ["app", "main"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from cumae.cli.app import ExitCode
+from cumae.cli.files.options import checked
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
@@ -35,15 +36,6 @@ def _svg(path: Path | None) -> Path | None:
     return _in_a_folder(path)
 
 
-def _checked(good: Callable[[float], bool], wanted: str) -> Callable[[float], float]:
-    def check(value: float) -> float:
-        if not good(value):
-            raise typer.BadParameter(f"{value:g} is not {wanted}.")
-        return value
-
-    return check
-
-
 def _file(name: str, text: str, check: Callable[[Path | None], Path | None] = _in_a_folder) -> Any:
     return typer.Option(name, dir_okay=False, writable=True, callback=check, help=text)
 
@@ -57,14 +49,14 @@ Names = Annotated[
 Epsilon = Annotated[
     float,
     typer.Option(
-        callback=_checked(lambda given: 0 < given < math.inf, "a number above 0"),
+        callback=checked(lambda given: 0 < given < math.inf, "a number above 0"),
         help="The epsilon to ask for. What is claimed may be a little less.",
     ),
 ]
 Delta = Annotated[
     float,
     typer.Option(
-        callback=_checked(lambda given: 0 <= given < 1, "from 0 to less than 1"),
+        callback=checked(lambda given: 0 <= given < 1, "from 0 to less than 1"),
         help="The delta that is claimed, where one is. With 1e-6 the claim is about events too "
         "rare to count, and epsilon comes out small; try 0.05.",
     ),
@@ -78,21 +70,21 @@ Runs = Annotated[
 Seconds = Annotated[
     float,
     typer.Option(
-        callback=_checked(lambda given: given > 0, "above 0"),
+        callback=checked(lambda given: given > 0, "above 0"),
         help="Time for all attacks together; each plays a few runs in any case.",
     ),
 ]
 Confidence = Annotated[
     float,
     typer.Option(
-        callback=_checked(lambda given: 0 < given < 1, "between 0 and 1"),
+        callback=checked(lambda given: 0 < given < 1, "between 0 and 1"),
         help="Chance that all bounds together are right, at least.",
     ),
 ]
 Jobs = Annotated[
     int,
     typer.Option(
-        callback=_checked(lambda given: given >= 1 or given == -1, "1 or more, or -1"),
+        callback=checked(lambda given: given >= 1 or given == -1, "1 or more, or -1"),
         help="Processes to use; -1 for all cores. Starting them takes a few seconds.",
     ),
 ]
@@ -129,6 +121,8 @@ def audit(
     played). "cannot tell" means that even an attacker who is always right would need more runs. A
     value far below the claim is no sign that the claim is loose: a better attacker, or more runs,
     may show more. No audit proves privacy; the proofs do.
+
+    Example: `cumae audit ExponentialMechanism --seconds 3`
     """
     from cumae.audit import catalogue, report  # noqa: PLC0415
 

@@ -248,7 +248,7 @@ def bad_rows(X: Any, y: Any, classes: Sequence[Any], columns: Declared = None) -
         found = [(int(row), -1, "label is none of the declared classes") for row in bad]
         for place, column in enumerate(declared):
             cells = taken.iloc[:, place].to_numpy() if rows.is_frame else taken[:, place]
-            found += [(row, place, fault) for row, fault in _faults(cells, column)]
+            found += [(row, place, fault) for row, fault in faults_of(cells, column)]
         for row, place, fault in sorted(found):
             where = "" if place < 0 else f", column {declared[place].name}"
             lines.append(f"row {start + row}{where}: {fault}")
@@ -271,8 +271,22 @@ def _types_that_do_not_fit(rows: RowSource, columns: Declared) -> list[str]:
     return []
 
 
-def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
-    """Return the places of the first bad cells of a column, and what is wrong with them."""
+def faults_of(
+    cells: NDArray[Any], column: Column, most: int | None = MOST_LINES
+) -> list[tuple[int, str]]:
+    """Return the places of the first bad cells of a column, and what is wrong with them.
+
+    It is for the eyes of the owner of the rows alone, as ``bad_rows`` is.
+
+    Parameters
+    ----------
+    cells : array
+        Cells of the column.
+    column : Column
+        What was declared about it.
+    most : int or None
+        How many cells to return of each fault; None for all.
+    """
     missing = missing_cells(cells, text=column.declared)
     marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:
@@ -289,7 +303,5 @@ def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
             outside = (found < column.bounds[0]) | (found > column.bounds[1])
             marks["outside its declared bounds"] = np.isfinite(found) & outside
     return [
-        (int(row), fault)
-        for fault, mark in marks.items()
-        for row in np.flatnonzero(mark)[:MOST_LINES]
+        (int(row), fault) for fault, mark in marks.items() for row in np.flatnonzero(mark)[:most]
     ]

@@ -55,7 +55,7 @@ from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 from cumae.privacy.plans import BUDGET, Plan, promise
 from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
-from cumae.storage import rebuilt, stored
+from cumae.storage import read_file, rebuilt, stored
 
 # With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
 # what the rows say.
@@ -535,11 +535,7 @@ class Learner(PrivateEstimator, ABC):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what ``save`` wrote."""
-        try:
-            plain = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
-        return cls.from_dict(plain)
+        return cls.from_dict(read_file(path))
 
     def _read(
         self,

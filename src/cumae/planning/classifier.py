@@ -38,6 +38,7 @@ from cumae.predictors.base import ESTIMATOR
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import BUDGET
 from cumae.randomness import Source
+from cumae.storage import read_file
 
 
 def _has(name: str) -> Any:
@@ -338,11 +339,7 @@ class PrivateClassifier(PrivateEstimator):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what ``save`` wrote."""
-        try:
-            plain = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
-        return cls.from_dict(plain)
+        return cls.from_dict(read_file(path))
 
 
 def known_columns(X: Any, declared: Declared) -> Declared:

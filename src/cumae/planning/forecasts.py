@@ -131,9 +131,8 @@ def forecast(
     found = known["routes"].get(STANDS_FOR.get(route.name, route.name))
     if found is None:
         return None
-    curves = found.get(context(situation)) or found.get(context(replace(situation, n_public=0)))
-    if curves is None:
-        return None
+    cases = (situation, replace(situation, n_public=0), replace(situation, concept_class=None))
+    curves = next((found[context(one)] for one in cases if context(one) in found), found["any"])
     reached = scale * strength(route, situation, facts)
     low, likely, high, behind = (
         _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high", "behind")

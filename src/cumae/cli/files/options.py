@@ -1,0 +1,85 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+
+def checked(good: Callable[[float], bool], wanted: str) -> Callable[[float | None], float | None]:
+    """Return a check of a number that was given on the command line."""
+
+    def check(value: float | None) -> float | None:
+        if value is not None and not good(value):
+            raise typer.BadParameter(f"{value:g} is not {wanted}.")
+        return value
+
+    return check
+
+
+above_zero = checked(lambda value: 0 < value < math.inf, "a number above 0")
+below_one = checked(lambda value: 0 <= value < 1, "from 0 to less than 1")
+
+DataFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="Private rows: CSV or Parquet, packed by gzip or not; - for standard input.",
+    ),
+]
+Label = Annotated[str, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")]
+Classes = Annotated[
+    str,
+    typer.Option(
+        "--classes",
+        metavar="A,B",
+        help="The labels that can occur; they are never read from the rows.",
+    ),
+]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        "--epsilon", callback=above_zero, help="Privacy budget: smaller protects more; 1 is usual."
+    ),
+]
+Delta = Annotated[
+    float,
+    typer.Option(
+        "--delta",
+        callback=below_one,
+        help="Chance that the promise fails: far below 1 divided by the number of rows; 1e-6, say.",
+    ),
+]
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        "--schema", metavar="FILE", help="What the columns hold; `cumae schema` drafts it."
+    ),
+]
+Public = Annotated[
+    str | None,
+    typer.Option(
+        "--public",
+        metavar="FILE",
+        help="Public rows with the same columns; they are never protected, and need no labels.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything, spend nothing, and write nothing.")
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Of CSV files that are not UTF-8: latin-1, say."
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator", metavar="LETTER", help="Between the cells of CSV, if the header misleads."
+    ),
+]

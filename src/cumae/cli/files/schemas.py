@@ -1,0 +1,205 @@
+"""Schema files: what each column holds, declared by the owner of the rows in TOML.
+
+::
+
+    [columns]
+    age = {low = 17, high = 90}
+    job = {categories = ["baker", "nurse"], missing = true}
+    id = "leave out"
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cumae.cli.files.drafts import COMPLETE, FORMS, LEFT_OUT, toml_key
+from cumae.cli.files.tables import TableFile
+from cumae.data import Columns
+from cumae.data.readings import canonical
+from cumae.errors import InvalidData, InvalidParameter
+
+# The entries of each form, without "missing"; the first ones must be there.
+ENTRIES: tuple[tuple[set[str], set[str]], ...] = (
+    ({"low", "high"}, {"step"}),
+    ({"numbers"}, set()),
+    ({"categories"}, set()),
+    ({"boolean"}, set()),
+    ({"since"}, set()),
+    ({"first", "last"}, set()),
+)
+# Columns of these kinds cannot be read unless they are declared.
+TO_DECLARE = {"text", "objects", "dates", "durations", "bytes"}
+
+
+@dataclass(frozen=True)
+class SchemaFile:
+    """What was declared about the columns of a table.
+
+    Parameters
+    ----------
+    name : str, or None
+        Where it was declared, for messages; None if there is no schema.
+    declared : dict from str to dict
+        The entries of each column that is declared.
+    left_out : set of str
+        Columns that nobody shall learn from.
+    """
+
+    name: str | None = None
+    declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
+
+    def columns_alone(self) -> Columns:
+        """Return the declared columns, as those of a CSV file."""
+        names = list(self.declared)
+        declared = {name: as_declared(self.declared[name], "text") for name in names}
+        return Columns(declared, names, len(names))
+
+    def columns_for(self, table: TableFile, label: str) -> Columns:
+        """Return the columns of a table that are learnt from, by names and types alone.
+
+        Parameters
+        ----------
+        table : TableFile
+            The rows.
+        label : str
+            The column of the labels, which is none of them.
+
+        Raises
+        ------
+        InvalidParameter
+            If declarations lack, name no column, or do not fit the types of the file.
+        """
+        strange = sorted({*self.declared, *self.left_out} - {*table.names, label})
+        if strange:
+            raise InvalidParameter(
+                f"{self.name} declares {', '.join(strange)}, but {table.name} has "
+                f"{', '.join(table.names)}."
+            )
+        names = [name for name in table.names if name != label and name not in self.left_out]
+        if not names:
+            raise InvalidParameter(f"{self.name} leaves out all columns; nothing is left to learn.")
+        kinds = table.kinds(names)
+        lacking = [
+            name
+            for name, kind in zip(names, kinds, strict=True)
+            if name not in self.declared and kind in TO_DECLARE
+        ]
+        if lacking:
+            raise InvalidParameter(_to_declare(self.name, table.name, lacking))
+        # What a type says is declared as well, so that a CSV file of queries is read in this way.
+        known = {"numbers": {"numbers": True}, "booleans": {"boolean": True}}
+        declared = {
+            name: as_declared(self.declared.get(name) or known[kind], kind)
+            for name, kind in zip(names, kinds, strict=True)
+            if name in self.declared or kind in known
+        }
+        return Columns(declared, names, len(names), kinds)
+
+
+def _to_declare(schema: str | None, table: str, names: Sequence[str]) -> str:
+    never = "what columns hold is never read from private rows"
+    if schema is None:
+        return (
+            f"{never}: draft a schema with `cumae schema {table} -o schema.toml`, complete it, and "
+            "give it as --schema schema.toml. Parquet columns of numbers need none."
+        )
+    lines = " ".join(f"{toml_key(name)} = {json.dumps(COMPLETE)}" for name in names)
+    return (
+        f"{schema} does not declare {', '.join(names)} of {table}, and {never}. Add these lines: "
+        f"{lines} with one of these in the place of {COMPLETE}: {FORMS}."
+    )
+
+
+def read_schema(path: str) -> SchemaFile:
+    """Read a schema file.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no schema, or a line still waits to be completed.
+    """
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidData(f"there is no file {path}.") from None
+    except OSError as error:
+        raise InvalidData(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"{path} is not written in UTF-8; TOML is.") from None
+    return parse_schema(text, path)
+
+
+def parse_schema(text: str, path: str) -> SchemaFile:
+    """Return what the text of a schema file says; ``path`` is its name, for messages."""
+    try:
+        plain = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidParameter(f"{path} is no schema in TOML: {error}.") from None
+    columns = plain.get("columns")
+    if not isinstance(columns, dict) or set(plain) != {"columns"}:
+        raise InvalidParameter(
+            f"{path} must have the table [columns], and nothing else; `cumae schema` drafts one."
+        )
+    waiting = [name for name, value in columns.items() if value == COMPLETE]
+    if waiting:
+        raise InvalidParameter(
+            f"{path}: complete the line of {', '.join(waiting)}, with one of these: {FORMS}."
+        )
+    left_out = frozenset(name for name, value in columns.items() if value == LEFT_OUT)
+    declared = {
+        name: _entries(path, name, value) for name, value in columns.items() if name not in left_out
+    }
+    return SchemaFile(path, declared, left_out)
+
+
+def _entries(path: str, name: str, value: Any) -> dict[str, Any]:
+    """Return the entries of one column; a list stands for categories."""
+    found = {"categories": value} if isinstance(value, list) else value
+    if isinstance(found, dict):
+        given = set(found) - {"missing"}
+        right = any(must <= given <= must | may for must, may in ENTRIES)
+        marks = [found.get(mark, True) for mark in ("missing", "numbers", "boolean")]
+        if right and all(isinstance(mark, bool) for mark in marks) and marks[1] and marks[2]:
+            return found
+    raise InvalidParameter(f"{path}: {name} has another form than {FORMS}.")
+
+
+def as_declared(entries: Mapping[str, Any], kind: str) -> Any:
+    """Return the entries of a column in the form that ``cumae.Columns`` takes.
+
+    Parameters
+    ----------
+    entries : dict from str to object
+        What the schema says.
+    kind : str
+        What the column can hold by its type. Categories of text are written as text, so that those
+        of a CSV file may be given as numbers.
+    """
+    missing = bool(entries.get("missing", False))
+    if "first" in entries:
+        days = [_day(entries[end]) for end in ("first", "last")]
+        return (*days, "missing") if missing else tuple(days)
+    if "numbers" in entries:
+        return {"missing": missing}
+    if "categories" not in entries:
+        return dict(entries)
+    given = entries["categories"]
+    if not isinstance(given, list):
+        return dict(entries)  # which Columns refuses
+    if kind in ("text", "objects"):
+        given = [str(canonical(one)).strip() for one in given]
+    return {"categories": given, "missing": missing}
+
+
+def _day(given: Any) -> Any:
+    try:
+        return dt.date.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError:
+        return given  # which Columns refuses

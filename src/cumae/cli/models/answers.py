@@ -1,0 +1,233 @@
+"""Queries of a file, their answers, and how these are written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from cumae.arrays import Integers
+from cumae.claims import claim
+from cumae.cli.files.csv_text import CsvForm
+from cumae.cli.files.fitted import columns_of, features_for
+from cumae.cli.files.messages import say
+from cumae.cli.files.output import safe_row
+from cumae.cli.files.source import title
+from cumae.cli.files.tables import TableFile, read_table_file
+from cumae.data import RowSource, SomeRows
+from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.learners import Learner
+from cumae.progress import Progress
+
+BATCH = 10_000  # queries that are asked at a time
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A file of queries that passed every check, and who answers it.
+
+    Parameters
+    ----------
+    fitted : Learner or Predictor
+        Who answers.
+    table : TableFile
+        The queries with all columns of the file.
+    features : RowSource
+        The columns that are asked about.
+    usable : array of bool
+        Which queries can be read. Of those that are protected, nobody looks before they are asked.
+    column : str
+        Name of the column of answers.
+    chances : bool
+        Whether chances of classes are wanted.
+    """
+
+    fitted: Any
+    table: TableFile
+    features: RowSource
+    usable: NDArray[np.bool_]
+    column: str
+    chances: bool
+
+    @classmethod
+    def of(
+        cls, fitted: Any, path: str, form: CsvForm, *, column: str = "answer", chances: bool = False
+    ) -> Asking:
+        """Read queries, and refuse what all of them share: columns, and how many there are.
+
+        Parameters
+        ----------
+        fitted : Learner or Predictor
+            Who will answer.
+        path : str
+            The file of queries.
+        form : CsvForm
+            How CSV is written.
+        column : str
+            Name of the column of answers.
+        chances : bool
+            Whether chances of classes are wanted.
+        """
+        protected = bool(getattr(fitted, "counts_unusable", False))
+        if chances and not hasattr(fitted, "predict_proba"):
+            raise InvalidParameter(
+                f"a {type(fitted).__name__} gives no chances; leave out --chances."
+            )
+        say(f"Reading {title(path)} ...")
+        table = read_table_file(path, form, lenient=protected)
+        if column in table.names:
+            raise InvalidParameter(
+                f"{table.name} has a column {column} already; name that of the answers with "
+                "--column."
+            )
+        columns = columns_of(fitted)
+        features = features_for(table, columns)
+        usable = np.ones(features.n_rows, dtype=bool)
+        if not protected:
+            parts = [features.read(places, columns) for places in _batches(features.n_rows)]
+            usable = np.concatenate([np.isfinite(part).all(axis=1) for part in parts])
+        asking = cls(fitted, table, features, usable, column, chances)
+        asking.need_enough()
+        return asking
+
+    @property
+    def n_asked(self) -> int:
+        """How many queries are asked."""
+        return int(np.count_nonzero(self.usable))
+
+    @property
+    def left(self) -> float:
+        """How many answers are left; infinite for a model, which is free."""
+        return float(getattr(self.fitted, "remaining_", math.inf))
+
+    def need_enough(self) -> None:
+        """Refuse more queries than there are answers left, before any is asked."""
+        if self.n_asked > self.left:
+            raise BudgetExhausted(
+                f"{self.table.name} has {self.n_asked:,} queries, but {self.left:,.0f} answers are "
+                "left; ask fewer."
+            )
+
+    def answers(self, request: str | None = None) -> list[list[Any]]:
+        """Ask, and return the answers, and chances if they are wanted: None where there is none.
+
+        Parameters
+        ----------
+        request : str, or None
+            A name under which an oracle gives the same answers again.
+        """
+        width = 1 + self.chances * len(self.fitted.classes_)
+        found: list[list[Any]] = [[None] * self.features.n_rows for _ in range(width)]
+        places = np.flatnonzero(self.usable)
+        with Progress("answering", self.n_asked) as bar:
+            for some in np.split(places, range(BATCH, len(places), BATCH)):
+                columns = self._ask(some, request)
+                for column, answers in zip(found, columns, strict=True):
+                    for place, answer in zip(some.tolist(), answers, strict=True):
+                        column[place] = answer
+                bar.advance(len(some))
+        return found
+
+    @claim("FILES")
+    def _ask(self, places: Integers, request: str | None) -> list[list[Any]]:
+        if isinstance(self.fitted, Learner):
+            rows = SomeRows(self.features, places)
+            found = [self.fitted.predict(rows).tolist()]
+            if self.chances:
+                proba: Any = self.fitted
+                found += proba.predict_proba(rows).T.tolist()
+            return found
+        more = {} if request is None else {"request_id": (request, int(places[0]))}
+        # As a frame: a repeated request is known by its cells.
+        answers = self.fitted.predict(self.features.take(places), **more)
+        known = set(self.fitted.classes_.tolist())
+        damaged = self.table.damaged[places] if len(self.table.damaged) else np.zeros(len(places))
+        # An unusable query has the answer -1, which is no class.
+        told = zip(answers.tolist(), damaged.tolist(), strict=True)
+        return [[None if bad or one not in known else one for one, bad in told]]
+
+    def titles(self) -> list[str]:
+        """Names of the columns that are added."""
+        classes = self.fitted.classes_.tolist() if self.chances else []
+        return [self.column, *(f"chance of {one}" for one in classes)]
+
+    def write(self, stream: IO[bytes], path: str, found: Sequence[Sequence[Any]]) -> None:
+        """Write the queries with their answers.
+
+        Parameters
+        ----------
+        stream : binary stream
+            Where to.
+        path : str
+            The name of the file, which says the format.
+        found : list of lists
+            What ``answers`` returned.
+        """
+        copied = self.table.copied()
+        if path.endswith(".parquet"):
+            classes = self.fitted.classes_.tolist()
+            kind = pa.int64() if all(isinstance(one, int) for one in classes) else pa.string()
+            kinds = [kind, *[pa.float64()] * (len(found) - 1)]
+            for name, cells, one in zip(self.titles(), found, kinds, strict=True):
+                told = cells if one != pa.string() else [_text(cell) for cell in cells]
+                copied = copied.append_column(name, pa.array(told, one))
+            pq.write_table(copied, stream)
+            return
+        text = io.TextIOWrapper(stream, "utf-8", newline="", write_through=True)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(safe_row([*self.table.names, *self.titles()]))
+        for cells in _rows(copied, found):
+            writer.writerow(safe_row(cells))
+        text.flush()
+        text.detach()  # whoever opened the stream closes it
+
+    def facts(self) -> dict[str, Any]:
+        """Return what can be said about the queries, for programs."""
+        return {
+            "queries": self.features.n_rows,
+            "asked": self.n_asked,
+            "left": None if self.left == math.inf else int(self.left),
+            "free": isinstance(self.fitted, Learner),
+        }
+
+    def told(self, found: Sequence[Sequence[Any]] | None) -> Iterator[str]:
+        """Yield lines for people; ``found`` is what was answered, and None after a dry run."""
+        count = self.features.n_rows
+        if found is None:
+            yield f"Would ask {self.n_asked:,} queries. Nothing was asked, and nothing was written."
+        else:
+            empty = sum(answer is None for answer in found[0])
+            yield f"{count - empty:,} of {count:,} queries are answered."
+            if empty:
+                yield f"{empty:,} could not be read, and have an empty answer."
+        if isinstance(self.fitted, Learner):
+            yield "The model is published: this costs nothing."
+        else:
+            left = "any number of" if self.left == math.inf else f"{self.left:,.0f}"
+            yield f"The oracle has {left} answers left. Its guarantee does not change."
+
+
+def _text(cell: Any) -> str | None:
+    return None if cell is None else str(cell)
+
+
+def _batches(count: int) -> Iterator[Integers]:
+    for start in range(0, count, BATCH):
+        yield np.arange(start, min(start + BATCH, count))
+
+
+def _rows(table: Any, found: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield the cells of each row, with what was found."""
+    for start in range(0, table.num_rows, BATCH):
+        part = table.slice(start, BATCH)
+        copied = [column.to_pylist() for column in part.columns]
+        added = [cells[start : start + BATCH] for cells in found]
+        yield from zip(*copied, *added, strict=True)

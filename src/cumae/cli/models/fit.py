@@ -1,0 +1,247 @@
+"""``cumae fit``: learn from private rows, once, and write a model or an oracle."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cumae.cli.files.options import (
+    Classes,
+    DataFile,
+    Delta,
+    DryRun,
+    Encoding,
+    Epsilon,
+    Force,
+    Label,
+    Public,
+    Schema,
+    Separator,
+)
+from cumae.cli.models.routes import (
+    RouteName,
+    asked,
+    best_of,
+    complete_model,
+    names_oracle,
+    published,
+    route_for,
+)
+from cumae.cli.status import AsJson, Command
+from cumae.errors import InvalidParameter
+
+# What takes seconds to load is imported by the functions that use it: other commands start faster.
+if TYPE_CHECKING:
+    from cumae.cli.models.private import PrivateTable
+
+OutFile = Annotated[
+    str,
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="OUT",
+        help="A model (model.json, may be published; - for standard output) or an oracle "
+        "(oracle.db, must not be).",
+    ),
+]
+Route = Annotated[
+    RouteName,
+    typer.Option(
+        "--route",
+        help="auto: what the planner forecasts to be the best model or, if OUT ends in .db, the "
+        "best oracle; publish: a model; release: an oracle for --max-queries public queries; "
+        "everlasting: an oracle that answers for ever, and protects those who ask.",
+    ),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        autocompletion=complete_model,
+        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, ridge.",
+    ),
+]
+MaxQueries = Annotated[
+    int | None,
+    typer.Option(
+        "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
+    ),
+]
+MAX_QUERIES = 1_000
+
+
+def fit(
+    data: DataFile,
+    label: Label,
+    classes: Classes,
+    epsilon: Epsilon,
+    delta: Delta,
+    out: OutFile,
+    route: Route = RouteName.AUTO,
+    model: ModelName = None,
+    max_queries: MaxQueries = None,
+    schema: Schema = None,
+    public: Public = None,
+    keys: Command = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    dry_run: DryRun = False,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn from private rows, pay once, and write a model or an oracle.
+
+    A model is a JSON file that may be published: it holds nothing but noisy results. An oracle is a
+    file that answers by `cumae predict`, counts what it spends, survives crashes, and must not be
+    shown to anybody, nor the folder of its keys beside it.
+
+    Everything that can fail is checked before anything is paid: the output, the schema, the
+    columns, the labels and every cell. What this command says about rows is for their owner alone.
+    If it is broken off, nothing was published, and you can start again. --dry-run shows what would
+    be fitted, and which cells do not fit the schema.
+
+    Example: `cumae fit adult.csv --label income --classes '<=50K,>50K' --epsilon 1 --delta 1e-6
+    --schema schema.toml -o model.json`
+    """
+    from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
+    from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
+    from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
+    from cumae.cli.models.private import read_private  # noqa: PLC0415
+
+    route = route_for(route, model, max_queries, out)
+    oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+    if keys is not None and not oracle:
+        raise typer.BadParameter("a published model has no keys.", param_hint="--keys")
+    form = CsvForm(encoding, separator)
+    started = time.monotonic()
+    with told(), contextlib.ExitStack() as stack:
+        output = None
+        if oracle:
+            check_new_oracle(out)
+        else:
+            _refuse_oracle_name(out)
+            output = stack.enter_context(Output(out, force=force))
+        table = read_private(data, label, classes, schema, public, form)
+        if route is RouteName.AUTO:
+            estimator, why = best_of(table, epsilon, delta, max_queries, out)
+            say(paragraph(why))
+        else:
+            estimator = _estimator(route, model, max_queries, table, epsilon, delta)
+        if oracle and table.public is not None:
+            say("Public rows are of no use for this route, and are left alone.")
+        if dry_run:
+            _describe(estimator, table, as_json=as_json)
+            return
+        _learn(estimator, table)
+        if output is not None:
+            output.write(_as_bytes(estimator))
+        else:
+            estimator.save_to(out, keys=keys)
+    _report(estimator, table, out, time.monotonic() - started, as_json=as_json)
+
+
+def _refuse_oracle_name(out: str) -> None:
+    if names_oracle(out):
+        raise typer.BadParameter(
+            "a published model is JSON; name it model.json, say, or take --route everlasting.",
+            param_hint="--out",
+        )
+
+
+def _estimator(
+    route: RouteName,
+    model: str | None,
+    max_queries: int | None,
+    table: PrivateTable,
+    epsilon: float,
+    delta: float,
+) -> Any:
+    """Return what will be fitted."""
+    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    shared |= {"columns": table.declared, "classes": table.classes}
+    if route is RouteName.PUBLISH:
+        return published(model, **shared)
+    return asked(route, model, max_queries or MAX_QUERIES, **shared)
+
+
+def _learn(estimator: Any, table: PrivateTable) -> None:
+    from cumae.cli.files.messages import say  # noqa: PLC0415
+    from cumae.learners import Learner  # noqa: PLC0415
+
+    say(f"Fitting {type(estimator).__name__} to {table.rows.n_rows:,} private rows ...")
+    public = [table.public] if isinstance(estimator, Learner) else []
+    estimator.fit(table.rows, table.labels, *public)
+
+
+def _as_bytes(learner: Any) -> bytes:
+    return json.dumps(learner.to_dict(), allow_nan=False).encode() + b"\n"
+
+
+def _describe(estimator: Any, table: PrivateTable, *, as_json: bool) -> None:
+    """Say what would be fitted, and what the owner should know about the rows."""
+    from cumae.cli.files.checks import fault_lines  # noqa: PLC0415
+    from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+    from cumae.learners import Learner  # noqa: PLC0415
+
+    facts = _facts(estimator, table)
+    public = [facts["public_rows"]] if isinstance(estimator, Learner) else []
+    outlook = estimator.plan(facts["rows"], facts["columns"], *public)
+    if not outlook.can_run:
+        raise InvalidParameter(" ".join(outlook.reasons))
+    if as_json:
+        typer.echo(json.dumps({"dry_run": True, **facts, "outlook": outlook.to_dict()}, indent=1))
+        return
+    typer.echo(
+        f"Would fit {facts['kind']} to {facts['rows']:,} private rows with {facts['columns']} "
+        "columns."
+    )
+    for line in str(outlook).splitlines()[1:]:
+        typer.echo(paragraph(line))
+    typer.echo("Nothing was paid, and nothing was written.")
+    lines = fault_lines(table.file, table.columns)
+    if lines:
+        say("For the owner of the rows alone, do not share: cells that do not fit the schema.")
+        for line in lines:
+            say(f"  {line}")
+
+
+def _facts(estimator: Any, table: PrivateTable) -> dict[str, Any]:
+    return {
+        "kind": type(estimator).__name__,
+        "rows": table.rows.n_rows,
+        "columns": table.rows.n_features,
+        "public_rows": 0 if table.public is None else table.public.n_rows,
+        "classes": table.classes,
+    }
+
+
+def _report(
+    estimator: Any, table: PrivateTable, out: str, seconds: float, *, as_json: bool
+) -> None:
+    """Say what was written, and what was promised."""
+    from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+    from cumae.cli.files.source import STANDARD  # noqa: PLC0415
+    from cumae.learners import Learner  # noqa: PLC0415
+
+    facts = {**_facts(estimator, table), "out": out, "guarantee": estimator.guarantee_.to_dict()}
+    facts |= {"published": isinstance(estimator, Learner), "seconds": round(seconds, 2)}
+    if out == STANDARD:  # where the model went
+        say(paragraph(f"Promise: {estimator.guarantee_}"))
+        return
+    if as_json:
+        typer.echo(json.dumps(facts, indent=1))
+        return
+    kind = f"{facts['kind']} of {facts['rows']:,} rows"
+    may = "It may be published." if facts["published"] else _secret(out)
+    typer.echo(paragraph(f"{out}: {kind}, in {seconds:.1f} s. {may}"))
+    typer.echo(paragraph(f"Promise: {estimator.guarantee_}"))
+    typer.echo(f"Next: cumae show {out}; cumae predict {out} QUERIES -o answers.csv")
+
+
+def _secret(out: str) -> str:
+    return f"Keep it and {out}.keys to yourself; only its answers may leave."

@@ -1,0 +1,44 @@
+"""Pictures that commands write."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cumae.cli.files.messages import say
+from cumae.cli.files.output import Output
+from cumae.errors import InvalidParameter
+
+PICTURES = (".svg", ".png", ".pdf")
+
+
+def draw_to(path: str, draw: Callable[[], Any], *, force: bool) -> None:
+    """Draw a figure into a file.
+
+    Parameters
+    ----------
+    path : str
+        Where to; its end says in which format.
+    draw : callable
+        Returns a matplotlib figure.
+    force : bool
+        Whether a file that is there already is replaced.
+    """
+    if Path(path).suffix.lower() not in PICTURES:
+        raise typer.BadParameter(
+            f"name it {Path(path).stem}.svg, .png or .pdf.", param_hint="--plot"
+        )
+    with Output(path, force=force) as output:
+        try:
+            import matplotlib as mpl  # noqa: PLC0415 - only pictures need it
+        except ImportError:
+            raise InvalidParameter("pictures need matplotlib: pip install 'cumae[plot]'") from None
+        mpl.use("agg")  # without a window
+        content = io.BytesIO()
+        draw().savefig(content, format=Path(path).suffix[1:].lower())
+        output.write(content.getvalue())
+    say(f"Drawn to {path}.")

@@ -1,0 +1,220 @@
+"""``cumae plan``: which route to take and how accurate it will be, before anything is spent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cumae.cli.files.options import (
+    Delta,
+    Encoding,
+    Epsilon,
+    Force,
+    Public,
+    Schema,
+    Separator,
+)
+from cumae.cli.status import AsJson
+from cumae.errors import InvalidParameter
+
+# What takes seconds to load is imported by the functions that use it: other commands start faster.
+if TYPE_CHECKING:
+    from cumae.cli.files.csv_text import CsvForm
+    from cumae.cli.files.tables import TableFile
+    from cumae.data import Columns
+    from cumae.planning import Advice
+
+DataOrNone = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DATA",
+        help="The file of private rows: they are counted, and nothing else is looked at.",
+    ),
+]
+RowCount = Annotated[
+    int | None, typer.Option("--rows", min=0, help="How many private rows there are, without DATA.")
+]
+ColumnCount = Annotated[
+    int | None,
+    typer.Option(
+        "--columns", min=1, help="How many columns of numbers there are, without --schema."
+    ),
+]
+LabelOrNone = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")
+]
+ClassesOrNone = Annotated[
+    str, typer.Option("--classes", metavar="A,B", help="The labels that can occur.")
+]
+Queries = Annotated[
+    int | None,
+    typer.Option("--max-queries", min=1, help="How many queries there will be, if that is known."),
+]
+Simulate = Annotated[
+    bool,
+    typer.Option(
+        "--simulate",
+        help="Try each route on the labelled rows of --public, to forecast accuracy itself; "
+        "takes minutes.",
+    ),
+]
+Why = Annotated[bool, typer.Option("--why", help="Also tell why other routes cannot run.")]
+PlotFile = Annotated[
+    str | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        help="Draw it to .svg, .png or .pdf (cumae[plot]).",
+    ),
+]
+
+
+def plan(
+    epsilon: Epsilon,
+    delta: Delta,
+    data: DataOrNone = None,
+    rows: RowCount = None,
+    columns: ColumnCount = None,
+    label: LabelOrNone = None,
+    classes: ClassesOrNone = "0,1",
+    max_queries: Queries = None,
+    schema: Schema = None,
+    public: Public = None,
+    simulate: Simulate = False,
+    why: Why = False,
+    plot: PlotFile = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Tell which route to take, how much accuracy privacy will cost, and how sure that is.
+
+    Only public facts are used: how many rows there are, what the schema declares, epsilon and
+    delta. Of a file of private rows nothing but their number counts. Nothing is spent. With --why,
+    what cannot run is listed with the reason, and with the rows or the epsilon that it would need.
+
+    Example: `cumae plan adult.csv --label income --schema schema.toml --epsilon 1 --delta 1e-6`
+    """
+    from cumae.cli.files.checks import classes_of  # noqa: PLC0415
+    from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
+    from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
+    from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
+    from cumae.planning import plan as plan_routes  # noqa: PLC0415
+
+    if (data is None) == (rows is None):
+        raise typer.BadParameter("give DATA, or --rows with the number of private rows.")
+    if simulate and (public is None or label is None):
+        raise typer.BadParameter("--simulate needs --public, with labels, and --label.")
+    form = CsvForm(encoding, separator)
+    with told():
+        names = classes_of(classes)
+        task = _Task.read(data, rows, columns, label, schema, public, form)
+        sample = task.sample(label or "", names) if simulate else None
+        say("Comparing routes; no private row is looked at ...")
+        advice = plan_routes(
+            task.n_rows,
+            n_public=task.n_public,
+            n_queries=max_queries,
+            columns=task.columns,
+            epsilon=epsilon,
+            delta=delta,
+            n_features=task.n_features,
+            classes=names,
+            public=sample,
+        )
+        if plot is not None:
+            draw_to(plot, advice.plot, force=force)
+    if as_json:
+        typer.echo(json.dumps(advice.to_dict(), indent=1))
+        return
+    for line in _lines(advice, why=why):
+        typer.echo(paragraph(line, hanging="  "))
+
+
+def _lines(advice: Advice, *, why: bool) -> list[str]:
+    """Return the advice, a line for each route that can run, and those that cannot."""
+    runs = [found for found in advice.prospects if found.can_run]
+    refused = [found for found in advice.prospects if not found.can_run]
+    lines = [advice.sentence, "", f"  {'route':<13}{'privacy costs about':<26}what it does"]
+    for found in runs:
+        cost = "unknown" if found.expected is None else str(found.expected)
+        line = f"  {found.route.name:<13}{cost:<26}{found.route.title}"
+        right = "" if found.simulated is None else f"; accuracy about {found.simulated}"
+        lines.append(line + right)
+    rests = [found.expected.rests_on for found in runs if found.expected is not None]
+    if rests:
+        lines += ["", f"What privacy costs is forecast from {min(rests, key=len)}."]
+    if refused:
+        names = ", ".join(found.route.name for found in refused)
+        lines += ["", f"Cannot run: {names}." + ("" if why else " --why tells the reasons.")]
+    if why:
+        lines += [f"  {found.route.name}: {' '.join(str(found).split())}" for found in refused]
+    return [*lines, "", "`cumae fit` takes the best route that suits its output by itself."]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The public facts of a task."""
+
+    n_rows: int
+    n_features: int
+    columns: dict[str, Any] | None
+    public: TableFile | None
+    known: Columns | None
+
+    @property
+    def n_public(self) -> int:
+        return 0 if self.public is None else self.public.rows.n_rows
+
+    @classmethod
+    def read(
+        cls,
+        data: str | None,
+        rows: int | None,
+        width: int | None,
+        label: str | None,
+        schema: str | None,
+        public: str | None,
+        form: CsvForm,
+    ) -> _Task:
+        """Read header and schema, and count rows."""
+        from cumae.cli.files.schemas import SchemaFile, read_schema  # noqa: PLC0415
+        from cumae.cli.files.source import refuse_private_as_public  # noqa: PLC0415
+        from cumae.cli.files.tables import read_table_file  # noqa: PLC0415
+
+        refuse_private_as_public(data, public)
+        shown = None if public is None else read_table_file(public, form)
+        table = None if data is None else read_table_file(data, form)
+        n_rows = rows or 0 if table is None else table.rows.n_rows
+        if width is not None:
+            return cls(n_rows, width, None, shown, None)
+        declared = SchemaFile() if schema is None else read_schema(schema)
+        if table is not None:
+            if label is not None:
+                table.need([label], "which --label names")
+            found = declared.columns_for(table, label or "")
+        elif declared.declared:
+            found = declared.columns_alone()
+        else:
+            raise InvalidParameter("without DATA, give --schema, or --columns with their number.")
+        columns = {column.name: column for column in found.columns}
+        return cls(n_rows, len(columns), columns, shown, found)
+
+    def sample(self, label: str, classes: list[Any]) -> tuple[Any, Any]:
+        """Return public rows and their labels, to try routes on."""
+        import numpy as np  # noqa: PLC0415
+
+        from cumae.cli.files.checks import check_cells, label_places  # noqa: PLC0415
+        from cumae.data import class_names  # noqa: PLC0415
+
+        if self.public is None or self.known is None:
+            raise InvalidParameter("--simulate needs --public and a schema.")
+        self.public.need([column.name for column in self.known.columns], "which DATA has")
+        rows = self.public.features(self.known.columns)
+        places = label_places(self.public, label, classes)
+        check_cells(self.public, self.known, rows)
+        return rows.take(np.arange(rows.n_rows)), class_names(classes)[places]

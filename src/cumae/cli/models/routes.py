@@ -1,0 +1,168 @@
+"""What ``cumae fit`` can fit: routes from private rows to answers, and models for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cumae.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from cumae.cli.models.private import PrivateTable
+
+
+class RouteName(StrEnum):
+    """How answers are given."""
+
+    AUTO = "auto"
+    PUBLISH = "publish"
+    RELEASE = "release"
+    EVERLASTING = "everlasting"
+
+
+PUBLISHED = {
+    "kernel": "PrivateKernelClassifier",
+    "logistic": "PrivateLogisticRegression",
+    "curves": "PrivateLogisticRegression",
+    "booster": "PrivateBooster",
+}
+ASKED = {
+    "tree": ("sklearn.tree", "DecisionTreeClassifier", {"max_depth": 4}),
+    "ridge": ("sklearn.linear_model", "RidgeClassifier", {}),
+}
+MODELS: Mapping[RouteName, tuple[str, ...]] = {
+    RouteName.PUBLISH: tuple(PUBLISHED),
+    RouteName.RELEASE: tuple(ASKED),
+    RouteName.EVERLASTING: tuple(ASKED),
+}
+# Routes whose answers an oracle keeps, one by one.
+ORACLE_ROUTES = ("gaussian", "laplace", "stability", "between", "everlasting")
+ORACLE_ENDS = (".db", ".sqlite")
+
+
+def names_oracle(out: str) -> bool:
+    """Tell whether an output is named as an oracle is."""
+    return out.endswith(ORACLE_ENDS) or "://" in out
+
+
+def complete_model(begun: str) -> list[str]:
+    """Return the names of models that begin so, for the completion of a shell."""
+    return [name for name in dict.fromkeys([*PUBLISHED, *ASKED]) if name.startswith(begun)]
+
+
+def route_for(route: RouteName, model: str | None, max_queries: int | None, out: str) -> RouteName:
+    """Return the route, which follows from the output if only a model was named.
+
+    Parameters
+    ----------
+    route : RouteName
+        What was asked for.
+    model : str, or None
+        The model that was asked for.
+    max_queries : int, or None
+        How many queries there will be, if that is known.
+    out : str
+        Where the result goes.
+    """
+    if route is RouteName.AUTO and model is not None:
+        asking = RouteName.EVERLASTING if max_queries is None else RouteName.RELEASE
+        route = asking if names_oracle(out) else RouteName.PUBLISH
+    known = MODELS.get(route, ())
+    if model is not None and model not in known:
+        close = get_close_matches(model, known)
+        listed = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}."
+        raise typer.BadParameter(
+            f"{model!r} is no model of {route.value}; {listed}", param_hint="--model"
+        )
+    return route
+
+
+def published(name: str | None, delta: float, **shared: Any) -> Any:
+    """Return a learner that may be published, unfitted.
+
+    Parameters
+    ----------
+    name : str, or None
+        One of ``PUBLISHED``; None for the most accurate one: the kernel classifier, or the booster
+        if delta is 0, because only that one has pure privacy.
+    delta : float
+        The delta that is asked for.
+    shared : object
+        Parameters that all of them have.
+    """
+    import cumae  # noqa: PLC0415 - what is used of it takes seconds to load
+
+    chosen = name or ("kernel" if delta > 0 else "booster")
+    more = {"curves": 6} if chosen == "curves" else {}
+    return getattr(cumae, PUBLISHED[chosen])(delta=delta, **shared, **more)
+
+
+def asked(route: RouteName, name: str | None, max_queries: int, **shared: Any) -> Any:
+    """Return a predictor that answers and is never published, unfitted.
+
+    Parameters
+    ----------
+    route : RouteName
+        ``RELEASE`` or ``EVERLASTING``.
+    name : str, or None
+        One of ``ASKED``; None for the tree.
+    max_queries : int
+        How many queries ``RELEASE`` answers.
+    shared : object
+        Parameters that both of them have.
+    """
+    from importlib import import_module  # noqa: PLC0415
+
+    import cumae  # noqa: PLC0415
+
+    module, kind, parameters = ASKED[name or "tree"]
+    estimator = getattr(import_module(module), kind)(**parameters)
+    if route is RouteName.RELEASE:
+        return cumae.QueryRelease(estimator, max_queries=max_queries, **shared)
+    return cumae.EverlastingPredictor(estimator, **shared)
+
+
+def best_of(
+    table: PrivateTable, epsilon: float, delta: float, max_queries: int | None, out: str
+) -> Any:
+    """Return the estimator that the planner chooses, unfitted, and why; by public facts alone.
+
+    Parameters
+    ----------
+    table : PrivateTable
+        Of it, the number of rows and what was declared are looked at.
+    epsilon, delta : float
+        Privacy parameters.
+    max_queries : int, or None
+        How many queries there will be; None if that is not known.
+    out : str
+        The output: a name of an oracle asks for routes that answer, any other one for a model.
+    """
+    from cumae.planning.advice import advise  # noqa: PLC0415
+    from cumae.planning.routes import ROUTES, Situation  # noqa: PLC0415
+
+    names = ORACLE_ROUTES if names_oracle(out) else None
+    routes = [
+        route
+        for route in ROUTES.values()
+        if (route.publishes if names is None else route.name in names)
+    ]
+    situation = Situation(
+        table.rows.n_rows,
+        n_public=0 if table.public is None else table.public.n_rows,
+        n_queries=max_queries,
+        n_features=table.rows.n_features,
+        columns=table.declared,
+        epsilon=epsilon,
+        delta=delta,
+        classes=tuple(table.classes),
+    )
+    advice = advise(situation, routes, search=False)
+    if advice.best is None:
+        first = advice.prospects[0]
+        raise InvalidParameter(f"no route can run. {first}")
+    return advice.best.route.build(situation), advice.sentence

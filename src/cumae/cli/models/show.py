@@ -1,0 +1,156 @@
+"""``cumae show``: a model as text and pictures, with its guarantee and what it cost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Annotated, Any
+
+import typer
+
+from cumae.cli.files.options import Force
+from cumae.cli.models.predict import FittedPath
+from cumae.cli.status import AsJson, Command, described
+
+PlotFile = Annotated[
+    str | None,
+    typer.Option(
+        "--plot", metavar="FILE", help="Draw curves and pairs to .svg, .png or .pdf (cumae[plot])."
+    ),
+]
+BARS = " ▁▂▃▄▅▆▇█"
+CURVES = 12  # columns that are drawn as text
+POINTS = 32  # letters of a curve
+WIDEST_NAME = 28
+
+
+def show(
+    fitted: FittedPath,
+    plot: PlotFile = None,
+    keys: Command = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a model learnt, what is promised, and what it cost.
+
+    Of a model: what each column and the strongest pairs of columns add to the log odds, as text, as
+    small curves, and with --plot as a picture. All of it is computed from what was published, and
+    costs nothing. Of an oracle: its guarantee, and the answers given and left; what it holds is
+    never shown.
+
+    Example: `cumae show model.json --plot model.svg`
+    """
+    from cumae.cli.files.fitted import is_oracle, load_model  # noqa: PLC0415 - takes seconds
+    from cumae.cli.files.messages import paragraph, told  # noqa: PLC0415
+
+    if is_oracle(fitted):
+        _show_oracle(fitted, keys, plot, as_json=as_json)
+        return
+    with told():
+        model = load_model(fitted)
+        if plot is not None:
+            _draw(model, plot, force=force)
+    if as_json:
+        typer.echo(json.dumps(_facts(model), indent=1))
+        return
+    typer.echo(f"{type(model).__name__} in {fitted}; classes {_listed(model.classes_)}\n")
+    typer.echo(paragraph(f"Promise: {model.guarantee_}"))
+    typer.echo(paragraph(_cost(model)))
+    typer.echo()
+    for line in str(model).splitlines():
+        typer.echo(paragraph(line, hanging="      "))
+    for line in _curves(model):
+        typer.echo(line)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(map(str, values.tolist()))
+
+
+def _cost(model: Any) -> str:
+    promise = model.guarantee_
+    asked = f"epsilon = {model.epsilon:g}, delta = {model.delta:g}"
+    return (
+        f"Cost: epsilon = {promise.epsilon:.4g} at delta = {promise.delta:g}, once; asked for was "
+        f"{asked}. Using and publishing the model costs nothing more."
+    )
+
+
+def _show_oracle(path: str, keys: str | None, plot: str | None, *, as_json: bool) -> None:
+    from cumae.errors import InvalidParameter  # noqa: PLC0415
+    from cumae.store import status  # noqa: PLC0415
+
+    if plot is not None:
+        raise InvalidParameter(f"{path} is an oracle, whose models are never shown.")
+    found = status(path, keys=keys)
+    typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else described(found))
+
+
+def _effects(model: Any) -> list[Any]:
+    """Return what columns and pairs add; nothing for models that have no such parts."""
+    from cumae.errors import CumaeError  # noqa: PLC0415
+
+    try:
+        return list(getattr(model, "effects_", []))
+    except CumaeError:  # so few rows that trees were fitted
+        return []
+
+
+def _curves(model: Any) -> list[str]:
+    """Return the effects of columns as small curves of letters."""
+    import numpy as np  # noqa: PLC0415
+
+    single = [one for one in _effects(model) if len(one.columns) == 1 and _is_curve(one)]
+    if not single:
+        return []
+    most = max(float(np.abs(one.log_odds).max()) for one in single) or 1.0
+    lines = [f"\nCurves, from the lowest value to the highest; the tallest bar is {most:+.2f}:"]
+    for effect in single[:CURVES]:
+        count = len([value for value in effect.values[0] if value is not None])
+        places = np.unique(np.linspace(0, count - 1, min(count, POINTS)).round().astype(int))
+        heights = (effect.log_odds[places] + most) / (2 * most) * (len(BARS) - 2) + 1
+        drawn = "".join(BARS[int(height)] for height in heights.round())
+        name = effect.columns[0]
+        shown = name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 3]}..."
+        low, high = float(effect.log_odds.min()), float(effect.log_odds.max())
+        lines.append(f"  {shown:<{WIDEST_NAME}} {drawn:<{POINTS}} {low:+.2f} to {high:+.2f}")
+    return lines
+
+
+def _is_curve(effect: Any) -> bool:
+    """Tell whether values have an order, and one score."""
+    first = effect.values[0][0]
+    return effect.log_odds.ndim == 1 and isinstance(first, float | dt.datetime)
+
+
+def _draw(model: Any, plot: str, *, force: bool) -> None:
+    from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
+    from cumae.errors import InvalidParameter  # noqa: PLC0415
+
+    if not hasattr(model, "plot"):
+        raise InvalidParameter(f"a {type(model).__name__} has no curves to draw.")
+    draw_to(plot, model.plot, force=force)
+
+
+def _facts(model: Any) -> dict[str, Any]:
+    return {
+        "kind": type(model).__name__,
+        "classes": model.classes_.tolist(),
+        "columns": [column.to_dict() for column in model.columns_.columns],
+        "guarantee": model.guarantee_.to_dict(),
+        "asked": {"epsilon": model.epsilon, "delta": model.delta},
+        "effects": [
+            {
+                "columns": list(one.columns),
+                "values": [[_plain(value) for value in values] for values in one.values],
+                "log_odds": one.log_odds.tolist(),
+                "spread": one.spread.tolist(),
+                "strength": float(one.strength),
+            }
+            for one in _effects(model)
+        ],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, int | float | str) else str(value)

@@ -1,0 +1,305 @@
+"""``cumae predict``, ``score`` and ``show``: answers, what they cost, and what a model learnt."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cumae
+from cumae.cli.app import ExitCode
+from cumae.cli.files.csv_text import CsvForm
+from cumae.cli.files.output import safe_cell
+from cumae.cli.files.schemas import read_schema
+from cumae.cli.files.tables import read_table_file
+from tests.census import COLUMNS, answers_in, as_csv, people, run, without_label
+
+CLASSES = {"<=50K", ">50K"}
+ODD = ["=1+2", "-1", "@x", "ok"]
+
+
+@pytest.mark.parametrize("fitted", ["model.json", "oracle.db", "release.db"])
+def test_answers_stand_beside_the_queries(folder: Path, fitted: str) -> None:
+    done = run("predict", fitted, "queries.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "60 of 60 queries are answered" in done.stderr
+    found = pd.read_csv("answers.csv", dtype=str, keep_default_na=False)
+    asked = pd.read_csv("queries.csv", dtype=str, keep_default_na=False)
+    assert found.drop(columns="answer").equals(asked)
+    assert set(found["answer"]) == CLASSES
+    right = [row[-1] for row in people(60, 3)]
+    assert (found["answer"] == right).mean() > 0.6
+
+
+def test_formats_give_the_same_answers(folder: Path) -> None:
+    asked = pd.read_csv("queries.csv", dtype=str, keep_default_na=False)
+    asked.to_parquet("queries.parquet")
+    numbers = asked.assign(age=asked["age"].astype(int)).replace("", None).replace("?", None)
+    numbers.to_parquet("numbers.parquet")
+    Path("queries.csv.gz").write_bytes(gzip.compress(Path("queries.csv").read_bytes()))
+    Path("packed").write_bytes(gzip.compress(Path("queries.parquet").read_bytes()))
+    run("predict", "model.json", "queries.csv", "-o", "a.csv")
+    wanted = answers_in(folder / "a.csv")
+    for name in ("queries.csv.gz", "numbers.parquet"):
+        done = run("predict", "model.json", name, "-o", "b.csv", "--force")
+        assert done.exit_code == 0, done.stderr
+        assert answers_in(folder / "b.csv") == wanted
+    for name in ("queries.csv", "queries.parquet", "packed"):
+        done = run("predict", "model.json", name, "-o", "b.parquet", "--force")
+        assert done.exit_code == 0, done.stderr
+        found = pd.read_parquet("b.parquet")
+        assert found.drop(columns="answer").astype(str).equals(asked.astype(str))
+        # In Parquet a missing cell is a null: the text ? is an unknown category.
+        if name == "queries.csv":
+            assert found["answer"].tolist() == wanted
+    done = run("predict", "model.json", "queries.csv", "-o", "c.csv.gz")
+    text = gzip.decompress(Path("c.csv.gz").read_bytes()).decode()
+    assert [row[-1] for row in csv.reader(text.splitlines())][1:] == wanted
+    done = run("predict", "model.json", "-", given=Path("queries.csv").read_bytes())
+    assert [row[-1] for row in csv.reader(done.stdout.splitlines())][1:] == wanted
+    piped = run("predict", "model.json", "-", given=Path("numbers.parquet").read_bytes())
+    assert [row[-1] for row in csv.reader(piped.stdout.splitlines())][1:] == wanted
+
+
+def test_a_model_of_python_reads_numbers_in_csv(folder: Path) -> None:
+    """Its columns have a type and no declaration: text that says a number is one here as well."""
+    rows = np.random.default_rng(0).random((400, 2))
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    model = cumae.PrivateBooster(epsilon=50.0, columns={"a": (0, 1)}, delta=1e-6)
+    model.fit(frame, frame["b"] > 0.5).save("python.json")
+    frame[:20].assign(b=["?", *frame["b"][1:20]]).to_csv("numbers.csv", index=False)
+    done = run("predict", "python.json", "numbers.csv", "-o", "a.csv")
+    assert done.exit_code == 0, done.stderr
+    wanted = model.predict(frame[1:20]).tolist()
+    assert answers_in(folder / "a.csv") == ["", *map(str, wanted)]
+
+
+def test_other_columns_are_copied_and_safe_in_a_spreadsheet(folder: Path) -> None:
+    rows = [[*row[:-1], odd] for row, odd in zip(people(4, 3), ODD, strict=True)]
+    text = as_csv(rows, [*COLUMNS[:-1], "+note"])
+    Path("odd.csv").write_text(text, encoding="utf-8")
+    done = run("predict", "model.json", "odd.csv", "-o", "a.csv", "--chances", "--column", "x")
+    assert done.exit_code == 0, done.stderr
+    with Path("a.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.reader(file))
+    assert found[0][6:] == ["'+note", "x", "chance of <=50K", "chance of >50K"]
+    assert [row[6] for row in found[1:]] == ["'=1+2", "-1", "'@x", "ok"]
+    for row in found[1:]:
+        assert float(row[8]) + float(row[9]) == pytest.approx(1.0)
+        assert (row[7] == ">50K") == (float(row[9]) > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("=SUM(A1)", "'=SUM(A1)"),
+        ("+1", "+1"),
+        ("-1.5e-3", "-1.5e-3"),
+        ("-.5", "-.5"),
+        ("-1+cmd", "'-1+cmd"),
+        ("@me", "'@me"),
+        ("\tx", "'\tx"),
+        ("\rx", "'\rx"),
+        ("", ""),
+        ("a=b", "a=b"),
+    ],
+)
+def test_cells_that_spreadsheets_would_run(cell: str, written: str) -> None:
+    assert safe_cell(cell) == written
+
+
+def test_an_unusable_query_has_an_empty_answer(folder: Path) -> None:
+    rows = people(5, 3)
+    rows[1][0], rows[3][0] = "old", ""
+    Path("odd.csv").write_text(without_label(rows), encoding="utf-8")
+    for fitted in ("model.json", "oracle.db", "release.db"):
+        done = run("predict", fitted, "odd.csv", "-o", "a.csv", "--force")
+        assert done.exit_code == 0, done.stderr
+        found = answers_in(folder / "a.csv")
+        assert [bool(answer) for answer in found] == [True, False, True, False, True]
+        assert "2 could not be read, and have an empty answer" in done.stderr
+    # Public queries that cannot be read are not paid for; protected ones count like others.
+    assert cumae.open("release.db").remaining_ == 97
+    assert cumae.open("oracle.db").answered_ == 5
+
+
+DAMAGE = [
+    "1,2,3",
+    '"',
+    '41,"Private,HS-grad,40,Male,yes',
+    "\xff\xfe",
+    "",
+    "41,\xe4",
+    "a,b,c,d,e,f,g,h",
+    '"x"y,,,,,',
+]
+
+
+@pytest.mark.claim("FILES")
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_query_changes_nothing_for_the_others(folder: Path, damage: str) -> None:
+    """An open quote, too few cells, broken bytes: the line is one unusable query, and no more."""
+    lines = Path("queries.csv").read_bytes().splitlines(keepends=True)[:8]
+    Path("a.csv").write_bytes(b"".join(lines))
+    lines[4] = damage.encode("latin-1") + b"\n"
+    Path("b.csv").write_bytes(b"".join(lines))
+    first, second = (read_table_file(name, CsvForm(), lenient=True) for name in ("a.csv", "b.csv"))
+    assert second.damaged.tolist() == [place == 3 for place in range(7)]
+    for name in first.names:
+        pairs = zip(first.cells(name), second.cells(name), strict=True)
+        assert {place for place, (one, other) in enumerate(pairs) if one != other} <= {3}
+    done = run("predict", "oracle.db", "b.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    found = answers_in(folder / "answers.csv")
+    assert [place for place, answer in enumerate(found) if answer not in CLASSES] == [3]
+    assert cumae.open("oracle.db").answered_ == 7
+    # In a file of public queries, or for a model, the row is named and nothing is answered.
+    if damage:
+        done = run("predict", "model.json", "b.csv")
+        assert (done.exit_code, done.stdout) == (ExitCode.REFUSED, "")
+        assert "row 4" in done.stderr
+
+
+@pytest.mark.claim("FILES")
+def test_protected_queries_stand_line_by_line_in_every_encoding(folder: Path) -> None:
+    text = Path("queries.csv").read_text(encoding="utf-8")
+    Path("wide.csv").write_bytes(text.encode("utf-16"))
+    done = run("predict", "oracle.db", "wide.csv")
+    assert done.exit_code == ExitCode.REFUSED
+    assert "each line must stand by itself" in done.stderr
+    assert run("predict", "model.json", "wide.csv").exit_code == 0
+    lines = text.encode("gbk").splitlines(keepends=True)
+    lines[2] = b"\x81\n"  # the first half of a letter
+    Path("odd.csv").write_bytes(b"".join(lines))
+    done = run("predict", "oracle.db", "odd.csv", "--encoding", "gbk", "-o", "a.csv")
+    assert done.exit_code == 0, done.stderr
+    assert [place for place, answer in enumerate(answers_in(folder / "a.csv")) if not answer] == [1]
+
+
+@pytest.mark.claim("FILES")
+def test_a_cell_of_a_private_row_is_read_by_itself(folder: Path) -> None:
+    rows = people(30, 1)
+    columns = read_schema("schema.toml")
+    found = []
+    for odd in (rows[4], ["=x", "?", "-", "NaN", "", "perhaps", "<=50K"]):
+        rows[4] = odd
+        Path("a.csv").write_text(as_csv(rows), encoding="utf-8")
+        table = read_table_file("a.csv", CsvForm())
+        known = columns.columns_for(table, "income")
+        found.append(known.read(table.features(known.columns).take(np.arange(30))))
+    same = np.delete(found[0], 4, axis=0)
+    assert np.array_equal(same, np.delete(found[1], 4, axis=0))
+    assert np.isnan(found[1][4]).any()
+
+
+def test_more_queries_than_answers_are_refused_before_any_is_asked(folder: Path) -> None:
+    Path("many.csv").write_text(without_label(people(101, 3)), encoding="utf-8")
+    done = run("predict", "release.db", "many.csv", "-o", "a.csv")
+    assert done.exit_code == ExitCode.REFUSED
+    assert "101 queries, but 100 answers are left" in done.stderr
+    assert not Path("a.csv").exists()
+    assert cumae.open("release.db").remaining_ == 100
+
+
+def test_a_dry_run_asks_nothing(folder: Path) -> None:
+    done = run("predict", "release.db", "queries.csv", "-o", "a.csv", "--dry-run", "--json")
+    assert json.loads(done.stdout) == {
+        "dry_run": True,
+        "out": "a.csv",
+        "queries": 60,
+        "asked": 60,
+        "left": 100,
+        "free": False,
+    }
+    assert not Path("a.csv").exists()
+    assert cumae.open("release.db").remaining_ == 100
+
+
+def test_a_named_request_gets_the_same_answers_again_for_free(folder: Path) -> None:
+    words = ["predict", "oracle.db", "queries.csv", "--request", "monday"]
+    assert run(*words, "-o", "a.csv").exit_code == 0
+    assert run(*words, "-o", "b.csv").exit_code == 0
+    assert answers_in(folder / "a.csv") == answers_in(folder / "b.csv")
+    assert cumae.open("oracle.db").answered_ == 60
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["adult.csv", "--column", "income"], 3, "has a column income already"),
+        (["queries.csv", "-o", "model.json"], 3, "model.json is there already"),
+        (["other.csv"], 3, "other.csv has no column age"),
+        (["queries.csv", "--json"], 2, "name a file with -o"),
+    ],
+)
+def test_what_is_wrong_with_all_queries_is_refused(
+    folder: Path, words: list[str], code: int, told: str
+) -> None:
+    Path("other.csv").write_text("x\n1\n", encoding="utf-8")
+    done = run("predict", "model.json", *words)
+    assert done.exit_code == code
+    assert told in done.output
+    done = run("predict", "oracle.db", "queries.csv", "--chances")
+    assert done.exit_code == ExitCode.REFUSED
+    assert cumae.open("oracle.db").answered_ == 0
+
+
+def test_a_score_of_private_rows_is_paid_and_says_so(folder: Path) -> None:
+    words = ["score", "model.json", "test.csv", "--label", "income"]
+    done = run(*words, "--epsilon", "2")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Accuracy: ")
+    assert "Paid: epsilon = 2 for each of these rows" in done.stderr
+    noisy = json.loads(run(*words, "--epsilon", "2", "--json").stdout)
+    exact = json.loads(run(*words, "--exact", "--json").stdout)
+    assert noisy["private"]
+    assert not exact["private"]
+    assert abs(noisy["accuracy"] - exact["accuracy"]) < 5 * noisy["noise"]
+    dry = run(*words, "--epsilon", "2", "--dry-run")
+    assert (dry.stdout, "Would be paid" in dry.stderr) == ("", True)
+    for wrong in ([], ["--epsilon", "1", "--exact"]):
+        assert run(*words, *wrong).exit_code == ExitCode.USAGE
+    assert run("score", "oracle.db", *words[2:], "--exact").exit_code == ExitCode.REFUSED
+
+
+def test_a_score_names_what_it_cannot_read(folder: Path) -> None:
+    rows = people(9, 4)
+    rows[5][0] = "4711 old"
+    Path("odd.csv").write_text(as_csv(rows), encoding="utf-8")
+    done = run("score", "model.json", "odd.csv", "--label", "income", "--epsilon", "1")
+    assert done.exit_code == ExitCode.REFUSED
+    assert "odd.csv, row 6 (line 7), column age: no number" in done.stderr
+    assert "4711" not in done.output
+
+
+def test_show_prints_curves_pairs_the_promise_and_the_cost(folder: Path) -> None:
+    done = run("show", "model.json", "--plot", "model.svg")
+    assert done.exit_code == 0, done.stderr
+    shown = " ".join(done.stdout.split())
+    for part in ("Promise: (epsilon = ", "Cost: epsilon = ", "log odds of >50K", " and ", "Curves"):
+        assert part in shown
+    assert any(letter in done.stdout for letter in "▁▂▃▄▅▆▇█")
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert "<svg" in Path("model.svg").read_text(encoding="utf-8")
+    facts = json.loads(run("show", "model.json", "--json").stdout)
+    assert {len(one["columns"]) for one in facts["effects"]} == {1, 2}
+    assert facts["asked"] == {"epsilon": 3.0, "delta": 1e-6}
+    assert run("show", "model.json", "--plot", "model.svg").exit_code == ExitCode.REFUSED
+    assert run("show", "model.json", "--plot", "model.doc").exit_code == ExitCode.USAGE
+    done = run("show", "oracle.db")
+    assert "EverlastingPredictor" in done.stdout
+    assert json.loads(run("show", "oracle.db", "--json").stdout)["answers"] == 0
+    assert run("show", "oracle.db", "--plot", "x.svg").exit_code == ExitCode.REFUSED
+
+
+def test_an_oracle_is_closed_after_each_command(folder: Path) -> None:
+    assert run("predict", "oracle.db", "schema.toml").exit_code == ExitCode.REFUSED
+    assert "in use:    no" in run("status", "oracle.db").stdout
+    shutil.rmtree("oracle.db.keys")
+    assert run("predict", "oracle.db", "queries.csv").exit_code == ExitCode.REFUSED
