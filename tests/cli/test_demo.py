@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from cumae.cli.demo.charts import HEIGHT, TOP, Chart, Series, picture, svg
 from typer.testing import CliRunner
 
 from cumae.cli import app
 from cumae.cli.app import ExitCode
+from cumae.cli.demo.charts import HEIGHT, TOP, Chart, Series, picture, svg
 
 
 @pytest.mark.parametrize("epsilon", ["-1", "0", "much", "nan"])

@@ -127,8 +127,10 @@ def svg(chart: Chart, more: str = "") -> str:
     """
     title, described = f"{chart.key}-title", f"{chart.key}-description"
     parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" {more}'
-        f'aria-labelledby="{title} {described}" xmlns="http://www.w3.org/2000/svg">',
+        (
+            f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" {more}'
+            f'aria-labelledby="{title} {described}" xmlns="http://www.w3.org/2000/svg">'
+        ),
         f'<title id="{title}">{escape(chart.title)}</title>',
         f'<desc id="{described}">{escape(chart.description)}</desc>',
         f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
@@ -224,8 +226,10 @@ def picture(charts: Sequence[Chart]) -> str:
     """Return charts beside each other as one file, for a page that does not have their style."""
     width = WIDTH * len(charts)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" '
-        f'width="{width}" height="{HEIGHT}">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" '
+            f'width="{width}" height="{HEIGHT}">'
+        ),
         f"<style>{STYLE}</style>",
         f'<rect width="{width}" height="{HEIGHT}" style="fill: var(--paper)"/>',
         *(

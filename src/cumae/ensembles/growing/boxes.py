@@ -12,6 +12,7 @@ import math
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -71,8 +72,8 @@ def _bound(value: float) -> float | None:
 
 @numba.njit(cache=True, nogil=True)
 def _boxes(
-    columns: Floats, signed: Integers, starts: Integers, coins: Integers
-) -> tuple[Floats, Floats, Integers]:
+    columns: Floats, signed: Integers, starts: Integers, coins: NDArray[np.bool_]
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return sides of the box of each shard, infinite where there is none, and whether one gains.
 
     Parameters
@@ -150,7 +151,9 @@ def _best_columns(gains: Integers) -> tuple[int, int]:
     for x in range(size):
         may_end[x] = np.any(gains[x] > 0)
     best, first, last = 0, 0, -1
-    for left in np.flatnonzero(may_end):
+    for left in range(size):
+        if not may_end[left]:
+            continue
         profile = np.zeros(high, dtype=np.int64)
         for right in range(left, size):
             profile += gains[right]
