@@ -13,7 +13,7 @@ import cumae
 from cumae import QueryRelease
 from cumae.cli import app
 from cumae.concepts import Thresholds
-from tests.oracles import ROWS, break_off, oracle
+from tests.oracles import ROWS, Where, break_off, oracle
 
 pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
 
@@ -88,6 +88,25 @@ def test_backup_and_destroy(path: str, tmp_path: Path) -> None:
     assert run("status", path).exit_code == 3
     assert run("destroy", copy, "--yes").exit_code == 0
     assert not Path(copy).exists()
+
+
+@pytest.mark.claim("REPLICAS")
+@pytest.mark.debian("postgresql")
+def test_commands_take_an_address(in_postgres: Where, tmp_path: Path) -> None:
+    one, two = in_postgres.oracle(), in_postgres.open()
+    one.predict(ROWS[:3])
+    address, keys, copy = in_postgres.address, str(in_postgres.keys), str(tmp_path / "copy.db")
+    assert "in use:    yes, by 2 replicas" in run("status", address).stdout
+    assert json.loads(run("status", address, "--json").stdout)["replicas"] == 2
+    assert "Recomputed: epsilon" in run("verify", address).stdout
+    assert run("backup", address, copy).exit_code == 0
+    assert "Recomputed: epsilon" in run("verify", copy).stdout
+    assert run("destroy", address, "--keys", keys, "--yes").exit_code == 3
+    one.close()
+    two.close()
+    assert run("destroy", address, "--keys", keys, "--yes").exit_code == 0
+    assert not in_postgres.key_folder.exists()
+    assert run("status", address).exit_code == 3
 
 
 @pytest.mark.parametrize("command", ["status", "verify", "backup", "destroy"])
