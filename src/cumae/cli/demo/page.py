@@ -12,7 +12,8 @@ from cumae.cli.demo.steps import Answered, Attacked, Interviews, Publication
 from cumae.privacy import Guarantee
 
 PAGE_STYLE = """\
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; }
@@ -21,7 +22,8 @@ p { max-width: 44rem; margin: .5rem 0; }
 figure { margin: 1rem 0 0; display: grid; gap: 1rem 2rem; align-items: start;
   grid-template-columns: minmax(0, 35rem) minmax(0, 1fr); }
 figure svg { width: 100%; height: auto; display: block; }
-table { border-collapse: collapse; font-size: .875rem; width: 100%; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: .875rem; width: 100%;
+  font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--faint); padding-bottom: .25rem; }
 th, td { padding: .1rem .6rem .1rem 0; text-align: right; border-bottom: 1px solid var(--grid); }
 th:first-child, td:first-child { text-align: left; }
