@@ -10,6 +10,7 @@ from typing import Literal
 
 Point = tuple[float, float]
 
+NAMESPACE = "http://www.w3.org/2000/svg"
 WIDTH, HEIGHT = 560, 340
 LEFT, RIGHT, TOP, BOTTOM = 68, 28, 64, 52  # room for numbers, titles and the legend
 LETTER = 6.9  # the width of a letter, about
@@ -126,11 +127,9 @@ def svg(chart: Chart, more: str = "") -> str:
         Further attributes of the element.
     """
     title, described = f"{chart.key}-title", f"{chart.key}-description"
+    named = f'role="img" {more}aria-labelledby="{title} {described}"'
     parts = [
-        (
-            f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" {more}'
-            f'aria-labelledby="{title} {described}" xmlns="http://www.w3.org/2000/svg">'
-        ),
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" {named} xmlns="{NAMESPACE}">',
         f'<title id="{title}">{escape(chart.title)}</title>',
         f'<desc id="{described}">{escape(chart.description)}</desc>',
         f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
@@ -225,11 +224,9 @@ def _dot(x: float, y: float, look: int) -> str:
 def picture(charts: Sequence[Chart]) -> str:
     """Return charts beside each other as one file, for a page that does not have their style."""
     width = WIDTH * len(charts)
+    size = f'width="{width}" height="{HEIGHT}"'
     parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" '
-            f'width="{width}" height="{HEIGHT}">'
-        ),
+        f'<svg xmlns="{NAMESPACE}" viewBox="0 0 {width} {HEIGHT}" {size}>',
         f"<style>{STYLE}</style>",
         f'<rect width="{width}" height="{HEIGHT}" style="fill: var(--paper)"/>',
         *(

@@ -53,9 +53,8 @@ def demo(
         process = steps.asking_process(output, rows, questions, epsilon)
         first = pool.submit(steps.killed_at, process, 6 * count // 10, asking.said)
 
-        typer.echo(
-            f"\n1. A model of {len(interviews.X):,} private interviews that may be published."
-        )
+        learnt = f"{len(interviews.X):,} private interviews"
+        typer.echo(f"\n1. A model of {learnt} that may be published.")
         advice = steps.advise(interviews, epsilon)
         _say(f"Plan: {advice}")
         published = steps.publish(interviews, epsilon, output / "model.json")
@@ -63,9 +62,8 @@ def demo(
         _say(f"Accuracy for {count:,} other people: {published.accuracy:.1%}")
         _say(f"Without privacy: {published.without:.1%}. Guessing: {interviews.guessing:.1%}")
 
-        typer.echo(
-            "\n2. An oracle that answers for ever. The models that vote are never published."
-        )
+        typer.echo("\n2. An oracle that answers for ever. ", nl=False)
+        typer.echo("The models that vote are never published.")
         _say("A process of its own trains thousands of small models and asks them ...")
         before = first.result()
     given = sum(len(batch.answers) for batch in before)
