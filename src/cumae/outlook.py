@@ -69,6 +69,26 @@ class Outlook:
         # A copy that nobody can change, so that the whole stays as it was made.
         object.__setattr__(self, "facts", MappingProxyType(dict(self.facts)))
 
+    @classmethod
+    def of(
+        cls,
+        estimator: str,
+        guarantee: Guarantee | None,
+        facts: Mapping[str, Fact],
+        effort: tuple[float | None, int | None],
+        warnings: tuple[str, ...] = (),
+    ) -> Outlook:
+        """Return the outlook of a fit that can run.
+
+        Parameters
+        ----------
+        estimator, guarantee, facts, warnings : object
+            As above.
+        effort : tuple of a float, or None, and an int, or None
+            Seconds and memory.
+        """
+        return cls(estimator, True, (), guarantee, facts, *effort, warnings)  # noqa: FBT003
+
     def __reduce__(self) -> Any:
         values = {part.name: getattr(self, part.name) for part in fields(self)}
         return _rebuilt, (values | {"facts": dict(self.facts)},)
@@ -121,13 +141,16 @@ def _shown(fact: Fact) -> str:
 
 
 def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.1g} seconds" if seconds < 10 else f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+    for size, name in ((3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1f} {name}"
+    return f"{seconds:.0f} seconds" if seconds >= 10 else f"{seconds:.1g} s"
 
 
 def _size(memory: int) -> str:
-    return f"{memory / 1e6:,.0f} MB" if memory < 1e9 else f"{memory / 1e9:,.1f} GB"
+    if memory >= 1e9:
+        return f"{memory / 1e9:,.1f} GB"
+    return f"{memory / 1e6:.0f} MB" if memory >= 1e7 else f"{memory / 1e6:.1g} MB"
 
 
 def foresee(estimator: str, decide: Callable[[], Outlook]) -> Outlook:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import json
 import math
 import pickle
@@ -179,30 +180,38 @@ def test_a_plan_leaves_no_trace(estimator: Any) -> None:
     assert one.guarantee_ is shown
 
 
-def frame(rows: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "age": RNG.integers(0, 99, rows),
-            "job": pd.Series(RNG.choice(["baker", "nurse"], rows), dtype=object),
-            "more": RNG.random(rows),
-        }
-    )
+DECLARED: dict[str, Any] = {
+    "age": (0, 99),
+    "job": ["baker", "nurse", None],
+    "seen": (dt.date(1990, 1, 1), dt.date(2020, 1, 1)),
+    "member": bool,
+}
+TABLE = pd.DataFrame(
+    {
+        "age": RNG.integers(0, 99, 300),
+        "job": pd.Series(RNG.choice(["baker", "nurse"], 300), dtype=object),
+        "seen": np.datetime64("2000-01-01", "ms") + RNG.integers(0, 10**9, 300),
+        "member": RNG.random(300) < 0.5,
+    }
+)
 
 
-@pytest.mark.parametrize("names", [True, False])
-def test_columns_of_all_kinds_are_planned_as_they_are_declared(names: bool) -> None:
-    table = frame(300)
-    labels = (table["age"] > 50).astype(int)
-    declared: Any = {"age": (0, 99), "job": ["baker", "nurse", None], "more": (0, 1)}
-    rows: Any = table
-    if not names:
-        declared, rows = list(declared.values()), table.to_numpy(dtype=object).tolist()
-    for estimator in (
-        PrivateBooster(columns=declared),
-        QueryRelease(epsilon=5.0, columns=declared),
-    ):
-        outlook = estimator.plan(300, 3)
-        demand_agreement(outlook, estimator.fit(rows, labels), outlook.warnings)
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("kind", [PrivateBooster, QueryRelease])
+def test_columns_of_all_kinds_are_planned_as_they_are_declared(kind: Any, named: bool) -> None:
+    rows: Any = TABLE if named else TABLE.to_numpy(dtype=object).tolist()
+    declared: Any = DECLARED if named else list(DECLARED.values())
+    estimator = kind(epsilon=5.0, columns=declared)
+    outlook = estimator.plan(300, 4)
+    one = estimator.fit(rows, (TABLE["age"] > 50).astype(int))
+    demand_agreement(outlook, one, outlook.warnings)
+
+
+@pytest.mark.parametrize("classes", [5, None, (), (0,), (0, 0), ([1], [2])])
+@pytest.mark.parametrize("kind", [PrivateKernelClassifier, PrivateBooster, QueryRelease])
+def test_wrong_classes_are_refused_in_the_words_of_fit(kind: Any, classes: Any) -> None:
+    estimator = kind(columns=TWO, classes=classes)
+    assert estimator.plan(*X.shape).reasons == (refusal_of(estimator, X, Y),)
 
 
 def test_made_up_rows_take_no_memory_and_are_what_is_declared() -> None:
@@ -339,7 +348,7 @@ def test_promises_are_made_in_one_place() -> None:
 
 @pytest.mark.parametrize(
     "estimator",
-    [PrivateBooster(1.0, columns=[(0, 1)] * 8), PrivateKernelClassifier(columns=[(0, 1)] * 8)],
+    [PrivateBooster(1.0, columns=[(0, 1)] * 8), PrivateLogisticRegression(columns=[(0, 1)] * 8)],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_time_and_memory_are_told_roughly(estimator: Any) -> None:

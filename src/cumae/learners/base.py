@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -218,19 +219,14 @@ class Learner(PrivateEstimator, ABC):
         """Decide as ``fit`` does before it pays; refuse what it refuses."""
         check_parameters(self, self.parameter_table)
         sizes, rows = self._stand_in(*check_table_counts(*counts))
-        source = source_for(self.random_state)
-        plan, guarantee = self._decided(sizes, rows, source)
+        began = time.process_time()
+        plan, guarantee = self._decided(sizes, rows, source_for(self.random_state))
+        spent = time.process_time() - began  # a fit decides in the same way
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.limits()[1], what=type(self).__name__)
-        seconds, memory = total_effort(self.work(plan, sizes, rows))
-        return Outlook(
-            type(self).__name__,
-            can_run=True,
-            guarantee=self.shown_promise(guarantee, sizes, rows),
-            facts=self._facts(plan, sizes, rows),
-            seconds=seconds,
-            memory=memory,
-        )
+        effort = total_effort(self.work(plan, sizes, rows), spent)
+        shown, facts = self.shown_promise(guarantee, sizes, rows), self._facts(plan, sizes, rows)
+        return Outlook.of(type(self).__name__, shown, facts, effort)
 
     def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
         """Return what ``guarantee_`` would be after a fit; None if only a fit can tell.

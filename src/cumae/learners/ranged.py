@@ -53,6 +53,13 @@ def needs_ranges(sizes: Sizes) -> bool:
 
 
 @claim("RANGES")
+def with_placeholders(sizes: Sizes) -> Sizes:
+    """Return sizes in which all columns have a range: plans are made before ranges are found."""
+    count = len(sizes.columns.open)
+    return replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * count))
+
+
+@claim("RANGES")
 def plan_with_ranges(
     learner: Learner, sizes: Sizes, rows: Rows, plan: Callable[..., LearningPlan[Any]]
 ) -> LearningPlan[RangedSteps]:
@@ -73,7 +80,7 @@ def plan_with_ranges(
     share = range_epsilon(epsilon, delta, count)
     ranges = Ranges(share, count)
     _need_rows(ranges, sizes, epsilon)
-    closed = replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * count))
+    closed = with_placeholders(sizes)
 
     def planned(left: float) -> tuple[Learner, LearningPlan[Any]]:
         copy = own_clone(learner).set_params(epsilon=left, budget=None, random_state=None)

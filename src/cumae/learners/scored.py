@@ -19,6 +19,7 @@ from cumae.learners.ranged import (
     learn_with_ranges,
     needs_ranges,
     plan_with_ranges,
+    with_placeholders,
 )
 from cumae.outlook import Fact
 from cumae.randomness import Source
@@ -45,7 +46,8 @@ class ScoredLearner(Learner):
         steps = plan.steps
         if not isinstance(steps, RangedSteps):
             return self._facts_within(plan, sizes, rows)
-        found = type(self)._facts_within(steps.learner, steps.plan, sizes, rows)
+        closed = with_placeholders(sizes)
+        found = type(self)._facts_within(steps.learner, steps.plan, closed, rows)
         return {"range_epsilon": steps.epsilon, "learner_epsilon": steps.learner.epsilon, **found}
 
     @abstractmethod
@@ -57,7 +59,8 @@ class ScoredLearner(Learner):
         steps = plan.steps
         if not isinstance(steps, RangedSteps):
             return self._work_within(plan, sizes, rows)
-        found = type(self)._work_within(steps.learner, steps.plan, sizes, rows)
+        closed = with_placeholders(sizes)
+        found = type(self)._work_within(steps.learner, steps.plan, closed, rows)
         return [Effort("draws", sizes.cells, sizes.cells), *found]
 
     @abstractmethod

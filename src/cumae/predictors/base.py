@@ -36,7 +36,7 @@ from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
-from cumae.made_up import MadeUpRows, stand_in_row
+from cumae.made_up import MadeUpRows, few_labels, stand_in_row
 from cumae.outlook import Fact, Outlook, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
@@ -234,9 +234,9 @@ class Predictor(PrivateEstimator, ABC):
         n_public : int of 0 or more
             Public rows, for a predictor that takes some; others leave them out, with a warning.
         trial : bool
-            Whether an estimator is tried on made-up rows, as ``fit`` does. It takes from a second
-            to a minute, may make shards larger, and tells what is wrong with an estimator. Without
-            it a plan takes milliseconds, and a concept class needs none.
+            Whether an estimator is tried on made-up rows, as ``fit`` does. That takes half a second
+            for small trees, and minutes for slow estimators. It may make shards larger, and tells
+            what is wrong with an estimator. Without it a plan takes a fraction of a second.
 
         Returns
         -------
@@ -254,30 +254,21 @@ class Predictor(PrivateEstimator, ABC):
         began = time.process_time()
         # Mechanisms may draw a threshold when they are made; these are thrown away again.
         plan, facts, others = self._decided(training, n_public, SYSTEM)
-        works = _all_work(training, facts, others, time.process_time() - began)
-        seconds, memory = total_effort(works)
+        effort = total_effort(_all_work(training, facts, others, time.process_time() - began))
         guarantee = self._promised(plan, source_for(self.random_state))
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
         told: tuple[str, ...] = ()
         if n_public and not self.takes_public:
             told = (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
-        return Outlook(
-            type(self).__name__,
-            can_run=True,
-            guarantee=guarantee,
-            facts=facts,
-            seconds=seconds,
-            memory=memory,
-            warnings=told,
-        )
+        return Outlook.of(type(self).__name__, guarantee, facts, effort, told)
 
     def _stand_in(self, n_samples: int, n_features: int, *, tried: bool) -> Training:
         """Return made-up rows in the place of private ones; they take no memory."""
         rows = MadeUpRows(self.columns, n_samples, n_features)
         need_cells(rows)
         one = MadeUpRows(self.columns, 1, n_features)
-        label_codes(one, list(self.classes)[:1], self.classes)  # refuses classes that cannot be
+        label_codes(one, few_labels(self.classes, 1, 0), self.classes)  # checks the classes
         labels = np.broadcast_to(np.int64(0), n_samples)
         return replace(self._described(rows, labels), tried=tried)
 

@@ -203,8 +203,11 @@ class OneVsRest(Wrapper):
 
 def check_classes(classes: Any) -> list[Any]:
     """Return declared classes as a list; refuse fewer than two, or the same one twice."""
-    found = [] if classes is None or isinstance(classes, str) else list(classes)
-    if len(found) < 2 or len(set(found)) < len(found):
+    found = list(classes) if np.iterable(classes) and not isinstance(classes, str) else []
+    distinct: set[Any] = set()
+    with contextlib.suppress(TypeError):  # a label that is a list, for example
+        distinct = set(found)
+    if len(found) < 2 or len(distinct) < len(found):
         raise InvalidParameter(
             "classes are fewer than two, or one of them stands twice; declare every label that may "
             'occur, such as ["red", "green", "blue"].'
