@@ -253,8 +253,8 @@ def plan(
     --------
     >>> from cumae.planning import plan
     >>> advice = plan(10_000, columns=[(0, 1)] * 8, epsilon=1.0, delta=1e-6)
-    >>> advice.best.route.name
-    'kernel'
+    >>> advice.best.route.way
+    'publish'
     >>> advice["semi"].can_run
     False
     """

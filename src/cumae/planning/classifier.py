@@ -98,10 +98,8 @@ class PrivateClassifier(PrivateEstimator):
     >>> model = PrivateClassifier(1.0, 1e-6, columns=[(-1, 1), (-1, 1)])
     >>> model.fit(X, X[:, 0] + X[:, 1] > 0).predict([[0.9, 0.9], [-0.9, -0.9]])
     array([1, 0])
-    >>> model.route_
-    'kernel'
     >>> print(model.why_)
-    Publish a PrivateKernelClassifier: of 5 routes that can run it is likely to be the most ...
+    Publish a ...: of 5 routes that can run it is likely to be the most accurate, ...
     """
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
