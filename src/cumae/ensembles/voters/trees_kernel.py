@@ -20,6 +20,7 @@ BLOCK = 512  # rows whose ranks stay in the first cache
 MOST_TREES = 30_000  # whose votes 16 bits can count
 
 
+@numba.njit(cache=True, nogil=True)
 def complete(
     rows: Floats,
     used: Integers,
@@ -44,17 +45,22 @@ def complete(
     votes : array of int
         The votes so far, by row and class.
     """
+    n_classes, size = votes.shape[1], len(columns)
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
         ranks = np.empty((len(used), len(block)), dtype=np.int16)
         _rank(block, used, starts, cuts, ranks)
         found = np.empty((2 << (depth - 2), len(block)), dtype=np.int16)
-        for first in range(0, len(columns), MOST_TREES):
-            some = slice(first, first + MOST_TREES)
-            counts = np.zeros((votes.shape[1], len(block)), dtype=np.int16)
-            _add(ranks, columns[some], places[some], labels[some], depth, found, counts)
-            counts[0] = len(columns[some]) - counts.sum(axis=0, dtype=np.int64)
-            votes[start : start + BLOCK] += counts.T
+        for first in range(0, size, MOST_TREES):
+            last = min(size, first + MOST_TREES)
+            counts = np.zeros((n_classes, len(block)), dtype=np.int16)
+            some = (columns[first:last], places[first:last], labels[first:last])
+            _add(ranks, some[0], some[1], some[2], depth, found, counts)
+            for row in range(len(block)):
+                votes[start + row, 0] += last - first
+                for k in range(1, n_classes):
+                    votes[start + row, k] += counts[k, row]
+                    votes[start + row, 0] -= counts[k, row]
 
 
 @numba.njit(cache=True, nogil=True)
