@@ -158,9 +158,17 @@ def check_free(path: str, *, force: bool) -> None:
         raise InvalidParameter(f"the disk of {path} has less than 64 MB left; make room first.")
 
 
-def check_new_oracle(path: str) -> None:
-    """Refuse a place where no new oracle can be made, before anything is paid."""
-    import cumae.store  # noqa: F401, PLC0415 - it refuses if its packages are not there
+def check_new_oracle(path: str, keys: str | None = None) -> None:
+    """Refuse a place where no new oracle can be made, before anything is paid.
+
+    Parameters
+    ----------
+    path : str
+        Where it will be.
+    keys : str, or None
+        What will keep its keys, as in ``save_to``.
+    """
+    from cumae.store import check_new_keys  # noqa: PLC0415 - refuses if packages are not there
 
     if path == STANDARD:
         raise InvalidParameter("an oracle is a file, and cannot go to standard output.")
@@ -174,6 +182,7 @@ def check_new_oracle(path: str) -> None:
             )
     check_free(path, force=False)
     _beside(Path(path)).unlink()
+    check_new_keys(path, keys)
 
 
 def safe_cell(cell: str) -> str:
