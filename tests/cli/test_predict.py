@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
+import io
 import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 import cumae
 from cumae.cli.app import ExitCode
@@ -18,7 +23,8 @@ from cumae.cli.files.csv_text import CsvForm
 from cumae.cli.files.output import safe_cell
 from cumae.cli.files.schemas import read_schema
 from cumae.cli.files.tables import read_table_file
-from tests.census import COLUMNS, answers_in, as_csv, people, run, without_label
+from cumae.cli.models.answers import Asking
+from tests.census import COLUMNS, FIT, answers_in, as_csv, people, run, without_label
 
 CLASSES = {"<=50K", ">50K"}
 ODD = ["=1+2", "-1", "@x", "ok"]
@@ -303,3 +309,124 @@ def test_an_oracle_is_closed_after_each_command(folder: Path) -> None:
     assert "in use:    no" in run("status", "oracle.db").stdout
     shutil.rmtree("oracle.db.keys")
     assert run("predict", "oracle.db", "queries.csv").exit_code == ExitCode.REFUSED
+
+
+# What fails must fail before it is paid, and not because of one query
+
+
+@pytest.mark.claim("FILES")
+def test_a_header_does_not_go_on_in_a_query(folder: Path) -> None:
+    lines = Path("queries.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    lines[0] = lines[0].replace("citizen", '"citizen')
+    told = set()
+    for line in (lines[1], 'x"\n', 'secret",age\n'):
+        Path("odd.csv").write_text("".join([lines[0], line, *lines[2:]]), encoding="utf-8")
+        done = run("predict", "oracle.db", "odd.csv", "-o", "a.csv")
+        assert done.exit_code == ExitCode.REFUSED
+        told.add(done.stderr)
+    assert len(told) == 1
+    assert "the header has a quote that is not closed" in told.pop()
+
+
+@pytest.mark.claim("FILES")
+@pytest.mark.parametrize(
+    ("encoding", "half"), [("utf-7", b"+2AA-"), ("raw_unicode_escape", b"\\ud800")]
+)
+def test_half_a_letter_is_one_unusable_query(folder: Path, encoding: str, half: bytes) -> None:
+    text = without_label([row for row in people(9, 3) if "+" not in "".join(row)])
+    lines = text.encode(encoding).splitlines(keepends=True)
+    lines[3] = lines[3].replace(lines[3].split(b",")[0], half, 1)
+    Path("odd.csv").write_bytes(b"".join(lines))
+    done = run("predict", "oracle.db", "odd.csv", "--encoding", encoding, "-o", "a.csv")
+    assert done.exit_code == 0, done.stderr
+    assert [place for place, answer in enumerate(answers_in(folder / "a.csv")) if not answer] == [2]
+
+
+def test_a_named_request_is_free_when_no_answer_is_left(folder: Path) -> None:
+    Path("all.csv").write_text(without_label(people(100, 3)), encoding="utf-8")
+    words = ["predict", "release.db", "all.csv", "--request", "monday"]
+    assert run(*words, "-o", "a.csv").exit_code == 0
+    done = run(*words, "-o", "b.csv")
+    assert done.exit_code == 0, done.stderr
+    assert answers_in(folder / "a.csv") == answers_in(folder / "b.csv")
+    done = run("predict", "release.db", "queries.csv", "--request", "tuesday", "-o", "c.csv")
+    assert done.exit_code == ExitCode.REFUSED
+    assert not Path("c.csv").exists()
+
+
+def test_a_cell_that_is_only_copied_does_not_lose_paid_answers(folder: Path) -> None:
+    """Python has no day after the year 9999, but Parquet has."""
+    asked = pq.read_table(pa.BufferReader(_as_parquet(60)))
+    days = pa.array([10_000_000, *range(59)], pa.date32())
+    pq.write_table(asked.append_column("day", days), "odd.parquet")
+    done = run("predict", "oracle.db", "odd.parquet", "-o", "a.csv")
+    assert done.exit_code == 0, done.stderr
+    found = pd.read_csv("a.csv", dtype=str, keep_default_na=False)
+    assert found["day"].tolist()[:3] == ["", "1970-01-01", "1970-01-02"]
+    assert set(found["answer"]) <= CLASSES
+
+
+def test_a_folder_of_queries_is_copied_as_it_was_asked(folder: Path) -> None:
+    """What else lies in the folder, or in its name, is neither asked nor copied."""
+    part = Path("year=2024")
+    (part / "more").mkdir(parents=True)
+    for name, count in {"a.parquet": 20, "b.parquet": 20, "more/c.parquet": 5, "d.old": 7}.items():
+        (part / name).write_bytes(_as_parquet(count))
+    for out in ("a.csv", "a.parquet"):
+        done = run("predict", "oracle.db", "year=2024", "-o", out)
+        assert done.exit_code == 0, done.stderr
+    found = pd.read_csv("a.csv", dtype=str)
+    assert found.columns.tolist() == [*COLUMNS[:-1], "answer"]
+    assert len(found) == len(pd.read_parquet("a.parquet")) == 40
+    assert cumae.open("oracle.db").answered_ == 80
+
+
+def _as_parquet(count: int) -> bytes:
+    kept = io.BytesIO()
+    pd.DataFrame([row[:-1] for row in people(count, 3)], columns=COLUMNS[:-1]).to_parquet(kept)
+    return kept.getvalue()
+
+
+def test_answers_that_are_true_or_false_fit_into_parquet(folder: Path) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).random((3_000, 1)), columns=["a"])
+    oracle = cumae.QueryRelease(
+        DecisionTreeClassifier(max_depth=1),
+        epsilon=5.0,
+        delta=1e-6,
+        max_queries=30,
+        classes=(False, True),
+        columns={"a": (0, 1)},
+    )
+    oracle.fit(frame, frame["a"] > 0.5).save_to("truth.db")
+    frame[:20].to_csv("numbers.csv", index=False)
+    done = run("predict", "truth.db", "numbers.csv", "-o", "a.parquet")
+    assert done.exit_code == 0, done.stderr
+    assert pd.read_parquet("a.parquet")["answer"].dtype == bool
+
+
+def test_what_finds_no_room_is_not_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is filled by whatever is written; this stands for it, because a test cannot."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Asking, "write", full)
+    done = run("predict", "release.db", "queries.csv", "-o", "a.csv")
+    assert done.exit_code == ExitCode.REFUSED
+    assert "a.csv cannot be written: No space left on device" in done.stderr
+    assert cumae.open("release.db").remaining_ == 100
+
+
+@pytest.mark.parametrize("out", ["oracle.db", "release.db"])
+def test_force_does_not_overwrite_an_oracle(folder: Path, out: str) -> None:
+    before = Path(out).read_bytes()
+    shutil.copy(out, "plain")
+    for words in (
+        ["predict", "model.json", "queries.csv", "-o", out],
+        ["predict", "release.db", "queries.csv", "-o", out],
+        ["fit", "adult.csv", *FIT, "--schema", "schema.toml", "-o", "plain", "--model", "kernel"],
+    ):
+        done = run(*words, "--force")
+        assert done.exit_code == ExitCode.REFUSED, words
+        assert "never overwritten" in done.stderr
+    assert Path(out).read_bytes() == before

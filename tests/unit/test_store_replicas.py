@@ -27,6 +27,7 @@ from cumae.mechanisms import base
 from cumae.predictors.state import restore
 from cumae.store import writer as writer_module
 from cumae.store.counting.base import BLOCKS
+from cumae.store.homes import connections
 from cumae.store.homes.connections import refuse_open_wire
 from cumae.store.homes.postgres import PostgresHome
 from cumae.store.keys import KeyFolder
@@ -509,13 +510,26 @@ def test_who_may_use_the_tables(where: Where) -> None:
 
 
 def test_only_a_wire_that_nobody_else_holds() -> None:
-    refuse_open_wire("/var/run/postgresql", "", encrypted=False)
-    refuse_open_wire("localhost", "127.0.0.1", encrypted=False)
-    refuse_open_wire("localhost", "::1", encrypted=False)
-    refuse_open_wire("db.example", "10.0.0.7", encrypted=True)
+    refuse_open_wire("/var/run/postgresql", "", verified=False)
+    refuse_open_wire("localhost", "127.0.0.1", verified=False)
+    refuse_open_wire("localhost", "::1", verified=False)
+    refuse_open_wire("db.example", "10.0.0.7", verified=True)
     for host, address in (("db.example", "10.0.0.7"), ("db.example", "")):
         with pytest.raises(StoreFailed, match="sslmode=verify-full"):
-            refuse_open_wire(host, address, encrypted=False)
+            refuse_open_wire(host, address, verified=False)
+
+
+@pytest.mark.parametrize("mode", ["disable", "require", "verify-full"])
+def test_encryption_without_a_proof_of_the_server_is_not_enough(
+    where: Where, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """Whoever stands in between can encrypt as well; what was asked for is read from libpq."""
+    told = []
+    monkeypatch.setattr(connections, "refuse_open_wire", lambda *_, verified: told.append(verified))
+    monkeypatch.setenv("PGSSLMODE", mode)
+    with connections.connected(where.address) as made:
+        assert connections.sslmode_of(made) == mode
+    assert told == [False]  # a socket of this machine is not encrypted
 
 
 def test_passwords_are_not_shown(where: Where) -> None:

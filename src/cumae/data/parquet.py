@@ -149,6 +149,12 @@ class ParquetRows(RowSource):
                 ]
                 yield frame_of(self.names, cells)
 
+    def table(self) -> Any:
+        """Return all rows as a table of Arrow, in the order of ``take``."""
+        schema = pa.schema([self._field(name) for name in self.names])
+        groups = [self._read(group, self.names) for group in range(len(self._groups))]
+        return pa.concat_tables(groups).select(self.names) if groups else schema.empty_table()
+
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all rows, such as the labels."""
         return np.concatenate(list(self.parts(name)))

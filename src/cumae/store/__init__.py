@@ -7,6 +7,7 @@ try:
     from cumae.store.oracle import (
         Status,
         backup,
+        check_new_keys,
         destroy,
         open,  # noqa: A004 - cumae.open is its name
         rotate,
@@ -23,6 +24,7 @@ except ModuleNotFoundError as error:
 __all__ = [
     "Status",
     "backup",
+    "check_new_keys",
     "destroy",
     "open",
     "place_of",

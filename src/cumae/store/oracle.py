@@ -90,6 +90,30 @@ def save_account(
         return create_account(account, made.place.path, made.keys)
 
 
+def check_new_keys(path: str | Path, command: str | None = None) -> None:
+    """Refuse what cannot keep the keys of a new oracle; nothing is written.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the oracle will be.
+    command : str, or None
+        What will keep the keys, as in ``save_state``.
+    """
+    keys: KeyStore = place_of(path).keys(command)
+    if not isinstance(keys, KeyFolder):
+        _refuse_used(keys)
+    elif keys.folder.exists() or not os.access(keys.folder.parent, os.W_OK):
+        raise InvalidParameter(
+            f"the folder {keys.folder} for keys exists already, or cannot be made; give another."
+        )
+
+
+def _refuse_used(keys: KeyStore) -> None:
+    if keys.names():
+        raise InvalidParameter("the command for keys has keys already; they are another's.")
+
+
 class _New:
     """The keys and the tables of a new oracle; if anything fails, nothing is left of them."""
 
@@ -99,8 +123,8 @@ class _New:
         self.place.check_new()
         if isinstance(self.keys, KeyFolder):
             KeyFolder.make(self.keys.folder)
-        elif self.keys.names():
-            raise InvalidParameter("the command for keys has keys already; they are another's.")
+        else:
+            _refuse_used(self.keys)
         self.oracle, self.oracle_key = secrets.token_hex(16), os.urandom(KEY_BYTES)
         self._made = False
 

@@ -92,7 +92,9 @@ class CsvText:
             self._text = io.TextIOWrapper(stream, self._encoding, errors, newline="\n")
         first = self._first_line()
         self.separator = form.separator or _separator(first)
-        self._reader = csv.reader(self._lines(first), delimiter=self.separator, strict=True)
+        # The header of protected queries is one line: it must not go on in a query.
+        lines = iter([first]) if lenient else self._lines(first)
+        self._reader = csv.reader(lines, delimiter=self.separator, strict=True)
         self.names = self._header()
 
     def close(self) -> None:
@@ -211,15 +213,16 @@ class CsvText:
     @claim("FILES")
     def _line(self, line: str) -> list[str]:
         try:
+            line.encode()  # some encodings can write halves of letters, which no table holds
             found = list(csv.reader([line.rstrip("\r\n")], delimiter=self.separator, strict=True))
-        except csv.Error:
+        except (csv.Error, UnicodeEncodeError):
             return []
         return found[0] if len(found) == 1 else []
 
 
 def undecoded(text: str) -> bool:
     """Tell whether a text holds bytes that are none of its encoding."""
-    return not text.isascii() and any("\udc80" <= letter <= "\udcff" for letter in text)
+    return not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _separator(header: str) -> str:

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cumae.cli.files.source import is_sqlite
 from cumae.cli.files.tables import TableFile
 from cumae.data import Column, Columns, RowSource
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
-
-SQLITE = b"SQLite format 3\0"
 
 
 def is_oracle(path: str) -> bool:
@@ -21,8 +20,7 @@ def is_oracle(path: str) -> bool:
     if "://" in path:
         return True
     try:
-        with Path(path).open("rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
+        return is_sqlite(path)
     except FileNotFoundError:
         raise InvalidData(f"there is no file {path}.") from None
     except OSError as error:

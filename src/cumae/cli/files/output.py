@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from cumae.cli.files.source import STANDARD
+from cumae.cli.files.source import STANDARD, is_sqlite
 from cumae.errors import InvalidParameter, StoreFailed
 
 DANGEROUS = re.compile(r"[=+\-@\t\r]")  # a spreadsheet may run a cell that begins so
@@ -76,6 +76,19 @@ class Output:
         except OSError as error:
             raise StoreFailed(f"{self.path} cannot be written: {error.strerror}.") from None
 
+    @contextlib.contextmanager
+    def rehearsal(self) -> Iterator[IO[bytes]]:
+        """Return what to write to before anything is paid: nobody sees it, but it takes the room.
+
+        What cannot be written, or finds no room on the disk, fails here.
+        """
+        try:
+            with open(self._beside or os.devnull, "wb") as raw:  # noqa: PTH123 - devnull is a text
+                yield raw
+                raw.flush()
+        except OSError as error:
+            raise InvalidParameter(f"{self.path} cannot be written: {error.strerror}.") from None
+
     def _rename(self) -> None:
         """Take the name; a file that came there meanwhile is left alone."""
         assert self._beside is not None  # noqa: S101
@@ -134,14 +147,28 @@ def check_free(path: str, *, force: bool) -> None:
         raise InvalidParameter(f"{path} is a folder; give the name of a file.")
     if Path(path).exists() and not force:
         raise InvalidParameter(f"{path} is there already; give another name, or --force.")
+    with contextlib.suppress(OSError):  # nothing is there, or nobody may read it
+        if Path(path).is_file() and is_sqlite(path):
+            raise InvalidParameter(
+                f"{path} is an oracle or an account, which is never overwritten, because what it "
+                "has spent would be forgotten. Give another name, or end it with `cumae destroy`."
+            )
     usage = shutil.disk_usage(folder)
     if usage.total and usage.free < LEAST_FREE:
         raise InvalidParameter(f"the disk of {path} has less than 64 MB left; make room first.")
 
 
-def check_new_oracle(path: str) -> None:
-    """Refuse a place where no new oracle can be made, before anything is paid."""
-    import cumae.store  # noqa: F401, PLC0415 - it refuses if its packages are not there
+def check_new_oracle(path: str, keys: str | None = None) -> None:
+    """Refuse a place where no new oracle can be made, before anything is paid.
+
+    Parameters
+    ----------
+    path : str
+        Where it will be.
+    keys : str, or None
+        What will keep its keys, as in ``save_to``.
+    """
+    from cumae.store import check_new_keys  # noqa: PLC0415 - refuses if packages are not there
 
     if path == STANDARD:
         raise InvalidParameter("an oracle is a file, and cannot go to standard output.")
@@ -155,6 +182,7 @@ def check_new_oracle(path: str) -> None:
             )
     check_free(path, force=False)
     _beside(Path(path)).unlink()
+    check_new_keys(path, keys)
 
 
 def safe_cell(cell: str) -> str:

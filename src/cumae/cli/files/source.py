@@ -13,7 +13,7 @@ from pathlib import Path
 from cumae.errors import InvalidData, InvalidParameter
 
 STANDARD = "-"  # standard input, or standard output
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
+GZIP, PARQUET, SQLITE = b"\x1f\x8b", b"PAR1", b"SQLite format 3\0"
 
 
 def title(path: str) -> str:
@@ -60,6 +60,12 @@ def _why(path: str, error: OSError) -> str:
 def is_parquet(stream: io.BufferedReader) -> bool:
     """Tell by its first bytes whether a stream holds a Parquet file."""
     return stream.peek(4)[:4] == PARQUET
+
+
+def is_sqlite(path: str) -> bool:
+    """Tell by its first bytes whether a file is one of SQLite, as oracles and accounts are."""
+    with Path(path).open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
 
 
 def refuse_private_as_public(data: str | None, public: str | None) -> None:

@@ -103,7 +103,7 @@ class TableFile:
 
     def copied(self) -> Any:
         """Return all columns as a table of Arrow, to write them again."""
-        return pq.read_table(self.name) if self.memory is None else self.memory
+        return self.rows.table() if isinstance(self.rows, ParquetRows) else self.memory
 
 
 def _source(table: Any) -> RowSource:

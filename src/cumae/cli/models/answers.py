@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import IO, Any
 
 import numpy as np
@@ -59,7 +61,14 @@ class Asking:
 
     @classmethod
     def of(
-        cls, fitted: Any, path: str, form: CsvForm, *, column: str = "answer", chances: bool = False
+        cls,
+        fitted: Any,
+        path: str,
+        form: CsvForm,
+        *,
+        column: str = "answer",
+        chances: bool = False,
+        request: str | None = None,
     ) -> Asking:
         """Read queries, and refuse what all of them share: columns, and how many there are.
 
@@ -75,6 +84,8 @@ class Asking:
             Name of the column of answers.
         chances : bool
             Whether chances of classes are wanted.
+        request : str, or None
+            A name under which an oracle gives the same answers again.
         """
         protected = bool(getattr(fitted, "counts_unusable", False))
         if chances and not hasattr(fitted, "predict_proba"):
@@ -95,8 +106,15 @@ class Asking:
             parts = [features.read(places, columns) for places in _batches(features.n_rows)]
             usable = np.concatenate([np.isfinite(part).all(axis=1) for part in parts])
         asking = cls(fitted, table, features, usable, column, chances)
-        asking.need_enough()
+        # One batch with a name may have been paid before; if it was not, the oracle refuses it.
+        if request is None or asking.n_asked > BATCH:
+            asking.need_enough()
         return asking
+
+    @cached_property
+    def copied(self) -> Any:
+        """The queries with all columns, read once: what was written is what was asked."""
+        return self.table.copied()
 
     @property
     def n_asked(self) -> int:
@@ -171,11 +189,9 @@ class Asking:
         found : list of lists
             What ``answers`` returned.
         """
-        copied = self.table.copied()
+        copied = self.copied
         if path.endswith(".parquet"):
-            classes = self.fitted.classes_.tolist()
-            kind = pa.int64() if all(isinstance(one, int) for one in classes) else pa.string()
-            kinds = [kind, *[pa.float64()] * (len(found) - 1)]
+            kinds = [self._kind(), *[pa.float64()] * (len(found) - 1)]
             for name, cells, one in zip(self.titles(), found, kinds, strict=True):
                 told = cells if one != pa.string() else [_text(cell) for cell in cells]
                 copied = copied.append_column(name, pa.array(told, one))
@@ -188,6 +204,27 @@ class Asking:
             writer.writerow(safe_row(cells))
         text.flush()
         text.detach()  # whoever opened the stream closes it
+
+    def _kind(self) -> Any:
+        """Return the type of answers in Arrow."""
+        classes = self.fitted.classes_.tolist()
+        for kind, found in ((bool, pa.bool_()), (int, pa.int64())):
+            if all(type(one) is kind for one in classes):
+                return found
+        return pa.string()
+
+    def rehearse(self, stream: IO[bytes], path: str) -> None:
+        """Write the queries with made-up answers, so that what cannot be written is not paid for.
+
+        Parameters
+        ----------
+        stream : binary stream
+            Where to.
+        path : str
+            As in ``write``.
+        """
+        longest = max(self.fitted.classes_.tolist(), key=lambda one: len(str(one)))
+        self.write(stream, path, [[longest] * self.features.n_rows])
 
     def facts(self) -> dict[str, Any]:
         """Return what can be said about the queries, for programs."""
@@ -228,6 +265,21 @@ def _rows(table: Any, found: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...
     """Yield the cells of each row, with what was found."""
     for start in range(0, table.num_rows, BATCH):
         part = table.slice(start, BATCH)
-        copied = [column.to_pylist() for column in part.columns]
+        copied = [_cells(column) for column in part.columns]
         added = [cells[start : start + BATCH] for cells in found]
         yield from zip(*copied, *added, strict=True)
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the cells of a column of Arrow; None for one that Python has no value for."""
+    try:
+        found: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):  # such as a day after the year 9999
+        found = [_cell(scalar) for scalar in column]
+    return found
+
+
+def _cell(scalar: Any) -> Any:
+    with contextlib.suppress(ValueError, OverflowError):
+        return scalar.as_py()
+    return None

@@ -122,7 +122,7 @@ def fit(
     with told(), contextlib.ExitStack() as stack:
         output = None
         if oracle:
-            check_new_oracle(out)
+            check_new_oracle(out, keys)
         else:
             _refuse_oracle_name(out)
             output = stack.enter_context(Output(out, force=force))

@@ -79,6 +79,7 @@ def predict(
     from cumae.cli.files.output import Output  # noqa: PLC0415
     from cumae.cli.files.source import STANDARD  # noqa: PLC0415
     from cumae.cli.models.answers import Asking  # noqa: PLC0415
+    from cumae.learners import Learner  # noqa: PLC0415
 
     form = CsvForm(encoding, separator)
     if as_json and out == STANDARD and not dry_run:
@@ -88,8 +89,11 @@ def predict(
         Output(out, force=force) as output,
         opened_fitted(fitted, keys) as one,
     ):
-        asking = Asking.of(one, queries, form, column=column, chances=chances)
+        asking = Asking.of(one, queries, form, column=column, chances=chances, request=request)
         found = None
+        if not isinstance(one, Learner):  # what was answered is paid, and must not be lost
+            with output.rehearsal() as stream:
+                asking.rehearse(stream, out)
         if not dry_run:
             found = asking.answers(request)
             with output.stream() as stream:

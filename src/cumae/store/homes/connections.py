@@ -28,7 +28,8 @@ def connected(address: str) -> psycopg.Connection[Any]:
         given: dict[str, Any] = {**CONNECTION, **conninfo_to_dict(address)}
         made = psycopg.connect(make_conninfo(**given), autocommit=True)
     try:
-        refuse_open_wire(made.info.host, made.info.hostaddr, encrypted=made.pgconn.ssl_in_use)
+        verified = made.pgconn.ssl_in_use and sslmode_of(made) == "verify-full"
+        refuse_open_wire(made.info.host, made.info.hostaddr, verified=verified)
     except BaseException:
         made.close()
         raise
@@ -36,15 +37,32 @@ def connected(address: str) -> psycopg.Connection[Any]:
 
 
 @claim("REPLICAS")
-def refuse_open_wire(host: str, address: str, *, encrypted: bool) -> None:
-    """Refuse a connection without TLS that leaves this machine: others could say "committed"."""
+def refuse_open_wire(host: str, address: str, *, verified: bool) -> None:
+    """Refuse a connection that leaves this machine unless TLS has shown who answers there.
+
+    Others could say "committed", or lead two replicas to two copies of the tables.
+
+    Parameters
+    ----------
+    host, address : str
+        Where the connection goes.
+    verified : bool
+        Whether it is encrypted, and the server has proved its name by a certificate.
+    """
     local = host.startswith(("/", "@"))
     local = local or bool(address and ipaddress.ip_address(address).is_loopback)
-    if not encrypted and not local:
+    if not verified and not local:
         raise StoreFailed(
-            f"the connection to {host} is not encrypted, so that somebody in between could "
-            "acknowledge a debit that was never written; add ?sslmode=verify-full to the address."
+            f"the connection to {host} is not encrypted, or nobody has looked whether it is this "
+            "server, so that somebody in between could acknowledge a debit that was never written; "
+            "add ?sslmode=verify-full to the address."
         )
+
+
+def sslmode_of(connection: psycopg.Connection[Any]) -> str:
+    """Return how TLS was asked for, by the address, the environment or a service file."""
+    found = {option.keyword: option.val for option in connection.pgconn.info}
+    return (found.get(b"sslmode") or b"").decode()
 
 
 def shown(address: str) -> str:
