@@ -98,7 +98,7 @@ def _names(declared: Declared, n_features: int) -> list[str] | None:
 
 
 def made_up_labels(size: int, n_classes: int) -> NDArray[np.int64]:
-    """Return labels that the first made-up column decides; no class is lacking."""
+    """Return labels that the first made-up column decides; every class occurs."""
     labels = (fractions(np.arange(size), 0) * n_classes).astype(np.int64)
     labels[:n_classes] = np.arange(n_classes)[:size]
     return labels
@@ -117,9 +117,8 @@ def stand_in_row(rows: RowSource, columns: Columns | None) -> Any:
             text = declared is None and rows.is_text(place)
             parts.append(np.array(["other"], dtype=object) if text else np.array([0.5]))
         else:
-            parts.append(
-                declared.made_up(fractions(np.arange(1), place) / 2)
-            )  # where none is missing
+            # In the lower half of the range, because those at its upper end may be missing.
+            parts.append(declared.made_up(fractions(np.arange(1), place) / 2))
     return _table(parts, rows)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 OraclePath = Annotated[
     str, typer.Argument(metavar="ORACLE", help="The file of an oracle, or its address.")
 ]
-Command = Annotated[
+Keys = Annotated[
     str | None,
     typer.Option(
         "--keys", metavar="COMMAND", help="What keeps the keys: a command, or folder:PATH."
@@ -24,7 +24,7 @@ Command = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
-def status(path: OraclePath, keys: Command = None, as_json: AsJson = False) -> None:
+def status(path: OraclePath, keys: Keys = None, as_json: AsJson = False) -> None:
     """Show the guarantee of an oracle, its phase, the answers given and left, and its size.
 
     It may be in use meanwhile, and no key is needed. Its ledger is verified first. If that does

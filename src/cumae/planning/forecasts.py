@@ -31,9 +31,9 @@ STANDS_FOR = {
     "between": "gaussian",
     "agnostic": "gaussian",
 }
-GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # by noise that has a mu
-WORST = 0.35  # what privacy costs where nothing is learnt, at most and about
-LEAST = 1e-6  # strength of what has none
+GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # routes with Gaussian noise
+WORST = 0.35  # about the most that privacy costs: nothing is learnt then
+LEAST = 1e-6  # what a strength of 0 counts as, because its logarithm is taken
 VOTES = ("gaussian", "laplace", "stability", "between", "agnostic", "student")
 
 
@@ -89,7 +89,7 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
 
     For votes it is the number of rows over the noise of a count. For the others it is the number of
     rows times epsilon, or times mu where noise is Gaussian; 1,000 rows at epsilon 1 and delta 1e-6
-    have 1,000 in both cases. More classes share it.
+    have 1,000 in both cases. With more than two classes it is divided by half of their number.
 
     Parameters
     ----------

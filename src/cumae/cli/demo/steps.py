@@ -79,7 +79,7 @@ class Interviews:
         return float((model.predict(self.questions) == self.truth).mean())
 
 
-def advise(interviews: Interviews, epsilon: float) -> str:
+def planner_says(interviews: Interviews, epsilon: float) -> str:
     """Return what the planner says about a survey of this size, which is all that it sees."""
     size, columns = len(interviews.X), interviews.columns
     return plan(size, columns=columns, epsilon=epsilon, delta=DELTA).sentence

@@ -31,7 +31,7 @@ from cumae.cli.models.routes import (
     published,
     route_for,
 )
-from cumae.cli.status import AsJson, Command
+from cumae.cli.status import AsJson, Keys
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
@@ -48,7 +48,7 @@ OutFile = Annotated[
         "(oracle.db, must not be).",
     ),
 ]
-Route = Annotated[
+RouteOption = Annotated[
     RouteName,
     typer.Option(
         "--route",
@@ -82,12 +82,12 @@ def fit(
     epsilon: Epsilon,
     delta: Delta,
     out: OutFile,
-    route: Route = RouteName.AUTO,
+    route: RouteOption = RouteName.AUTO,
     model: ModelName = None,
     max_queries: MaxQueries = None,
     schema: Schema = None,
     public: Public = None,
-    keys: Command = None,
+    keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
     dry_run: DryRun = False,

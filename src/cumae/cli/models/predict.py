@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cumae.cli.files.options import DryRun, Encoding, Force, Separator
-from cumae.cli.status import AsJson, Command
+from cumae.cli.status import AsJson, Keys
 
 FittedPath = Annotated[
     str,
@@ -55,7 +55,7 @@ def predict(
     column: AnswerColumn = "answer",
     chances: Chances = False,
     request: Request = None,
-    keys: Command = None,
+    keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
     dry_run: DryRun = False,

@@ -27,7 +27,7 @@ EpsilonOrNone = Annotated[
 Exact = Annotated[
     bool, typer.Option("--exact", help="Without noise: for public rows only, and free.")
 ]
-SURE = 0.05  # chance that the noise is larger than what is told
+RARE = 0.05  # chance that the noise is larger than the number that is printed
 
 
 def score(
@@ -59,7 +59,7 @@ def score(
         learner, rows, labels = _checked(model, data, label, CsvForm(encoding, separator))
         facts: dict[str, Any] = {"rows": rows.n_rows, "epsilon": epsilon, "private": not exact}
         if epsilon is not None:
-            facts["noise"] = math.log(1 / SURE) / epsilon / rows.n_rows
+            facts["noise"] = math.log(1 / RARE) / epsilon / rows.n_rows
         if dry_run:
             facts["dry_run"] = True
         elif epsilon is None:

@@ -10,7 +10,7 @@ import typer
 
 from cumae.cli.files.options import Force
 from cumae.cli.models.predict import FittedPath
-from cumae.cli.status import AsJson, Command, described
+from cumae.cli.status import AsJson, Keys, described
 
 PlotFile = Annotated[
     str | None,
@@ -27,7 +27,7 @@ WIDEST_NAME = 28
 def show(
     fitted: FittedPath,
     plot: PlotFile = None,
-    keys: Command = None,
+    keys: Keys = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
