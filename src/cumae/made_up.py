@@ -135,13 +135,33 @@ def odd_row(rows: RowSource, columns: Columns) -> Any:
 
 
 def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:
-    """Return rows within what is declared, the same ones each time."""
+    """Return rows within what is declared, the same ones each time.
+
+    Parameters
+    ----------
+    rows : RowSource
+        A table; its width, names and types of columns are used.
+    columns : Columns, or None
+        What is declared about them.
+    size : int
+        How many rows to make up.
+    shift : float
+        Other numbers from 0 to 1 give other rows.
+    """
     spread = [fractions(np.arange(size), place, shift) for place in range(rows.n_features)]
     return rows_at(rows, columns, np.column_stack(spread))
 
 
 def rows_at(rows: RowSource, columns: Columns | None, spread: NDArray[np.float64]) -> Any:
-    """Return rows within what is declared; a number from 0 to 1 tells where each cell lies."""
+    """Return rows within what is declared, from numbers that tell where each cell lies.
+
+    Parameters
+    ----------
+    rows, columns : RowSource and Columns, or None
+        As in ``made_up_rows``.
+    spread : array of float of shape (n_rows, n_features)
+        Numbers from 0 to 1: where each cell lies in the range of its column.
+    """
     parts = [
         _made_up_column(spread[:, place], _declared(columns, place), rows, place)
         for place in range(rows.n_features)

@@ -9,7 +9,7 @@ import typer
 from cumae.cli.status import OraclePath
 
 CopyPath = Annotated[
-    str, typer.Argument(metavar="COPY", help="Where to; there must be no file yet.")
+    str, typer.Argument(metavar="COPY", help="A file that does not exist yet, or an address.")
 ]
 
 

@@ -251,7 +251,17 @@ def killed_at(
 
 
 def asking_process(folder: Path, rows: int, questions: int, epsilon: float) -> list[str]:
-    """Return the command of the process that makes the oracle and asks it."""
+    """Return the command of the process that makes the oracle and asks it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``oracle.db`` will be.
+    rows, questions : int
+        Interviews of the survey, and questions to ask.
+    epsilon : float
+        What the oracle promises.
+    """
     numbers = [str(number) for number in (rows, questions, epsilon)]
     return [sys.executable, "-m", "cumae.cli.demo.asking", str(folder / "oracle.db"), *numbers]
 
