@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cumae.cli.status import Keys, OraclePath
+from cumae.cli.options import Keys, OraclePath
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from cumae.cli.options import AsJson, Keys, OraclePath
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
 if TYPE_CHECKING:
     from cumae.store import Status
-
-OraclePath = Annotated[
-    str, typer.Argument(metavar="ORACLE", help="The file of an oracle, or its address.")
-]
-Keys = Annotated[
-    str | None,
-    typer.Option(
-        "--keys", metavar="COMMAND", help="What keeps the keys: a command, or folder:PATH."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def status(path: OraclePath, keys: Keys = None, as_json: AsJson = False) -> None:

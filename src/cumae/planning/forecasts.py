@@ -77,7 +77,7 @@ def calibration() -> Mapping[str, Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def gaussian_mu(epsilon: float, delta: float) -> float:
+def mu_within(epsilon: float, delta: float) -> float:
     """Return the mu of Gaussian privacy that is within epsilon and delta; 0 if there is none."""
     if not (0 < epsilon < math.inf and 0 < delta < 1):
         return 0.0
@@ -106,7 +106,7 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
         rows = int(facts.get("n_sampled", rows))
         return rows / noise * shared if noise > 0 else 0.0
     if route.name in GAUSSIAN:
-        mu = gaussian_mu(situation.epsilon, situation.delta) / gaussian_mu(*USUAL)
+        mu = mu_within(situation.epsilon, situation.delta) / mu_within(*USUAL)
         return rows * mu * shared
     return rows * situation.epsilon * shared
 

@@ -9,19 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import (
-    Classes,
-    DataFile,
-    Delta,
-    DryRun,
-    Encoding,
-    Epsilon,
-    Force,
-    Label,
-    Public,
-    Schema,
-    Separator,
-)
 from cumae.cli.models.routes import (
     RouteName,
     asked,
@@ -31,7 +18,21 @@ from cumae.cli.models.routes import (
     published,
     route_for,
 )
-from cumae.cli.status import AsJson, Keys
+from cumae.cli.options import (
+    AsJson,
+    Classes,
+    DataFile,
+    Delta,
+    DryRun,
+    Encoding,
+    Epsilon,
+    Force,
+    Keys,
+    Label,
+    Public,
+    Schema,
+    Separator,
+)
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.

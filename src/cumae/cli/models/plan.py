@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import (
+from cumae.cli.options import (
+    AsJson,
     Classes,
     Delta,
     Encoding,
@@ -18,7 +19,6 @@ from cumae.cli.files.options import (
     Schema,
     Separator,
 )
-from cumae.cli.status import AsJson
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import DryRun, Encoding, Label, Separator, above_zero
-from cumae.cli.status import AsJson
+from cumae.cli.options import AsJson, DryRun, Encoding, Label, Separator, above_zero
 
 ModelPath = Annotated[
     str, typer.Argument(metavar="MODEL", help="A published model that `cumae fit` wrote.")

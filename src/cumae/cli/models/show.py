@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import Force
-from cumae.cli.models.predict import FittedPath
-from cumae.cli.status import AsJson, Keys, described
+from cumae.cli.options import AsJson, FittedPath, Force, Keys
+from cumae.cli.status import described
 
 PlotFile = Annotated[
     str | None,
