@@ -31,7 +31,7 @@ class Announcer(event.Listener):
         self._timer: threading.Timer | None = None
 
     def on_start(self, found: Any) -> None:
-        """Begin to measure."""
+        """Start measuring."""
         if not _is_ours(found) or self._told:
             return
         self._open += 1
@@ -42,7 +42,7 @@ class Announcer(event.Listener):
             self._timer.start()
 
     def on_end(self, found: Any) -> None:
-        """Stop to measure."""
+        """Stop measuring."""
         if not _is_ours(found) or not self._open:
             return
         self._open -= 1

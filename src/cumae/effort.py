@@ -1,6 +1,6 @@
 """How long a fit takes, and how much memory: simple models, fitted once to what was measured.
 
-Each part of a fit is a ``Effort``: so many steps of one kind, and so many numbers that are held at
+Each part of a fit is an ``Effort``: so many steps of one kind, and so many numbers that are held at
 once. A rate says what a step and a number of this kind take. ``benchmarks/plan_costs.py`` measures
 fits and fits the rates to them; its result lies beside it. There nine of ten forecasts of time are
 within a factor of two, and nine of ten forecasts of memory within a factor of three.
@@ -53,11 +53,11 @@ class Effort:
     kind : str
         A key of ``RATES``.
     steps : float
-        How many.
+        Number of steps.
     numbers : float
         Numbers that are held at once.
     fits : int
-        How often it is done, with so many steps each.
+        How often it is done, each time with this number of steps.
     """
 
     kind: str
@@ -77,18 +77,18 @@ class Effort:
         return RATES[self.kind].number * self.numbers
 
     def repeated(self, times: int) -> Effort:
-        """Return it as often as that, one after another."""
+        """Return the effort of doing this so many times, one after another."""
         return replace(self, fits=self.fits * times)
 
 
 def total_effort(
-    works: Sequence[Effort] | None, spent: float = 0.0
+    parts: Sequence[Effort] | None, spent: float = 0.0
 ) -> tuple[float | None, int | None]:
     """Return the seconds of all parts together, and the memory of the largest one.
 
     Parameters
     ----------
-    works : sequence of Effort, or None
+    parts : sequence of Effort, or None
         All parts of a fit; None if one of them is not known.
     spent : float
         Seconds that it took to decide, which a fit takes as well.
@@ -109,7 +109,7 @@ def total_effort(
     >>> total_effort(None)
     (None, None)
     """
-    if works is None:
+    if parts is None:
         return None, None
-    held = max((work.memory for work in works), default=0.0)
-    return spent + sum(work.seconds for work in works), round(FIXED + held)
+    held = max((part.memory for part in parts), default=0.0)
+    return spent + sum(part.seconds for part in parts), round(FIXED + held)

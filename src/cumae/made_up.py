@@ -98,7 +98,7 @@ def _names(declared: Declared, n_features: int) -> list[str] | None:
 
 
 def made_up_labels(size: int, n_classes: int) -> NDArray[np.int64]:
-    """Return labels that the first made-up column decides; no class is lacking."""
+    """Return labels that the first made-up column decides; every class occurs."""
     labels = (fractions(np.arange(size), 0) * n_classes).astype(np.int64)
     labels[:n_classes] = np.arange(n_classes)[:size]
     return labels
@@ -117,9 +117,8 @@ def stand_in_row(rows: RowSource, columns: Columns | None) -> Any:
             text = declared is None and rows.is_text(place)
             parts.append(np.array(["other"], dtype=object) if text else np.array([0.5]))
         else:
-            parts.append(
-                declared.made_up(fractions(np.arange(1), place) / 2)
-            )  # where none is missing
+            # In the lower half of the range, because those at its upper end may be missing.
+            parts.append(declared.made_up(fractions(np.arange(1), place) / 2))
     return _table(parts, rows)
 
 
@@ -136,13 +135,33 @@ def odd_row(rows: RowSource, columns: Columns) -> Any:
 
 
 def made_up_rows(rows: RowSource, columns: Columns | None, size: int, shift: float) -> Any:
-    """Return rows within what is declared, the same ones each time."""
+    """Return rows within what is declared, the same ones each time.
+
+    Parameters
+    ----------
+    rows : RowSource
+        A table; its width, names and types of columns are used.
+    columns : Columns, or None
+        What is declared about them.
+    size : int
+        How many rows to make up.
+    shift : float
+        Other numbers from 0 to 1 give other rows.
+    """
     spread = [fractions(np.arange(size), place, shift) for place in range(rows.n_features)]
     return rows_at(rows, columns, np.column_stack(spread))
 
 
 def rows_at(rows: RowSource, columns: Columns | None, spread: NDArray[np.float64]) -> Any:
-    """Return rows within what is declared; a number from 0 to 1 tells where each cell lies."""
+    """Return rows within what is declared, from numbers that tell where each cell lies.
+
+    Parameters
+    ----------
+    rows, columns : RowSource and Columns, or None
+        As in ``made_up_rows``.
+    spread : array of float of shape (n_rows, n_features)
+        Numbers from 0 to 1: where each cell lies in the range of its column.
+    """
     parts = [
         _made_up_column(spread[:, place], _declared(columns, place), rows, place)
         for place in range(rows.n_features)

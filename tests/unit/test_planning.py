@@ -19,7 +19,7 @@ from cumae.concepts import Thresholds
 from cumae.errors import BudgetExhausted, InvalidData
 from cumae.outlook import Outlook
 from cumae.planning import Advice, plan
-from cumae.planning.forecasts import calibration, forecast, gaussian_mu, strength
+from cumae.planning.forecasts import calibration, forecast, mu_within, strength
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
 from cumae.planning.simulation import LEAST, RULES, Sample, simulate
@@ -160,8 +160,8 @@ def test_strength_is_rows_over_noise() -> None:
     assert strength(ROUTES["trees"], replace(HERE, epsilon=3.0), {}) == 6_000
     assert strength(votes, HERE, {"noise_per_vote": 0.2, "n_shards": 100}) == pytest.approx(100)
     assert strength(kernel, replace(HERE, classes=(0, 1, 2, 3)), {}) == pytest.approx(1_000)
-    assert gaussian_mu(1.0, 0.0) == 0.0
-    assert 0.2 < gaussian_mu(1.0, 1e-6) < 0.3
+    assert mu_within(1.0, 0.0) == 0.0
+    assert 0.2 < mu_within(1.0, 1e-6) < 0.3
 
 
 def test_the_calibration_says_where_it_comes_from() -> None:

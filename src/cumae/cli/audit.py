@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from cumae.cli.app import ExitCode
-from cumae.cli.files.options import checked
+from cumae.cli.options import above_zero, below_one, checked
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
@@ -49,14 +48,14 @@ Names = Annotated[
 Epsilon = Annotated[
     float,
     typer.Option(
-        callback=checked(lambda given: 0 < given < math.inf, "a number above 0"),
+        callback=above_zero,
         help="The epsilon to ask for. What is claimed may be a little less.",
     ),
 ]
 Delta = Annotated[
     float,
     typer.Option(
-        callback=checked(lambda given: 0 <= given < 1, "from 0 to less than 1"),
+        callback=below_one,
         help="The delta that is claimed, where one is. With 1e-6 the claim is about events too "
         "rare to count, and epsilon comes out small; try 0.05.",
     ),

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from cumae.cli.status import OraclePath
+from cumae.cli.options import OraclePath
 
 CopyPath = Annotated[
-    str, typer.Argument(metavar="COPY", help="Where to; there must be no file yet.")
+    str, typer.Argument(metavar="COPY", help="A file that does not exist yet, or an address.")
 ]
 
 

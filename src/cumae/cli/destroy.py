@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from cumae.cli.status import Command, OraclePath
+from cumae.cli.options import Keys, OraclePath
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
-def destroy(path: OraclePath, keys: Command = None, yes: Yes = False) -> None:
+def destroy(path: OraclePath, keys: Keys = None, yes: Yes = False) -> None:
     """Destroy an oracle: first its keys, so that no copy can be read any more, then its file.
 
     Example: `cumae destroy oracle.db --yes`

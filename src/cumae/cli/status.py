@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from cumae.cli.options import AsJson, Keys, OraclePath
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
 if TYPE_CHECKING:
     from cumae.store import Status
 
-OraclePath = Annotated[
-    str, typer.Argument(metavar="ORACLE", help="The file of an oracle, or its address.")
-]
-Command = Annotated[
-    str | None,
-    typer.Option(
-        "--keys", metavar="COMMAND", help="What keeps the keys: a command, or folder:PATH."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
-
-def status(path: OraclePath, keys: Command = None, as_json: AsJson = False) -> None:
+def status(path: OraclePath, keys: Keys = None, as_json: AsJson = False) -> None:
     """Show the guarantee of an oracle, its phase, the answers given and left, and its size.
 
     It may be in use meanwhile, and no key is needed. Its ledger is verified first. If that does

@@ -7,7 +7,7 @@ import math
 import typer
 
 from cumae.cli.app import ExitCode
-from cumae.cli.status import OraclePath
+from cumae.cli.options import OraclePath
 from cumae.errors import StoreFailed
 
 

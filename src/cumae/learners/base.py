@@ -524,9 +524,10 @@ class Learner(PrivateEstimator, ABC):
         Parameters
         ----------
         path : str or Path
-            Where to; there must be no file yet.
+            A file that does not exist yet, or an address, ``postgresql://user@host/database``.
         keys : str, or None
-            A command that keeps the keys, in the place of a folder beside the file.
+            A command that keeps the keys, or ``"folder:PATH"``, in the place of the folder beside
+            the file. An address needs one of them.
         """
         check_is_fitted(self, "guarantee_")
         # By its name: the store knows learners, and these do not know the store.

@@ -35,7 +35,7 @@ class Prospect:
     expected : Expected or None
         What privacy is forecast to cost; None if it cannot run, or was never measured.
     simulated : Simulated or None
-        How accurate it was on the public sample, if there is one.
+        How accurate it is forecast to be, if there is a public sample.
     needs : str
         Rows or epsilon with which a refused route would run; "" if these do not help.
     """
@@ -236,8 +236,8 @@ def plan(
     classes : sequence of labels
         All labels that there can be.
     public : tuple of a table and labels, or None
-        A public labelled sample. Every route is then tried on it, and accuracy itself is
-        forecast. Without it, only what privacy costs can be.
+        A public labelled sample. Every route is then tried on made-up tables that follow it, and
+        accuracy itself is forecast. Without it, only what privacy costs can be forecast.
 
     Returns
     -------

@@ -292,7 +292,24 @@ class PrivateClassifier(PrivateEstimator):
         budget: Budget | None = None,
         random_state: int | Source | None = None,
     ) -> float:
-        """Return the accuracy on private rows with noise, as learners do."""
+        """Return the accuracy on private rows with noise: DP(epsilon, 0) for one of these rows.
+
+        Parameters
+        ----------
+        X, y : table and array-like
+            Private rows that were not used to fit, and their labels; their number is public.
+        epsilon : float of 0 or more
+            What it costs each of these rows.
+        budget : Budget, or None
+            An account to pay from.
+        random_state : int or Source, or None
+            None in production; a seed or a source voids the guarantee.
+
+        Returns
+        -------
+        float
+            The accuracy, from 0 to 1.
+        """
         found = self.model_.private_score(X, y, epsilon, budget=budget, random_state=random_state)
         return float(found)
 

@@ -31,9 +31,9 @@ STANDS_FOR = {
     "between": "gaussian",
     "agnostic": "gaussian",
 }
-GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # by noise that has a mu
-WORST = 0.35  # what privacy costs where nothing is learnt, at most and about
-LEAST = 1e-6  # strength of what has none
+GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # routes with Gaussian noise
+WORST = 0.35  # about the most that privacy costs: nothing is learnt then
+LEAST = 1e-6  # what a strength of 0 counts as, because its logarithm is taken
 VOTES = ("gaussian", "laplace", "stability", "between", "agnostic", "student")
 
 
@@ -77,7 +77,7 @@ def calibration() -> Mapping[str, Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def gaussian_mu(epsilon: float, delta: float) -> float:
+def mu_within(epsilon: float, delta: float) -> float:
     """Return the mu of Gaussian privacy that is within epsilon and delta; 0 if there is none."""
     if not (0 < epsilon < math.inf and 0 < delta < 1):
         return 0.0
@@ -89,7 +89,7 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
 
     For votes it is the number of rows over the noise of a count. For the others it is the number of
     rows times epsilon, or times mu where noise is Gaussian; 1,000 rows at epsilon 1 and delta 1e-6
-    have 1,000 in both cases. More classes share it.
+    have 1,000 in both cases. With more than two classes it is divided by half of their number.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
         rows = int(facts.get("n_sampled", rows))
         return rows / noise * shared if noise > 0 else 0.0
     if route.name in GAUSSIAN:
-        mu = gaussian_mu(situation.epsilon, situation.delta) / gaussian_mu(*USUAL)
+        mu = mu_within(situation.epsilon, situation.delta) / mu_within(*USUAL)
         return rows * mu * shared
     return rows * situation.epsilon * shared
 

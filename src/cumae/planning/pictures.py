@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cumae.errors import InvalidParameter
-from cumae.planning.forecasts import VOTES, forecast, gaussian_mu
+from cumae.planning.forecasts import VOTES, forecast, mu_within
 from cumae.planning.routes import Route, Situation
 
 POINTS = 7  # of a curve
@@ -141,6 +141,6 @@ def _scale(route: Route, here: Situation, there: Situation) -> float:
     if route.name not in VOTES:
         return 1.0
     rows = there.n_labelled / here.n_labelled
-    mu = gaussian_mu(here.epsilon, here.delta)
-    noise = gaussian_mu(there.epsilon, there.delta) / mu if mu else there.epsilon / here.epsilon
+    mu = mu_within(here.epsilon, here.delta)
+    noise = mu_within(there.epsilon, there.delta) / mu if mu else there.epsilon / here.epsilon
     return rows * noise

@@ -166,7 +166,7 @@ class StatefulPredictor(Predictor):
         Parameters
         ----------
         path : str or Path
-            Where to; there must be no file yet. Or an address, ``postgresql://user@host/database``.
+            A file that does not exist yet, or an address, ``postgresql://user@host/database``.
         keys : str, or None
             A command that keeps the keys, or ``"folder:PATH"``, in the place of the folder beside
             the file. An address needs one of them.

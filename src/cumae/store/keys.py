@@ -35,9 +35,9 @@ class Mark:
     oracle : str
         Id of the oracle.
     epoch : int
-        What was written under one key: the number of the last one that answered; 0 if none has.
+        Number of the last epoch (the time of one key) in which an answer was given; 0 if none was.
     high : int
-        So many releases of its phase may have been used, and no more.
+        How many releases of its phase may have been used at most.
     number, head : int and str
         A ledger entry that the file must have, and its hash.
     """

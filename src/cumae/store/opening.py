@@ -94,7 +94,7 @@ class _Opened:
 
     @property
     def high(self) -> int:
-        """So many releases of the phase may have been used, by what the marks say."""
+        """How many releases of the phase may have been used, by what the marks say."""
         of_epoch = [one.high for one in self.marks.values() if one.epoch == self.totals.epoch]
         return max(of_epoch, default=0)
 

@@ -1,4 +1,4 @@
-"""Oracles in files: how one is made, opened, looked at, copied and destroyed."""
+"""Oracles in files and databases: how one is made, opened, looked at, copied and destroyed."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from cumae.store.writer import SNAPSHOT
 
 
 def save_state(state: Any, path: str | Path, command: str | None = None) -> Moved:
-    """Write a state to a new file; return the journal for the predictor that it is taken from.
+    """Write a state to a new place; return the journal for the predictor that it is taken from.
 
     Parameters
     ----------
     state : State
         What the predictor remembers.
     path : str or Path
-        Where to; there must be no file yet.
+        A file that does not exist yet, or an address.
     command : str, or None
-        What keeps the keys; None for a folder beside the file.
+        What keeps the keys, a command or a folder; None for a folder beside the file.
     """
     counting = counting_of(state)
     with _New(path, command) as made:
@@ -54,16 +54,16 @@ def save_state(state: Any, path: str | Path, command: str | None = None) -> Move
 
 
 def save_learner(learner: Any, path: str | Path, command: str | None = None) -> None:
-    """Write a published learner to a new file; it is never charged.
+    """Write a published learner to a new place; it is never charged.
 
     Parameters
     ----------
     learner : Learner
         A fitted one.
     path : str or Path
-        Where to; there must be no file yet.
+        A file that does not exist yet, or an address.
     command : str, or None
-        What keeps the keys; None for a folder beside the file.
+        What keeps the keys, a command or a folder; None for a folder beside the file.
     """
     content = json.dumps(learner.to_dict(), allow_nan=False).encode()
     with _New(path, command) as made:
@@ -111,7 +111,7 @@ def check_new_keys(path: str | Path, command: str | None = None) -> None:
 
 def _refuse_used(keys: KeyStore) -> None:
     if keys.names():
-        raise InvalidParameter("the command for keys has keys already; they are another's.")
+        raise InvalidParameter("the command for keys has keys already, of another oracle.")
 
 
 class _New:
@@ -303,14 +303,14 @@ class Status:
 
 
 def status(path: str | Path, *, keys: str | None = None) -> Status:
-    """Return what an oracle's file says, with its ledger verified; it may be in use.
+    """Return what can be said about an oracle, with its ledger verified; it may be in use.
 
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file, or the address.
     keys : str, or None
-        The command that keeps the keys, if there is one.
+        The command or the folder that keeps the keys, as ``save_to`` was given it.
 
     Raises
     ------
@@ -326,14 +326,14 @@ def status(path: str | Path, *, keys: str | None = None) -> Status:
 
 
 def backup(path: str | Path, copy: str | Path) -> None:
-    """Write a copy of an oracle's file, also while it is in use; the keys are not copied.
+    """Write a copy of an oracle, also while it is in use; the keys are not copied.
 
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file, or the address.
     copy : str or Path
-        Where to; there must be no file yet.
+        A file that does not exist yet, or an address whose schema is empty.
     """
     source, target = place_of(path), place_of(copy)
     target.check_new()
@@ -361,9 +361,9 @@ def destroy(path: str | Path, *, keys: str | None = None) -> None:
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file, or the address.
     keys : str, or None
-        The command that keeps the keys, if there is one.
+        The command or the folder that keeps the keys, as ``save_to`` was given it.
 
     Raises
     ------
@@ -392,11 +392,11 @@ def rotate(path: str | Path, *, estimator: Any = None, keys: str | None = None) 
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file, or the address.
     estimator : classifier, Pipeline or ConceptClass, a dict of those, or None
         As in ``open``.
     keys : str, or None
-        The command that keeps the keys, if there is one.
+        The command or the folder that keeps the keys, as ``save_to`` was given it.
     """
     predictor = open(path, estimator=estimator, keys=keys)
     if not isinstance(predictor, StatefulPredictor):

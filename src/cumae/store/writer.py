@@ -262,7 +262,17 @@ class Writer:
             before = number
 
     def remember(self, kind: str, before: int, number: int, facts: Any) -> None:
-        """Remember a small piece at the end of the chain, to merge it with those that follow."""
+        """Remember a small piece at the end of the chain, to merge it with those that follow.
+
+        Parameters
+        ----------
+        kind : str
+            What it records.
+        before, number : int
+            The number of the piece before it, and its own.
+        facts : Record
+            What it holds.
+        """
         if kind == ANSWERED and facts["count"] <= SMALL:
             self._small.append((before, number, facts))
         else:

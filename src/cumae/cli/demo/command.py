@@ -55,7 +55,7 @@ def demo(
 
         learnt = f"{len(interviews.X):,} private interviews"
         typer.echo(f"\n1. A model of {learnt} that may be published.")
-        advice = steps.advise(interviews, epsilon)
+        advice = steps.planner_says(interviews, epsilon)
         _say(f"Plan: {advice}")
         published = steps.publish(interviews, epsilon, output / "model.json")
         _say(f"Promise: {published.guarantee}")

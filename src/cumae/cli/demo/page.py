@@ -62,14 +62,14 @@ class Findings:
     attacked: Sequence[Attacked]
 
 
-def promise(guarantee: Guarantee) -> str:
+def plain_promise(guarantee: Guarantee) -> str:
     """Return what is promised, in one sentence without mathematics.
 
     Examples
     --------
-    >>> from cumae.cli.demo.page import promise
+    >>> from cumae.cli.demo.page import plain_promise
     >>> from cumae.privacy import Guarantee
-    >>> promise(Guarantee(1.0, 1e-6, "one row", "one row is replaced", ()))
+    >>> plain_promise(Guarantee(1.0, 1e-6, "one row", "one row is replaced", ()))
     'Whatever becomes of all answers, ...'
     """
     factor = math.exp(guarantee.epsilon)
@@ -202,7 +202,7 @@ def page(found: Findings) -> str:
     phases = answered.batches[-1].phase
     body = f"""\
 <h1>{count:,} private answers about a health survey</h1>
-<p class="promise">{escape(promise(answered.guarantee))}</p>
+<p class="promise">{escape(plain_promise(answered.guarantee))}</p>
 <p>Who has high blood pressure? cumae learned it from {len(found.interviews.X):,} interviews of a
 public survey, as if they were secret, and answered {count:,} other people. Accuracies on this page
 are compared with the truth, which is not protected: a real oracle does not know it.</p>

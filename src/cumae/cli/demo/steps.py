@@ -79,7 +79,7 @@ class Interviews:
         return float((model.predict(self.questions) == self.truth).mean())
 
 
-def advise(interviews: Interviews, epsilon: float) -> str:
+def planner_says(interviews: Interviews, epsilon: float) -> str:
     """Return what the planner says about a survey of this size, which is all that it sees."""
     size, columns = len(interviews.X), interviews.columns
     return plan(size, columns=columns, epsilon=epsilon, delta=DELTA).sentence
@@ -251,7 +251,17 @@ def killed_at(
 
 
 def asking_process(folder: Path, rows: int, questions: int, epsilon: float) -> list[str]:
-    """Return the command of the process that makes the oracle and asks it."""
+    """Return the command of the process that makes the oracle and asks it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``oracle.db`` will be.
+    rows, questions : int
+        Interviews of the survey, and questions to ask.
+    epsilon : float
+        What the oracle promises.
+    """
     numbers = [str(number) for number in (rows, questions, epsilon)]
     return [sys.executable, "-m", "cumae.cli.demo.asking", str(folder / "oracle.db"), *numbers]
 

@@ -58,7 +58,7 @@ def label_places(table: TableFile, label: str, classes: Sequence[Any]) -> Intege
     label : str
         Name of the column.
     classes : sequence
-        The declared classes. In text, a number is what it looks like.
+        The declared classes. In a column of text they are compared as text.
     """
     table.need([label], "which --label names")
     (kind,) = table.kinds([label])
@@ -119,7 +119,7 @@ def cell_faults(
 
 
 def is_unusable(column: Column, fault: str) -> bool:
-    """Tell whether nothing can be made of a cell: of categories, it counts as unknown."""
+    """Tell whether a cell cannot be used; in a column of categories it counts as unknown."""
     return column.categories is None and fault != OUTSIDE
 
 

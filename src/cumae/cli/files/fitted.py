@@ -48,7 +48,7 @@ def opened_fitted(path: str, keys: str | None) -> Iterator[Any]:
     path : str
         What ``fit`` wrote.
     keys : str, or None
-        The command that keeps the keys of an oracle, if there is one.
+        The command or folder that keeps the keys of an oracle, if they are not beside it.
     """
     if not is_oracle(path):
         yield load_model(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cumae.cli.files.csv_text import CsvForm, CsvText
-from cumae.cli.files.source import STANDARD, is_parquet, opened, title
+from cumae.cli.files.source import STANDARD, is_parquet, opened_file, title
 
 if TYPE_CHECKING:
     from cumae.data import RowSource
@@ -28,7 +28,7 @@ def read_header(path: str, form: CsvForm) -> tuple[list[str], list[str]]:
 
         rows: RowSource = ParquetRows(path)
         return rows.names or [], rows.kinds
-    with opened(path) as stream:
+    with opened_file(path) as stream:
         if not is_parquet(stream):
             with contextlib.closing(CsvText(stream, title(path), form)) as text:
                 return text.names, ["text"] * len(text.names)

@@ -21,7 +21,7 @@ def say(text: str) -> None:
 
 
 def paragraph(text: str, hanging: str = "") -> str:
-    """Return a text in lines of at most 100 letters; all but the first one begin so."""
+    """Return a text in lines of at most 100 letters; all but the first begin with ``hanging``."""
     return textwrap.fill(
         text, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
     )

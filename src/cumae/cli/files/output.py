@@ -90,7 +90,7 @@ class Output:
             raise InvalidParameter(f"{self.path} cannot be written: {error.strerror}.") from None
 
     def _rename(self) -> None:
-        """Take the name; a file that came there meanwhile is left alone."""
+        """Give the file its name; one that somebody else made there meanwhile is left alone."""
         assert self._beside is not None  # noqa: S101
         if self._force:
             self._beside.replace(self.path)

@@ -48,7 +48,7 @@ class SchemaFile:
     declared : dict from str to dict
         The entries of each column that is declared.
     left_out : set of str
-        Columns that nobody shall learn from.
+        Columns from which nothing is learnt.
     """
 
     name: str | None = None
@@ -74,7 +74,7 @@ class SchemaFile:
         Raises
         ------
         InvalidParameter
-            If declarations lack, name no column, or do not fit the types of the file.
+            If declarations are missing, name no column, or do not fit the types of the file.
         """
         strange = sorted({*self.declared, *self.left_out} - {*table.names, label})
         if strange:

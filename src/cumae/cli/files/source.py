@@ -22,7 +22,7 @@ def title(path: str) -> str:
 
 
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[io.BufferedReader]:
+def opened_file(path: str) -> Iterator[io.BufferedReader]:
     """Open a file, or standard input for ``-``; what gzip packed is unpacked on the way.
 
     Raises

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.cli.files.csv_text import MISSING_TEXTS, CsvForm, CsvText
-from cumae.cli.files.source import STANDARD, is_parquet, opened, title
+from cumae.cli.files.source import STANDARD, is_parquet, opened_file, title
 from cumae.data import Column, ParquetRows, RowSource, table_of
 from cumae.data.readings import numbers_in_text
 from cumae.errors import InvalidData
@@ -142,7 +142,7 @@ def read_table_file(path: str, form: CsvForm, *, lenient: bool = False) -> Table
     """
     if path != STANDARD and Path(path).is_dir():
         return TableFile(path, ParquetRows(path))
-    with opened(path) as stream:
+    with opened_file(path) as stream:
         if is_parquet(stream):
             return parquet_in(stream, path)
         return _read_csv(stream, path, form, lenient=lenient)

@@ -9,19 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import (
-    Classes,
-    DataFile,
-    Delta,
-    DryRun,
-    Encoding,
-    Epsilon,
-    Force,
-    Label,
-    Public,
-    Schema,
-    Separator,
-)
 from cumae.cli.models.routes import (
     RouteName,
     asked,
@@ -31,7 +18,21 @@ from cumae.cli.models.routes import (
     published,
     route_for,
 )
-from cumae.cli.status import AsJson, Command
+from cumae.cli.options import (
+    AsJson,
+    Classes,
+    DataFile,
+    Delta,
+    DryRun,
+    Encoding,
+    Epsilon,
+    Force,
+    Keys,
+    Label,
+    Public,
+    Schema,
+    Separator,
+)
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
@@ -48,7 +49,7 @@ OutFile = Annotated[
         "(oracle.db, must not be).",
     ),
 ]
-Route = Annotated[
+RouteOption = Annotated[
     RouteName,
     typer.Option(
         "--route",
@@ -82,12 +83,12 @@ def fit(
     epsilon: Epsilon,
     delta: Delta,
     out: OutFile,
-    route: Route = RouteName.AUTO,
+    route: RouteOption = RouteName.AUTO,
     model: ModelName = None,
     max_queries: MaxQueries = None,
     schema: Schema = None,
     public: Public = None,
-    keys: Command = None,
+    keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
     dry_run: DryRun = False,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import (
+from cumae.cli.options import (
+    AsJson,
+    Classes,
     Delta,
     Encoding,
     Epsilon,
@@ -17,7 +19,6 @@ from cumae.cli.files.options import (
     Schema,
     Separator,
 )
-from cumae.cli.status import AsJson
 from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
@@ -46,9 +47,6 @@ ColumnCount = Annotated[
 LabelOrNone = Annotated[
     str | None, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")
 ]
-ClassesOrNone = Annotated[
-    str, typer.Option("--classes", metavar="A,B", help="The labels that can occur.")
-]
 Queries = Annotated[
     int | None,
     typer.Option("--max-queries", min=1, help="How many queries there will be, if that is known."),
@@ -57,8 +55,8 @@ Simulate = Annotated[
     bool,
     typer.Option(
         "--simulate",
-        help="Try each route on the labelled rows of --public, to forecast accuracy itself; "
-        "takes minutes.",
+        help="Try each route on made-up tables like the labelled rows of --public, to forecast "
+        "accuracy itself; takes minutes.",
     ),
 ]
 Why = Annotated[bool, typer.Option("--why", help="Also tell why other routes cannot run.")]
@@ -79,7 +77,7 @@ def plan(
     rows: RowCount = None,
     columns: ColumnCount = None,
     label: LabelOrNone = None,
-    classes: ClassesOrNone = "0,1",
+    classes: Classes = "0,1",
     max_queries: Queries = None,
     schema: Schema = None,
     public: Public = None,
@@ -181,7 +179,7 @@ class _Task:
         public: str | None,
         form: CsvForm,
     ) -> _Task:
-        """Read header and schema, and count rows."""
+        """Read the header and the schema, and count rows."""
         from cumae.cli.files.schemas import SchemaFile, read_schema  # noqa: PLC0415
         from cumae.cli.files.source import refuse_private_as_public  # noqa: PLC0415
         from cumae.cli.files.tables import read_table_file  # noqa: PLC0415

@@ -7,13 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cumae.cli.files.options import DryRun, Encoding, Force, Separator
-from cumae.cli.status import AsJson, Command
+from cumae.cli.options import AsJson, DryRun, Encoding, FittedPath, Force, Keys, Separator
 
-FittedPath = Annotated[
-    str,
-    typer.Argument(metavar="MODEL", help="What `cumae fit` wrote: a model or an oracle."),
-]
 QueriesFile = Annotated[
     str,
     typer.Argument(
@@ -55,7 +50,7 @@ def predict(
     column: AnswerColumn = "answer",
     chances: Chances = False,
     request: Request = None,
-    keys: Command = None,
+    keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
     dry_run: DryRun = False,

@@ -82,7 +82,7 @@ def read_private(
     InvalidData
         If a row or a cell is unusable.
     InvalidParameter
-        If declarations lack or do not fit.
+        If declarations are missing or do not fit.
     """
     refuse_private_as_public(data, public)
     wanted = classes_of(classes)

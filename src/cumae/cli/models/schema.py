@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cumae.cli.files.options import Encoding, Force, Public, Separator
+from cumae.cli.options import Encoding, Force, Public, Separator
 
 if TYPE_CHECKING:
     from cumae.cli.files.csv_text import CsvForm

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import DryRun, Encoding, Label, Separator, above_zero
-from cumae.cli.status import AsJson
+from cumae.cli.options import AsJson, DryRun, Encoding, Label, Separator, above_zero
 
 ModelPath = Annotated[
     str, typer.Argument(metavar="MODEL", help="A published model that `cumae fit` wrote.")
@@ -27,7 +26,7 @@ EpsilonOrNone = Annotated[
 Exact = Annotated[
     bool, typer.Option("--exact", help="Without noise: for public rows only, and free.")
 ]
-SURE = 0.05  # chance that the noise is larger than what is told
+RARE = 0.05  # chance that the noise is larger than the number that is printed
 
 
 def score(
@@ -59,7 +58,7 @@ def score(
         learner, rows, labels = _checked(model, data, label, CsvForm(encoding, separator))
         facts: dict[str, Any] = {"rows": rows.n_rows, "epsilon": epsilon, "private": not exact}
         if epsilon is not None:
-            facts["noise"] = math.log(1 / SURE) / epsilon / rows.n_rows
+            facts["noise"] = math.log(1 / RARE) / epsilon / rows.n_rows
         if dry_run:
             facts["dry_run"] = True
         elif epsilon is None:

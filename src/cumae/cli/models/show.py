@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cumae.cli.files.options import Force
-from cumae.cli.models.predict import FittedPath
-from cumae.cli.status import AsJson, Command, described
+from cumae.cli.options import AsJson, FittedPath, Force, Keys
+from cumae.cli.status import described
 
 PlotFile = Annotated[
     str | None,
@@ -27,7 +26,7 @@ WIDEST_NAME = 28
 def show(
     fitted: FittedPath,
     plot: PlotFile = None,
-    keys: Command = None,
+    keys: Keys = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

@@ -1,9 +1,9 @@
 """Boxes of many shards in one loop, in one or two columns.
 
-For a few rows the plain way is the fastest: for each pair of columns' values that may be the sides
-of a best box, add up the gains between them, and walk along the other column once. The result is
-the same box that ``Rectangles.erm`` and ``represent`` find, by the same rule among equally good
-ones.
+For a few rows the plain way is the fastest: for each pair of values of the first column that may be
+the sides of a best box, add up the gains between them, and walk along the other column once. The
+result is the box that ``Rectangles.erm`` and ``represent`` find, by the same rule among
+equally good ones.
 """
 
 from __future__ import annotations

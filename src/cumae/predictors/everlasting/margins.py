@@ -27,7 +27,7 @@ from cumae.estimators import own_clone
 from cumae.made_up import made_up_labels, made_up_rows
 from cumae.randomness import SeededSource, integers
 
-LARGEST = 1e300  # of cells in a loop: sides beside them are finite
+LARGEST = 1e300  # cells below it can be trained in one loop: the floats next to them are finite
 
 
 def weights_of_labels(labels: Integers, n_classes: int) -> Integers:

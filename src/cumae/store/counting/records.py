@@ -58,9 +58,23 @@ def rebuilt(seal: Seal, blobs: list[Blob], estimator: Any) -> Counting:
 def replay(
     counting: Counting, seal: Seal, blobs: list[Blob], before: int
 ) -> list[tuple[str, int, int, Record]]:
-    """Apply to a state what was recorded after the piece with a number; return the records.
+    """Apply to a state what was recorded after a piece of it; return the records.
 
-    Each comes with its kind, the number before it and its own.
+    Parameters
+    ----------
+    counting : Counting
+        Holds the state, and changes it.
+    seal : Seal
+        Of the epoch of these pieces.
+    blobs : list of Blob
+        The pieces, in order.
+    before : int
+        Number of the piece that they follow.
+
+    Returns
+    -------
+    list of tuples
+        For each piece its kind, the number of the one before it, its own number, and its record.
     """
     done = []
     for blob in blobs:

@@ -24,7 +24,7 @@ CONNECTION = {
 
 def connected(address: str) -> psycopg.Connection[Any]:
     """Return a connection; refuse one that others could read or change."""
-    with failing(shown(address)):
+    with failing(without_password(address)):
         given: dict[str, Any] = {**CONNECTION, **conninfo_to_dict(address)}
         made = psycopg.connect(make_conninfo(**given), autocommit=True)
     try:
@@ -65,13 +65,13 @@ def sslmode_of(connection: psycopg.Connection[Any]) -> str:
     return (found.get(b"sslmode") or b"").decode()
 
 
-def shown(address: str) -> str:
+def without_password(address: str) -> str:
     """Return an address without its password.
 
     Examples
     --------
-    >>> from cumae.store.homes.connections import shown
-    >>> shown("postgresql://anna:secret@db.example/oracles?sslmode=verify-full")
+    >>> from cumae.store.homes.connections import without_password
+    >>> without_password("postgresql://anna:secret@db.example/oracles?sslmode=verify-full")
     'postgresql://anna@db.example/oracles'
     """
     try:
@@ -90,6 +90,6 @@ def failing(name: str) -> Iterator[None]:
         yield
     except (psycopg.Error, OSError) as error:
         raise StoreFailed(
-            f"{name} cannot be read or written ({type(error).__name__}). Look after the address, "
-            "the server and what the role may do, and open it again."
+            f"{name} cannot be read or written ({type(error).__name__}). Check the address, the "
+            "server and the rights of the role, and open it again."
         ) from error

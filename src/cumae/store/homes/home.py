@@ -24,9 +24,9 @@ class Blob:
     number : int
         Its place in the order in which pieces are applied.
     epoch : int
-        The key that it is encrypted with.
+        Number of the key that it is encrypted with.
     kind : str
-        What it is.
+        What it holds: a snapshot, answers, labels or supplied rows.
     parts : list of bytes
         What is encrypted.
     """

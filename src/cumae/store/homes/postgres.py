@@ -1,9 +1,9 @@
 """A PostgreSQL schema as the home of an oracle that several processes answer from, its replicas.
 
 One row, the head, has the number and hash of the last ledger entry. Whoever commits changes it, on
-the condition that it is still the one that was read; and who wants to commit holds a lock of the
-session before the head is read. So replicas take turns. The condition keeps the promise, and the
-lock lets nobody work in vain.
+the condition that it is still the one that was read; and whoever wants to commit takes a lock of
+the session before reading the head. So replicas take turns. The condition keeps the promise, and
+the lock lets nobody work in vain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import psycopg
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
-from cumae.store.homes.connections import connected, failing, shown
+from cumae.store.homes.connections import connected, failing, without_password
 from cumae.store.homes.home import (
     FORMAT,
     SHARED,
@@ -94,7 +94,7 @@ class PostgresHome(Home):
     written: Head  # by the last commit
 
     def __init__(self, address: str, *, reading: bool = False) -> None:
-        self.address, self.name, self._reading = address, shown(address), reading
+        self.address, self.name, self._reading = address, without_password(address), reading
         self._connection = connected(address)
         try:
             self._check(reading)
@@ -179,7 +179,7 @@ class PostgresHome(Home):
             self._execute("SELECT pg_advisory_unlock(%s)", (self._lock_number("turn"),))
 
     def identity(self) -> bytes:
-        """Return what a copy of the database has otherwise: server, database, table, timeline."""
+        """Return what differs in a copy of the database: server, database, table or timeline."""
         text = (
             "SELECT (SELECT system_identifier FROM pg_control_system())::text, "
             "(SELECT oid FROM pg_database WHERE datname = current_database())::text, "
@@ -336,7 +336,7 @@ class ServerPlace(Place):
     shared: ClassVar[bool] = True
 
     def __init__(self, address: str) -> None:
-        self.address, self.name = address, shown(address)
+        self.address, self.name = address, without_password(address)
 
     def check_new(self) -> None:
         with self._connection() as connection, failing(self.name):

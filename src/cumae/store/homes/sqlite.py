@@ -319,5 +319,5 @@ def failing(path: Path) -> Iterator[None]:
     except (apsw.Error, OSError) as error:
         raise StoreFailed(
             f"{path} cannot be read or written ({type(error).__name__}). If it is no oracle, give "
-            "another path; else look after the disk, and open it again."
+            "another path; else check the disk, and open it again."
         ) from error

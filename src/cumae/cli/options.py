@@ -67,6 +67,20 @@ Public = Annotated[
         help="Public rows with the same columns; they are never protected, and need no labels.",
     ),
 ]
+FittedPath = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="What `cumae fit` wrote: a model or an oracle."),
+]
+OraclePath = Annotated[
+    str, typer.Argument(metavar="ORACLE", help="The file of an oracle, or its address.")
+]
+Keys = Annotated[
+    str | None,
+    typer.Option(
+        "--keys", metavar="COMMAND", help="What keeps the keys: a command, or folder:PATH."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything, spend nothing, and write nothing.")
