@@ -42,6 +42,17 @@ def test_a_model_is_json_and_python_reads_it(folder: Path) -> None:
     assert model.predict(queries).tolist() == answers_in(folder / "a.csv")
 
 
+def test_the_file_of_a_private_classifier_is_read_as_the_model_in_it(folder: Path) -> None:
+    inner = json.loads((folder / "model.json").read_text())
+    outer = {"kind": "PrivateClassifier", "route": "kernel", "why": "", "n_queries": None}
+    (folder / "outer.json").write_text(json.dumps(outer | {"model": inner}))
+    found = cumae.PrivateClassifier.load(folder / "outer.json")
+    assert found.model_.to_dict() == inner
+    assert run("show", "outer.json").stdout == run("show", "model.json").stdout
+    (folder / "outer.json").write_text(json.dumps(outer))
+    assert run("show", "outer.json").exit_code == ExitCode.REFUSED
+
+
 @pytest.mark.parametrize("model", ["kernel", "logistic", "curves", "booster"])
 def test_every_published_model_can_be_fitted_shown_and_asked(folder: Path, model: str) -> None:
     done = run(*FITTING, "--model", model, "-o", "new.json", "--public", "census.csv", "--json")

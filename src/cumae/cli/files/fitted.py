@@ -32,10 +32,13 @@ def load_model(path: str) -> Any:
     from cumae.learners import Learner  # noqa: PLC0415 - takes seconds to load
 
     try:
-        return Learner.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        plain = json.loads(Path(path).read_text(encoding="utf-8"))
+        if plain.get("kind") == "PrivateClassifier":  # it is the model that it chose
+            plain = plain["model"]
+        return Learner.from_dict(plain)
     except CumaeError as error:
         raise InvalidParameter(f"{path}: {error}") from None
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         raise InvalidParameter(f"{path} is neither a model nor an oracle of cumae.") from None
 
 
