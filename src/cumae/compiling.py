@@ -2,8 +2,8 @@
 
 numba compiles a loop when it is first used, and keeps the result in a cache on disk. Which loops a
 program needs follows from the kinds of its models and tables, and in rare cases from a cell that is
-unusable or very large, whose shard another loop trains. The line says that something is compiled and
-not what, and goes to the standard error of whoever holds the rows.
+unusable or very large, whose shard another loop trains. The line says that something is compiled
+and not what, and goes to the standard error of whoever holds the rows.
 """
 
 from __future__ import annotations

@@ -232,6 +232,7 @@ def test_a_named_request_gets_the_same_answers_again_for_free(folder: Path) -> N
     assert run(*words, "-o", "a.csv").exit_code == 0
     assert run(*words, "-o", "b.csv").exit_code == 0
     assert answers_in(folder / "a.csv") == answers_in(folder / "b.csv")
+    assert run(*words).stdout == Path("a.csv").read_text(encoding="utf-8")
     assert cumae.open("oracle.db").answered_ == 60
 
 

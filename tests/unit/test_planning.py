@@ -367,7 +367,7 @@ def test_a_published_model_can_be_pickled_and_a_live_one_cannot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = np.random.default_rng(0).random((2_000, 1))
-    told = {"n_queries": 5, "columns": [(0, 1)], "concept_class": Thresholds()}
+    told: dict[str, Any] = {"n_queries": 5, "columns": [(0, 1)], "concept_class": Thresholds()}
     for name in ("learner", "gaussian"):
         monkeypatch.setattr(PrivateClassifier, "_routes", lambda _, only=name: [ROUTES[only]])
         model = PrivateClassifier(2.0, 1e-6, **told).fit(rows, rows[:, 0] > 0.5)
