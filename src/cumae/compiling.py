@@ -1,8 +1,9 @@
 """One line for people who wait while loops are compiled, which happens once on each machine.
 
 numba compiles a loop when it is first used, and keeps the result in a cache on disk. Which loops a
-program needs follows from the kinds of its models and tables. The line says that something is
-compiled and not what, so it tells nothing about rows.
+program needs follows from the kinds of its models and tables, and in rare cases from a cell that is
+unusable or very large, whose shard another loop trains. The line says that something is compiled
+and not what, and goes to the standard error of whoever holds the rows.
 """
 
 from __future__ import annotations

@@ -232,6 +232,7 @@ def test_a_named_request_gets_the_same_answers_again_for_free(folder: Path) -> N
     assert run(*words, "-o", "a.csv").exit_code == 0
     assert run(*words, "-o", "b.csv").exit_code == 0
     assert answers_in(folder / "a.csv") == answers_in(folder / "b.csv")
+    assert run(*words).stdout == Path("a.csv").read_text(encoding="utf-8")
     assert cumae.open("oracle.db").answered_ == 60
 
 
@@ -326,6 +327,11 @@ def test_a_header_does_not_go_on_in_a_query(folder: Path) -> None:
         told.add(done.stderr)
     assert len(told) == 1
     assert "the header has a quote that is not closed" in told.pop()
+    # Nor does that of private rows: what is drafted from it may be shown to others.
+    Path("rows.csv").write_text('age,"income\n41,secret"\n', encoding="utf-8")
+    done = run("schema", "rows.csv")
+    assert done.exit_code == ExitCode.REFUSED
+    assert "secret" not in done.output
 
 
 @pytest.mark.claim("FILES")

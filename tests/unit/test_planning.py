@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +18,7 @@ from cumae import Budget, InvalidParameter, PrivateClassifier
 from cumae.checks import LEARNER_LAWS, PublicNeighbours
 from cumae.checks.learners import one_row_cannot_be_seen, refusals_spend_nothing
 from cumae.concepts import Thresholds
-from cumae.errors import BudgetExhausted, InvalidData
+from cumae.errors import BudgetExhausted, InvalidData, LiveState
 from cumae.outlook import Outlook
 from cumae.planning import Advice, plan
 from cumae.planning.forecasts import calibration, forecast, mu_within, strength
@@ -359,3 +361,22 @@ def test_its_own_plan_is_that_of_the_route(table: Any) -> None:
     refused = PrivateClassifier(columns=TWO).plan(0, 2)
     assert not refused.can_run
     assert any("nothing to learn from" in reason for reason in refused.reasons)
+
+
+def test_a_published_model_can_be_pickled_and_a_live_one_cannot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.random.default_rng(0).random((2_000, 1))
+    told: dict[str, Any] = {"n_queries": 5, "columns": [(0, 1)], "concept_class": Thresholds()}
+    for name in ("learner", "gaussian"):
+        monkeypatch.setattr(PrivateClassifier, "_routes", lambda _, only=name: [ROUTES[only]])
+        model = PrivateClassifier(2.0, 1e-6, **told).fit(rows, rows[:, 0] > 0.5)
+        assert model.route_ == name
+        if ROUTES[name].publishes:
+            again = pickle.loads(pickle.dumps(model))  # noqa: S301 - made here
+            assert again.predict(rows[:9]).tolist() == model.predict(rows[:9]).tolist()
+            assert pickle.loads(pickle.dumps(list(ROUTES.values())))  # noqa: S301 - made here
+            continue
+        for copied in (pickle.dumps, copy.deepcopy):  # both would spend the same answers
+            with pytest.raises(LiveState):
+                copied(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cumae.concepts import ConceptClass
@@ -158,17 +159,18 @@ def _semi(facts: Situation) -> Any:
 
 
 def _release(mechanism: str) -> Callable[[Situation], Any]:
-    def build(facts: Situation) -> Any:
-        return QueryRelease(
-            epsilon=facts.epsilon,
-            delta=facts.delta,
-            max_queries=facts.n_queries or 1,
-            mechanism=mechanism,
-            **facts.voter,
-            **facts.shared,
-        )
+    return partial(_released, mechanism)  # which can be pickled, unlike a function in a function
 
-    return build
+
+def _released(mechanism: str, facts: Situation) -> Any:
+    return QueryRelease(
+        epsilon=facts.epsilon,
+        delta=facts.delta,
+        max_queries=facts.n_queries or 1,
+        mechanism=mechanism,
+        **facts.voter,
+        **facts.shared,
+    )
 
 
 def _agnostic(facts: Situation) -> Any:

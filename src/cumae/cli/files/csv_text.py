@@ -137,9 +137,12 @@ class CsvText:
         try:
             names = [name.strip() for name in next(self._reader)]
         except csv.Error:
+            names = []
+        if not names or self._reader.line_num > 1:  # what follows the first line is a row's
             raise InvalidData(
-                f"{self.name}: the header has a quote that is not closed, or text after one."
-            ) from None
+                f"{self.name}: the header has a quote that is not closed in its line, or text "
+                "after one."
+            )
         if any(map(undecoded, names)):
             raise InvalidData(self._undecodable("the header, "))
         empty = [place + 1 for place, name in enumerate(names) if not name]
