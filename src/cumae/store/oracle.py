@@ -312,6 +312,8 @@ def backup(path: str | Path, copy: str | Path) -> None:
         Where to; there must be no file yet.
     """
     source, target = place_of(path), place_of(copy)
+    if isinstance(target, FilePlace) and target.path.exists():
+        raise InvalidParameter(f"copy={target.name!r} exists already; give another name.")
     target.check_new()
     if isinstance(target, FilePlace):
         try:

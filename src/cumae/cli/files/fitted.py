@@ -34,7 +34,10 @@ def load_model(path: str) -> Any:
     from cumae.learners import Learner  # noqa: PLC0415 - takes seconds to load
 
     try:
-        return Learner.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        plain = json.loads(Path(path).read_text(encoding="utf-8"))
+        if isinstance(plain, dict) and plain.get("kind") == "PrivateClassifier":
+            plain = plain.get("model")  # what it chose
+        return Learner.from_dict(plain)
     except CumaeError as error:
         raise InvalidParameter(f"{path}: {error}") from None
     except (AttributeError, TypeError, ValueError):
