@@ -106,3 +106,9 @@ def test_an_error_of_ours_is_refused_even_if_it_is_also_a_value_error(
         raise InvalidParameter("epsilon=-1 is negative")
 
     assert CliRunner().invoke(failing, ["invalid"]).exit_code == ExitCode.REFUSED
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    run = [sys.executable, "-m", "cumae", "--version"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout == f"cumae {cumae.__version__}\n"

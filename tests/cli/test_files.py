@@ -202,7 +202,7 @@ def test_parquet_needs_declarations_only_where_its_types_say_too_little(here: Pa
     rows.assign(job="baker").to_parquet(here / "rows.parquet")
     done = run(*run_it)
     assert done.exit_code == ExitCode.REFUSED
-    assert "draft a schema with `cumae schema rows.parquet" in done.stderr
+    assert "draft a schema with `cumae schema rows.parquet --label" in done.stderr
     numbered = rows.assign(ill=(rows["ill"] == "yes").astype(int))
     numbered.to_parquet(here / "rows.parquet")
     done = run("fit", "rows.parquet", "--label", "ill", "--classes", "0,1", *words)

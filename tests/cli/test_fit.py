@@ -145,8 +145,8 @@ def test_classes_that_are_whole_numbers_are_numbers(folder: Path) -> None:
         (["-o", "m.json", "--label", "salary"], 3, "has no column salary, which --label names"),
         (["-o", "m.json", "--model", "kernl"], 2, "did you mean kernel?"),
         (["-o", "m.json", "--model", "tree"], 2, "is no model of publish"),
-        (["-o", "m.json", "--epsilon", "0"], 2, "is not a number above 0"),
-        (["-o", "m.json", "--epsilon", "nan"], 2, "is not a number above 0"),
+        (["-o", "m.json", "--epsilon", "0"], 2, "is not a finite number above 0"),
+        (["-o", "m.json", "--epsilon", "nan"], 2, "is not a finite number above 0"),
         (["-o", "m.json", "--delta", "1"], 2, "is not from 0 to less than 1"),
         (["-o", "m.json", "--route", "teleport"], 2, "teleport"),
         (["-o", "m.json", "--public", "queries.csv", "--dry-run"], 0, ""),
@@ -282,3 +282,19 @@ def test_a_plan_needs_no_rows_and_reads_none(folder: Path) -> None:
         assert run("plan", *wrong, *price).exit_code == ExitCode.USAGE
     assert run("plan", "--rows", "9", *price).exit_code == ExitCode.REFUSED
     assert run("plan", "adult.csv", "--label", "income", *price).exit_code == ExitCode.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--epsilon", "50", "--delta", "1e-6"], "epsilon = 50 hardly protects anybody"),
+        (["--epsilon", "1", "--delta", "0.5"], "delta = 0.5 is not below 1 divided by the number"),
+    ],
+)
+def test_a_promise_that_says_little_is_warned_of(given: list[str], said: str) -> None:
+    told = run("plan", "--rows", "2000", "--columns", "2", *given)
+    assert told.exit_code == 0
+    assert said in " ".join(told.stderr.split())
+    right = run("plan", "--rows", "2000", "--columns", "2", "--epsilon", "1", "--delta", "1e-6")
+    assert "Warning" not in right.stderr
+    assert "behind: how many points" in right.stdout

@@ -112,3 +112,17 @@ def test_commands_take_an_address(in_postgres: Where, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["status", "verify", "backup", "destroy"])
 def test_help_has_an_example(command: str) -> None:
     assert f"cumae {command} oracle.db" in run(command, "--help").stdout
+
+
+def test_other_files_are_no_oracles_and_copies_are_not_replaced(path: str, tmp_path: Path) -> None:
+    """Nobody is told to change the mode of a table, or to open a copy."""
+    table = tmp_path / "rows.csv"
+    table.write_text("age,income\n1,2\n", encoding="utf-8")
+    told = run("status", str(table))
+    assert told.exit_code == 3
+    assert "it is another kind of file" in told.stderr
+    copy = str(tmp_path / "copy.db")
+    assert run("backup", path, copy).exit_code == 0
+    assert "exists already; give another name" in run("backup", path, copy).stderr
+    with pytest.raises(cumae.StoreFailed, match="put it in the place of the file"):
+        cumae.open(copy)

@@ -20,7 +20,7 @@ def checked(good: Callable[[float], bool], wanted: str) -> Callable[[float | Non
     return check
 
 
-above_zero = checked(lambda value: 0 < value < math.inf, "a number above 0")
+above_zero = checked(lambda value: 0 < value < math.inf, "a finite number above 0")
 below_one = checked(lambda value: 0 <= value < 1, "from 0 to less than 1")
 
 DataFile = Annotated[
@@ -36,7 +36,8 @@ Classes = Annotated[
     typer.Option(
         "--classes",
         metavar="A,B",
-        help="The labels that can occur; they are never read from the rows.",
+        help="The labels that can occur; they are never read from the rows. Of two, `show` tells "
+        "the odds of the second: no,yes, say.",
     ),
 ]
 Epsilon = Annotated[

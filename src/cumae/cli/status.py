@@ -31,6 +31,8 @@ def status(path: OraclePath, keys: Keys = None, as_json: AsJson = False) -> None
 
 def described(found: Status) -> str:
     """Return lines about an oracle, for people."""
+    from cumae.cli.files.messages import paragraph  # noqa: PLC0415
+
     totals = found.totals
     spent = [
         ("phase", f"{totals.phase} (key {totals.epoch})"),
@@ -51,7 +53,7 @@ def described(found: Status) -> str:
         lines.insert(5, ("charged", f"{totals.charged:,} without an answer, after restarts"))
     if totals.rollbacks:
         lines.insert(5, ("rollbacks", f"{totals.rollbacks} accepted by the owner"))
-    return "\n".join(f"{name + ':':<11}{text}" for name, text in lines)
+    return "\n".join(paragraph(f"{name + ':':<11}{text}", " " * 11) for name, text in lines)
 
 
 def _users(found: Status) -> str:
@@ -67,4 +69,6 @@ def _left(found: Status) -> str:
     told = f"{totals.used:,} of {totals.releases:,} of this phase are used, {left:,} are left"
     if totals.epsilon and math.isfinite(totals.epsilon):
         told += f"; their noise costs epsilon {totals.epsilon:.4g}"
+    if totals.kind == "EverlastingPredictor":
+        told += ". Then the next phase begins"
     return told

@@ -182,5 +182,7 @@ class Problems:
                 "never read from its cells. Write these lines, with what is true of your columns:\n"
                 f"columns={{\n{lines}\n}}"
             )
+            if TO_FILL_IN in lines:
+                parts.append("A column of names or ids is no use: take it out of X.")
         if parts:
             raise InvalidParameter("\n".join(parts))

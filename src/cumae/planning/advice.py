@@ -86,7 +86,10 @@ class Prospect:
         if self.simulated is not None:
             text += f" Accuracy about {self.simulated}."
         if self.expected is not None:
-            text += f" Privacy costs about {self.expected}."
+            behind = (
+                f"{100 * self.expected.behind:.1f} points behind the best model without privacy"
+            )
+            text += f" Privacy costs about {self.expected}; about {behind}."
         return text
 
 

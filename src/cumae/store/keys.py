@@ -162,7 +162,8 @@ class KeyFolder(KeyStore):
         if not self.folder.is_dir():
             raise StoreFailed(
                 f"{self.folder} with the keys of this oracle is not there; without them nothing "
-                "can be read, and nobody knows what was used."
+                "can be read, and nobody knows what was used. If this is a copy, put it in the "
+                "place of the file that it was copied from."
             )
         refuse_if_others_read(self.folder)
 

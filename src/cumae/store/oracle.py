@@ -336,6 +336,8 @@ def backup(path: str | Path, copy: str | Path) -> None:
         A file that does not exist yet, or an address whose schema is empty.
     """
     source, target = place_of(path), place_of(copy)
+    if isinstance(target, FilePlace) and target.path.exists():
+        raise InvalidParameter(f"copy={target.name!r} exists already; give another name.")
     target.check_new()
     if isinstance(target, FilePlace):
         try:

@@ -74,7 +74,7 @@ def demo(
     for phase, models in {batch.phase: batch.models for batch in answered.batches}.items():
         _say(f"Phase {phase}: {models:,} models vote, and noise is added.")
     right = 1 - answered.wrong(interviews)
-    _say(f"Accuracy of {count:,} answers in {answered.batches[-1].phase} phases: {right:.1%}")
+    _say(f"Accuracy of {count:,} answers, up to phase {answered.batches[-1].phase}: {right:.1%}")
     _say("It would go on answering under the same promise.")
 
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")

@@ -7,6 +7,7 @@ value.
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from cumae.progress import Progress
 
 BLOCK_ROWS = 65_536  # that are looked at together
 MISSING = "missing value"
+LARGE_EPSILON = 10.0  # from here on a promise says little
 OUTSIDE = "outside its declared bounds"
 
 
@@ -46,6 +48,22 @@ def classes_of(given: str) -> list[Any]:
     if all(text.isdecimal() and text.isascii() and str(int(text)) == text for text in whole):
         return [int(text) for text in texts]
     return list(texts)
+
+
+def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
+    """Warn of an epsilon or a delta that hardly protects anybody; the number of rows is public."""
+    if epsilon > LARGE_EPSILON:
+        warnings.warn(
+            f"epsilon = {epsilon:g} hardly protects anybody: one row may make an outcome "
+            f"exp({epsilon:g}) times as likely. 1 is usual.",
+            stacklevel=2,
+        )
+    if delta * n_rows >= 1:
+        warnings.warn(
+            f"delta = {delta:g} is not below 1 divided by the number of rows ({n_rows:,}): so "
+            "large a delta would allow to show somebody's row as it is. 1e-6 is usual.",
+            stacklevel=2,
+        )
 
 
 def label_places(table: TableFile, label: str, classes: Sequence[Any]) -> Integers:

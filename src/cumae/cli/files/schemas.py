@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,7 +93,7 @@ class SchemaFile:
             if name not in self.declared and kind in TO_DECLARE
         ]
         if lacking:
-            raise InvalidParameter(_to_declare(self.name, table.name, lacking))
+            raise InvalidParameter(_to_declare(self.name, table.name, lacking, label))
         # What a type says is declared as well, so that a CSV file of queries is read in this way.
         known = {"numbers": {"numbers": True}, "booleans": {"boolean": True}}
         declared = {
@@ -103,12 +104,14 @@ class SchemaFile:
         return Columns(declared, names, len(names), kinds)
 
 
-def _to_declare(schema: str | None, table: str, names: Sequence[str]) -> str:
+def _to_declare(schema: str | None, table: str, names: Sequence[str], label: str) -> str:
     never = "what columns hold is never read from private rows"
     if schema is None:
+        labelled = f" --label {shlex.quote(label)}" if label else ""
         return (
-            f"{never}: draft a schema with `cumae schema {table} -o schema.toml`, complete it, and "
-            "give it as --schema schema.toml. Parquet columns of numbers need none."
+            f"nothing is declared about {', '.join(names)}, and {never}: draft a schema with "
+            f"`cumae schema {shlex.quote(table)}{labelled} -o schema.toml`, complete it, and give "
+            "it as --schema schema.toml. Parquet columns of numbers need none."
         )
     lines = " ".join(f"{toml_key(name)} = {json.dumps(COMPLETE)}" for name in names)
     return (

@@ -69,6 +69,17 @@ PlotFile = Annotated[
     ),
 ]
 
+BEHIND = (
+    "behind: how many points a route is likely to be behind the best model without privacy. A "
+    "model that is too simple loses little to noise, and is behind nevertheless. So routes are "
+    "compared by this or, with --simulate, by their accuracy; within half a point, one that "
+    "publishes comes first."
+)
+FITTED = (
+    "`cumae fit` takes the best route that suits its output by itself: one that publishes for "
+    "-o model.json, one that answers for -o oracle.db."
+)
+
 
 def plan(
     epsilon: Epsilon,
@@ -97,7 +108,7 @@ def plan(
 
     Example: `cumae plan adult.csv --label income --schema schema.toml --epsilon 1 --delta 1e-6`
     """
-    from cumae.cli.files.checks import classes_of  # noqa: PLC0415
+    from cumae.cli.files.checks import classes_of, warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
     from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
@@ -112,6 +123,7 @@ def plan(
         names = classes_of(classes)
         task = _Task.read(data, rows, columns, label, schema, public, form)
         sample = task.sample(label or "", names) if simulate else None
+        warn_if_weak(epsilon, delta, task.n_rows)
         say("Comparing routes; no private row is looked at ...")
         advice = plan_routes(
             task.n_rows,
@@ -137,21 +149,23 @@ def _lines(advice: Advice, *, why: bool) -> list[str]:
     """Return the advice, a line for each route that can run, and those that cannot."""
     runs = [found for found in advice.prospects if found.can_run]
     refused = [found for found in advice.prospects if not found.can_run]
-    lines = [advice.sentence, "", f"  {'route':<13}{'privacy costs about':<26}what it does"]
+    head = f"  {'route':<12}{'privacy costs about':<26}{'behind':<8}what it does"
+    lines = [advice.sentence, "", head]
     for found in runs:
         cost = "unknown" if found.expected is None else str(found.expected)
-        line = f"  {found.route.name:<13}{cost:<26}{found.route.title}"
+        behind = "" if found.expected is None else f"{100 * found.expected.behind:.1f}"
+        line = f"  {found.route.name:<12}{cost:<26}{behind:<8}{found.route.title}"
         right = "" if found.simulated is None else f"; accuracy about {found.simulated}"
         lines.append(line + right)
     rests = [found.expected.rests_on for found in runs if found.expected is not None]
     if rests:
-        lines += ["", f"What privacy costs is forecast from {min(rests, key=len)}."]
+        lines += ["", BEHIND, "", f"What privacy costs is forecast from {min(rests, key=len)}."]
     if refused:
         names = ", ".join(found.route.name for found in refused)
         lines += ["", f"Cannot run: {names}." + ("" if why else " --why tells the reasons.")]
     if why:
         lines += [f"  {found.route.name}: {' '.join(str(found).split())}" for found in refused]
-    return [*lines, "", "`cumae fit` takes the best route that suits its output by itself."]
+    return [*lines, "", FITTED]
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def score(
         if epsilon is None
         else paragraph(
             f"{paid}: epsilon = {epsilon:g} for each of these rows, on top of what they paid "
-            f"before. The noise is below {facts['noise']:.1%} in 95 of 100 cases."
+            f"before. The noise is below {100 * facts['noise']:.1f} points in 95 of 100 cases."
         )
     )
 

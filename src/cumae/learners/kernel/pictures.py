@@ -107,7 +107,7 @@ def _curve(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
     if isinstance(values[0], dt.datetime):
         from matplotlib import dates  # noqa: PLC0415 - only pictures need it
 
-        locator = dates.AutoDateLocator(maxticks=5)  # type: ignore[no-untyped-call]
+        locator = dates.AutoDateLocator(minticks=2, maxticks=5)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         shown_days = dates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_formatter(shown_days)
@@ -137,9 +137,10 @@ def _heat(effect: Effect, classes: NDArray[Any], axes: Axes) -> None:
     most = float(np.abs(odds).max()) or 1.0
     image = axes.imshow(odds.T, origin="lower", aspect="auto", cmap="RdBu_r", vmin=-most, vmax=most)
     axes.figure.colorbar(image, ax=axes, label=f"added to the {name}")
-    for axis, column, values in zip(
-        (axes.xaxis, axes.yaxis), effect.columns, effect.values, strict=True
-    ):
-        ticks = np.unique(np.linspace(0, len(values) - 1, min(len(values), 5)).round().astype(int))
+    for axis, most_ticks, column, values in zip(
+        (axes.xaxis, axes.yaxis), (3, 5), effect.columns, effect.values, strict=True
+    ):  # texts below each other need less room
+        count = min(len(values), most_ticks)
+        ticks = np.unique(np.linspace(0, len(values) - 1, count).round().astype(int))
         axis.set_ticks(ticks, [as_text(values[tick]) for tick in ticks])
         axis.set_label_text(column)

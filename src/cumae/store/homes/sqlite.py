@@ -39,6 +39,7 @@ from cumae.store.ledger import LedgerEntry
 
 # How a file of an older format becomes one of the next: one function for each format.
 MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {}
+FIRST_BYTES = b"SQLite format 3\0"
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE ledger (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
@@ -70,6 +71,7 @@ class SqliteFile(Home):
         self.path = path
         if not path.is_file():
             raise InvalidParameter(f"path={str(path)!r} holds no oracle: there is no such file.")
+        _refuse_other_files(path)
         refuse_if_others_read(path)
         with failing(path):
             flags = apsw.SQLITE_OPEN_READONLY if reading else OPENING
@@ -303,6 +305,19 @@ def _range(change: Transaction) -> tuple[int, int] | None:
 
 def _below(number: int) -> tuple[int] | None:
     return (number,) if number else None
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Refuse a table or a model before anybody is told to change its mode."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(len(FIRST_BYTES))
+    except OSError:  # what opens the database tells why
+        return
+    if first not in (FIRST_BYTES, b""):
+        raise InvalidParameter(
+            f"path={str(path)!r} holds no oracle: it is another kind of file, or it is damaged."
+        )
 
 
 def remove_files(path: Path) -> None:
