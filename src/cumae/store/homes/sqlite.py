@@ -315,8 +315,8 @@ def _refuse_other_files(path: Path) -> None:
     except OSError:  # what opens the database tells why
         return
     if first not in (FIRST_BYTES, b""):
-        raise InvalidParameter(
-            f"path={str(path)!r} holds no oracle: it is another kind of file, or it is damaged."
+        raise StoreFailed(
+            f"{path} cannot be read as an oracle: it is another kind of file, or it is damaged."
         )
 
 
