@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test lint types imports tests packages claims audit bench format lock clean
+.PHONY: help demo test lint types imports tests coverage packages claims audit bench format lock clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -42,10 +42,15 @@ imports: $(READY)
 # of a file share is made once, and in the same order each time. Linear algebra gets one thread in
 # each, because several that wait for the same core take longer. The coverage data lies in a
 # directory of its own, so that runs beside each other do not mix.
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+  $(BIN)/pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 tests: $(READY) packages
+	$(PYTEST)
+
+# Tracing takes longer than the tests themselves, so that `make test` goes without it.
+coverage: $(READY) packages  ## Run the tests, and fail if they reach too few lines
 	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
-	COVERAGE_FILE="$$scratch/coverage" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  $(BIN)/pytest --cov -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+	COVERAGE_FILE="$$scratch/coverage" $(PYTEST) --cov
 
 packages: $(READY)
 	@$(BIN)/python tools/debian_packages.py --record .venv/debian-packages.json $(DEBIAN_PACKAGES)
