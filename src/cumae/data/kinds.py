@@ -177,12 +177,11 @@ class Problems:
         if self._lines:
             plural = "a column" if len(self._lines) == 1 else f"{len(self._lines)} columns"
             lines = "\n".join(self._lines)
+            ids = "Take columns of names or ids out of X. " if TO_FILL_IN in lines else ""
             parts.append(
                 f"{plural} of X must be declared, or declared otherwise: what a column holds is "
-                "never read from its cells. Write these lines, with what is true of your columns:\n"
-                f"columns={{\n{lines}\n}}"
+                f"never read from its cells. {ids}Write these lines, with what is true of your "
+                f"columns:\ncolumns={{\n{lines}\n}}"
             )
-            if TO_FILL_IN in lines:
-                parts.append("A column of names or ids is no use: take it out of X.")
         if parts:
             raise InvalidParameter("\n".join(parts))
