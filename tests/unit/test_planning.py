@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from sklearn.base import clone
 
 from cumae import Budget, InvalidParameter, PrivateClassifier
@@ -191,7 +192,6 @@ def test_curves_print_as_a_table(advice: Advice) -> None:
 
 
 def test_curves_are_drawn(advice: Advice) -> None:
-    plt = pytest.importorskip("matplotlib.pyplot")
     figure = advice.plot()
     panels = figure.axes
     assert [panel.get_xlabel() for panel in panels] == ["private rows", "epsilon"]
