@@ -22,8 +22,9 @@ from cumae.arrays import Floats, Integers, Words
 
 Codes: TypeAlias = NDArray[np.int32]
 
-BLOCK = 512  # rows that are compared with all cuts of a column at once
+BLOCK = 2**14  # rows that are compared with all cuts of a column at once
 FEW_CUTS = 64
+TABLE = 2**16  # cells of a table of cuts by cuts that is added up in one go
 
 
 def _count_ones(typing_context: Any, word: Any) -> Any:  # noqa: ARG001 - numba's convention
@@ -51,42 +52,18 @@ def codes_of(table: Floats, starts: Integers, values: Floats) -> Codes:
         The cuts.
     """
     codes = np.zeros((table.shape[1], len(table)), dtype=np.int32)
-    _compare(table, starts, values, np.empty(BLOCK), codes)
-    for column in np.flatnonzero(np.diff(starts) > FEW_CUTS):
+    for column in range(len(codes)):
         cuts = values[starts[column] : starts[column + 1]]
-        codes[column] = np.searchsorted(cuts, table[:, column], side="right")
+        if len(cuts) > FEW_CUTS:
+            codes[column] = np.searchsorted(cuts, table[:, column], side="right")
+            continue
+        for block in range(0, len(table), BLOCK):
+            cells = np.ascontiguousarray(table[block : block + BLOCK, column])
+            held = np.zeros(len(cells), dtype=np.uint8)
+            for cut in cuts:  # a search would be slower: its branches cannot be foreseen
+                held += cells >= cut
+            codes[column, block : block + BLOCK] = held
     return codes
-
-
-# Kernels are loops over arrays that numpy made before: numba takes half a second to compile each
-# expression on whole arrays.
-
-
-@numba.njit(cache=True, nogil=True)
-def _compare(table: Floats, starts: Integers, values: Floats, part: Floats, codes: Codes) -> None:
-    """Compare each row with all cuts of a column where these are few: that needs no branches.
-
-    Parameters
-    ----------
-    table, starts, values : array
-        As in ``codes_of``.
-    part : array of float
-        Room for the cells of some rows.
-    codes : array of int
-        Zeros, in which the codes are filled.
-    """
-    for block in range(0, len(table), len(part)):  # rows come one by one, codes column by column
-        size = min(len(part), len(table) - block)
-        for column in range(len(codes)):
-            if starts[column + 1] - starts[column] > FEW_CUTS:
-                continue
-            found = codes[column, block : block + size]
-            for row in range(size):
-                part[row] = table[block + row, column]
-            for cut in range(starts[column], starts[column + 1]):
-                value = values[cut]
-                for row in range(size):
-                    found[row] += part[row] >= value
 
 
 def pack(codes: Codes, starts: Integers, y: Integers) -> tuple[Words, int]:
@@ -104,28 +81,26 @@ def pack(codes: Codes, starts: Integers, y: Integers) -> tuple[Words, int]:
     y : array of int
         The labels, 0 or 1.
     """
-    ones = int(y.sum())
-    split = (len(y) - ones + 63) // 64
-    words = np.zeros((int(starts[-1]), split + (ones + 63) // 64), dtype=np.uint64)
-    _set_bits(codes, starts, y, 64 * split, words)
+    zeros = len(y) - int(y.sum())
+    split = -(-zeros // 64)
+    words = np.zeros((int(starts[-1]), split + -(-(len(y) - zeros) // 64)), dtype=np.uint64)
+    order = np.argsort(y, kind="stable")
+    for column in range(len(starts) - 1):
+        cuts = words[starts[column] : starts[column + 1]].view(np.uint8)
+        # Codes of one byte are compared many at once.
+        kind = np.uint8 if len(cuts) < 256 else np.int32
+        mine = codes[column].astype(kind)[order]
+        for cut in range(len(cuts)):
+            bits = mine > cut
+            for held, first in ((bits[:zeros], 0), (bits[zeros:], 8 * split)):
+                packed = np.packbits(held)  # in which order does not matter for counts
+                cuts[cut, first : first + len(packed)] = packed
     return words, split
 
 
-@numba.njit(cache=True, nogil=True)
-def _set_bits(codes: Codes, starts: Integers, y: Integers, ones: int, words: Words) -> None:
-    for column in range(len(starts) - 1):
-        first, last = starts[column], starts[column + 1]
-        zero, one = 0, ones  # the places of the next row of each label
-        for row in range(len(y)):
-            place = one if y[row] else zero
-            one, zero = one + y[row], zero + 1 - y[row]
-            code = codes[column, row]
-            if code:  # the highest cut that holds for the row; those below follow
-                bit = np.uint64(1) << np.uint64(place & 63)
-                words[first + code - 1, place >> 6] |= bit
-        for cut in range(last - 2, first - 1, -1):
-            for word in range(words.shape[1]):
-                words[cut, word] |= words[cut + 1, word]
+# Kernels are loops over arrays that numpy made before: numba takes half a second to compile each
+# expression on whole arrays. What trees of depth 2 need is plain numpy as far as that is quick
+# enough, and calls nothing compiled from something compiled, which numba compiles twice.
 
 
 @numba.njit(cache=True, nogil=True)
@@ -154,10 +129,13 @@ def pair_counts(words: Words, split: int) -> Integers:
 def _count_pairs(words: Words, split: int, counts: Integers) -> None:
     for i in range(len(words)):
         for j in range(i, len(words)):
-            zeros = _common(words[i], words[j], 0, split)
-            ones = _common(words[i], words[j], split, words.shape[1])
-            counts[0, i, j] = counts[0, j, i] = zeros
-            counts[1, i, j] = counts[1, j, i] = ones
+            first, last = 0, split
+            for label in range(2):
+                found = np.uint64(0)
+                for word in range(first, last):
+                    found += _popcount(words[i, word] & words[j, word])
+                counts[label, i, j] = counts[label, j, i] = found
+                first, last = split, words.shape[1]
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -275,14 +253,14 @@ def last_weights(inside: Integers, held: Integers, decay: Floats) -> tuple[Integ
 
     Parameters
     ----------
-    inside : array of two int
-        The rows of the node, by label.
+    inside : array of int
+        The rows of the node by label, in the shape of ``held``, with one cell for all cuts.
     held : array of int
-        Those of them that each cut holds for, by label.
+        Those of them that each cut holds for, by label; cuts come last.
     decay : array of float
         Powers q^-d.
     """
-    (a, b), (c, d) = held, inside.reshape(2, 1) - held
+    (a, b), (c, d) = held, inside - held
     best = np.maximum(a, b) + np.maximum(c, d)
     return best, (1.0 + decay[np.abs(a - b)]) * (1.0 + decay[np.abs(c - d)])
 
@@ -346,31 +324,17 @@ def sums_of_stumps(
     """
     cuts = singles.shape[1]
     bests, rests = np.empty((cuts, 2), dtype=np.int64), np.empty((cuts, 2))
-    _sum_stumps(size, singles, pairs, decay, np.empty_like(singles), bests, rests)
+    for first in range(0, cuts, max(1, TABLE // cuts)):
+        some = slice(first, first + max(1, TABLE // cuts))
+        above, inside = pairs[:, some], singles[:, some]
+        below, outside = singles[:, None] - above, size[:, None] - inside
+        for side, held, rows in ((0, below, outside), (1, above, inside)):  # as in ``in_one``
+            best, rest = last_weights(rows[:, :, None], held, decay)
+            bests[some, side] = top = best.max(axis=1)
+            # Added one after the other, as ``total`` does.
+            terms = rest * decay[top[:, None] - best]
+            rests[some, side] = np.add.accumulate(terms, axis=1)[:, -1]
     return bests, rests
-
-
-@numba.njit(cache=True, nogil=True)
-def _sum_stumps(
-    size: Integers,
-    singles: Integers,
-    pairs: Integers,
-    decay: Floats,
-    held: Integers,
-    bests: Integers,
-    rests: Floats,
-) -> None:
-    best, rest = np.empty(held.shape[1], dtype=np.int64), np.empty(held.shape[1])
-    for i in range(len(bests)):
-        for side in range(2):  # as in ``in_one``
-            for label in range(2):
-                for cut in range(held.shape[1]):
-                    both = pairs[label, i, cut]
-                    held[label, cut] = both if side else singles[label, cut] - both
-            zeros, ones = singles[0, i], singles[1, i]
-            if not side:
-                zeros, ones = size[0] - zeros, size[1] - ones
-            bests[i, side], rests[i, side] = _sum_last(zeros, ones, held, decay, best, rest)
 
 
 @numba.njit(cache=True, nogil=True)

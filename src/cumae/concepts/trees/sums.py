@@ -46,7 +46,8 @@ class TreeSums:
     def node(self, path: Path) -> tuple[Integers, Floats]:
         """Return the weights of the cuts at the end of a path."""
         if len(path) == self.depth - 1:
-            return kernel.last_weights(*self._held(path), self._decay)
+            inside, held = self._held(path)
+            return kernel.last_weights(inside[:, None], held, self._decay)
         best, rest = self._sums[len(path)]
         if path:
             ((cut, side),) = path

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import numbers
+from cumae.ensembles.voters.ranks import BLOCK, rank
 from cumae.errors import InvalidData, InvalidParameter
 
 CELLS = 2**18  # cells of a table that are looked at in one go: 2 MB
@@ -183,6 +184,38 @@ class StackedVoters(Voters):
             or np.any(np.diff(starts) < least)
         ):
             raise broken(self.kind)
+
+
+def add_by_rank(
+    rows: Floats,
+    used: Integers,
+    starts: Integers,
+    cuts: Floats,
+    add: Callable[..., None],
+    models: tuple[Any, ...],
+    votes: Integers,
+) -> None:
+    """Add the votes of models that look at ranks of cells among their cuts, and not at cells.
+
+    Parameters
+    ----------
+    rows : array of float
+        The rows, all of them finite.
+    used : array of int
+        Columns that have cuts.
+    starts, cuts : array
+        Where the cuts of each used column begin, and the distinct cuts in order.
+    add, models : function and tuple
+        The function that adds votes, and the arrays it needs. It takes ranks, column by column,
+        then these arrays, and at last the votes so far.
+    votes : array of int
+        The votes so far, by row and class.
+    """
+    for start in range(0, len(rows), BLOCK):
+        values = rows[start : start + BLOCK].T[used]
+        ranks = np.empty(values.shape, dtype=np.int16)
+        rank(values, starts, cuts, np.empty(values.shape[1], dtype=np.int64), ranks)
+        add(ranks, *models, votes[start : start + BLOCK])
 
 
 def broken(kind: str) -> InvalidParameter:

@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.concepts import Tree
 from cumae.ensembles.voters import trees_kernel as kernel
-from cumae.ensembles.voters.base import StackedVoters, Voters, broken, class_of, shares
-from cumae.ensembles.voters.trees_kernel import Short
+from cumae.ensembles.voters.base import (
+    StackedVoters,
+    Voters,
+    add_by_rank,
+    broken,
+    class_of,
+    shares,
+)
+from cumae.ensembles.voters.ranks import Short
 
 DEEPEST = 6  # of complete trees; deeper ones have more nodes than a walk visits by far
 MOST_CUTS = 2**15 - 2  # of a column, as ranks have 16 bits
@@ -111,8 +118,8 @@ class TreeVoters(TreeStack):
 
     @property
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        nodes = (self.columns, self.places, self.labels, self.depth)
-        return kernel.complete, (self.used, self.starts, self.cuts, *nodes)
+        trees = (self.columns, self.places, self.labels, self.depth)
+        return add_by_rank, (self.used, self.starts, self.cuts, kernel.complete, trees)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,19 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
+from cumae.ensembles.voters.ranks import BLOCK, Short
 
-Short = NDArray[np.int16]
-
-BLOCK = 512  # rows whose ranks stay in the first cache
 MOST_TREES = 30_000  # whose votes 16 bits can count
 
 
-@numba.njit(cache=True, nogil=True)
 def complete(
-    rows: Floats,
-    used: Integers,
-    starts: Integers,
-    cuts: Floats,
+    ranks: Short,
     columns: NDArray[np.int32],
     places: Short,
     labels: Short,
@@ -36,44 +30,26 @@ def complete(
 
     Parameters
     ----------
-    rows : array of float
-        The rows, all of them finite.
-    used, starts, cuts, columns, places, labels : array
+    ranks : array of int
+        What ``rank`` found for some rows: how many cuts of each used column are smaller.
+    columns, places, labels : array
         As in ``TreeVoters``.
     depth : int
         Depth of the trees.
     votes : array of int
         The votes so far, by row and class.
     """
-    n_classes, size = votes.shape[1], len(columns)
-    for start in range(0, len(rows), BLOCK):
-        block = rows[start : start + BLOCK]
-        ranks = np.empty((len(used), len(block)), dtype=np.int16)
-        _rank(block, used, starts, cuts, ranks)
-        found = np.empty((2 << (depth - 2), len(block)), dtype=np.int16)
-        for first in range(0, size, MOST_TREES):
-            last = min(size, first + MOST_TREES)
-            counts = np.zeros((n_classes, len(block)), dtype=np.int16)
-            some = (columns[first:last], places[first:last], labels[first:last])
-            _add(ranks, some[0], some[1], some[2], depth, found, counts)
-            for row in range(len(block)):
-                votes[start + row, 0] += last - first
-                for k in range(1, n_classes):
-                    votes[start + row, k] += counts[k, row]
-                    votes[start + row, 0] -= counts[k, row]
+    votes[:, 0] += len(columns)
+    found = np.empty((2 << (depth - 2), len(votes)), dtype=np.int16)
+    for first in range(0, len(columns), MOST_TREES):
+        some = slice(first, first + MOST_TREES)
+        counts = np.zeros(votes.shape[::-1], dtype=np.int16)
+        _add(ranks, columns[some], places[some], labels[some], depth, found, counts)
+        votes += counts.T
+        votes[:, 0] -= counts.sum(axis=0)
 
 
-@numba.njit(cache=True, nogil=True)
-def _rank(rows: Floats, used: Integers, starts: Integers, cuts: Floats, ranks: Short) -> None:
-    """Write for each used column and row how many cuts are smaller."""
-    for column in range(len(used)):
-        first, size = starts[column], starts[column + 1] - starts[column]
-        for row in range(len(rows)):
-            value, low, left = rows[row, used[column]], first, size
-            while left > 1:  # no branch depends on the value, so the processor never guesses wrong
-                low = low + (left >> 1) if cuts[low + (left >> 1) - 1] < value else low
-                left -= left >> 1
-            ranks[column, row] = low - first + (left == 1 and cuts[low] < value)
+# Python calls each compiled loop by itself: what one calls from another is compiled twice.
 
 
 @numba.njit(cache=True, nogil=True)
@@ -108,9 +84,12 @@ def _add(
                 t0, t1, t2 = places[tree, root], places[tree, left], places[tree, right]
                 x0, x1 = ranks[columns[tree, root]], ranks[columns[tree, left]]
                 x2, out = ranks[columns[tree, right]], found[now + k]
-                fa, fb, fc, fd = found[other], found[other + 1], found[other + 2], found[other + 3]
+                fa, fb = found[other], found[other + 1]
+                fc, fd = found[other + 2], found[other + 3]
                 for row in range(count):
-                    va, vb, vc, vd = fa[row], fb[row], fc[row], fd[row]
+                    # Read before they are compared, so that the processor chooses without a branch.
+                    va, vb = fa[row], fb[row]
+                    vc, vd = fc[row], fd[row]
                     below, above = (vb if x1[row] > t1 else va), (vd if x2[row] > t2 else vc)
                     out[row] = above if x0[row] > t0 else below
             level //= 4
@@ -118,7 +97,7 @@ def _add(
         answer = found[half - now]
         for k in range(1, len(counts)):
             mine = counts[k]
-            for row in range(len(mine)):
+            for row in range(count):
                 mine[row] += np.int16(answer[row] == k)
 
 
