@@ -3,15 +3,19 @@
     python benchmarks/first_use.py [--repeats 3]
 
 writes benchmarks/results/first_use.json. Each fit and its first answers run in a process of their
-own, whose cache of compiled loops is empty, on 8,000 rows of the bundled survey. What is measured
-is the processor time that numba spends, the smallest of some repeats: other work on the machine
-does not count, although it makes processors slower. ``all`` does everything in one process, as
-somebody does who tries the whole package.
+own, whose cache of compiled loops is empty, on 8,000 rows of the bundled survey. ``command line``
+runs ``cumae fit`` with each route and each model, then ``predict``, ``show`` and ``score``;
+``demo`` runs the steps of ``cumae demo`` on 20,000 interviews. What is measured is the processor
+time that numba spends, the smallest of some repeats: other work on the machine does not count,
+although it makes processors slower. ``all`` does everything in one process, as somebody does who
+tries the whole package.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import platform
@@ -47,6 +51,60 @@ class Watch(event.Listener):
             self.seconds += time.process_time() - self._since
 
 
+def command_line() -> None:
+    """Run every command that fits or answers, with every route and model."""
+    from cumae.cli import app  # noqa: PLC0415 - after the watch has begun
+    from cumae.cli.models.routes import MODELS, RouteName  # noqa: PLC0415
+    from cumae.datasets import load_health_survey  # noqa: PLC0415
+
+    survey = load_health_survey()
+    table = survey.data.assign(target=survey.target)
+
+    def run(*arguments: object) -> None:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            app([str(argument) for argument in arguments], standalone_mode=False)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        private, asked, schema = (folder / end for end in ("rows.csv", "asked.csv", "schema.toml"))
+        table[:ROWS].to_csv(private, index=False)
+        table[ROWS : ROWS + ASKED].to_csv(asked, index=False)
+        ranges = (
+            f"{column} = {{low = {low}, high = {high}, step = 1}}\n"
+            for column, (low, high) in survey.bounds.items()
+        )
+        schema.write_text("[columns]\n" + "".join(ranges))
+        given = ("--label", "target", "--classes", "0,1", "--epsilon", 1, "--schema", schema)
+        fits = [(route, model, 1e-6) for route, models in MODELS.items() for model in models]
+        fits += [(RouteName.PUBLISH, "booster", 0.0), (RouteName.RELEASE, "tree", 0.0)]
+        for number, (route, model, delta) in enumerate(fits):
+            publishes = route is RouteName.PUBLISH
+            out = folder / f"{number}.{'json' if publishes else 'db'}"
+            limit = ("--max-queries", ASKED) if route is RouteName.RELEASE and not delta else ()
+            how = ("--route", route.value, "--model", model, "--delta", delta, *limit)
+            run("fit", private, *given, *how, "-o", out)
+            run("predict", out, asked, "-o", folder / f"{number}.csv")
+            run("show", out)
+            if publishes:
+                run("score", out, asked, "--label", "target", "--epsilon", 1)
+        for out in ("auto.json", "auto.db"):
+            run("fit", private, *given, "--delta", 1e-6, "-o", folder / out)
+
+
+def demo() -> None:
+    """Take the steps of the demo in this process."""
+    from cumae.cli.demo import steps  # noqa: PLC0415
+
+    interviews = steps.Interviews.read(20_000, 8_000)
+    with tempfile.TemporaryDirectory() as name:
+        published = steps.publish(interviews, 1.0, Path(name) / "model.json")
+        oracle = steps.make_oracle(interviews, 1.0, Path(name) / "oracle.db")
+        for _ in steps.ask(oracle, interviews, steps.starts(interviews)):
+            pass
+        oracle.close()
+    steps.attack(published.name, 1.0, seconds=2.0)
+
+
 def paths() -> dict[str, Callable[[], Any]]:
     import cumae  # noqa: PLC0415 - after the watch has begun
     from cumae.concepts import Thresholds  # noqa: PLC0415
@@ -77,6 +135,8 @@ def paths() -> dict[str, Callable[[], Any]]:
         "EverlastingPredictor, thresholds": lambda: (
             cumae.EverlastingPredictor(Thresholds(), **both).fit(X[age], y).predict(asked[age])
         ),
+        "command line": command_line,
+        "demo": demo,
     }
 
 

@@ -214,6 +214,39 @@ def test_many_cuts_in_a_column_are_binned_like_few() -> None:
     assert np.array_equal(cuts.bin(X).holds(), X[:, 0] >= cuts.value[:, None])
 
 
+@pytest.mark.parametrize("per_column", [1, 7, trees_kernel.FEW_CUTS, trees_kernel.FEW_CUTS + 1])
+def test_codes_equal_a_search(per_column: int) -> None:
+    generator = np.random.default_rng(per_column)
+    X = generator.integers(0, 50, (trees_kernel.BLOCK + 5, 2)).astype(float)
+    values = np.sort(generator.integers(0, 50, (2, per_column)), axis=1).astype(float)
+    starts = np.array([0, per_column, 2 * per_column])
+    codes = trees_kernel.codes_of(X, starts, values.ravel())
+    for column in range(2):
+        plain = np.searchsorted(values[column], X[:, column], side="right")
+        assert np.array_equal(codes[column], plain)
+
+
+@pytest.mark.parametrize(("rows", "columns", "rate"), [(300, 3, 0.37), (40, 2, 30.0), (9, 90, 0.1)])
+def test_sums_of_stumps_equal_compiled_ones_bit_for_bit(
+    rows: int, columns: int, rate: float
+) -> None:
+    generator = np.random.default_rng(rows)
+    X = generator.integers(0, 6, (rows, columns))
+    cuts = TreeCuts.of(X)
+    assert columns < 90 or len(cuts) ** 2 > trees_kernel.TABLE  # the last one is added up in parts
+    y, decay = labels(rows, 1), decays(rate, rows)
+    words, split = trees_kernel.pack(cuts.bin(X).codes, cuts.starts, y)
+    counts = (trees_kernel.single_counts(words, split), trees_kernel.pair_counts(words, split))
+    size = np.bincount(y, minlength=2)
+    bests, rests = trees_kernel.sums_of_stumps(size, *counts, decay)
+    for cut in range(len(cuts)):
+        for side in range(2):
+            inside, held = trees_kernel.in_one(size, *counts, cut, side)
+            weights = trees_kernel.last_weights(inside[:, None], held, decay)
+            plain = trees_kernel.total(*weights, decay)
+            assert (bests[cut, side], rests[cut, side]) == plain
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @given(data=st.data(), seed=st.integers(0, 2**32))
 @settings(max_examples=40)

@@ -42,6 +42,7 @@ from cumae.concepts import (
 )
 from cumae.ensembles.ensemble import count_votes
 from cumae.ensembles.voters import trees as votes_trees
+from cumae.ensembles.voters.ranks import rank
 from cumae.ensembles.voters.stacking import (
     LoopVoters,
     StackedVoters,
@@ -652,3 +653,15 @@ def test_memory_does_not_grow_with_queries() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 3 * votes.nbytes + 2**25
+
+
+@pytest.mark.parametrize("sizes", [(0, 1, 2), (3, 64, 1000)])
+def test_ranks_equal_a_search(sizes: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(sum(sizes))
+    cuts = [np.unique(generator.integers(-50, 50, size) / 4) for size in sizes]
+    starts = np.append(0, np.cumsum([len(each) for each in cuts])).astype(np.int64)
+    values = generator.integers(-60, 60, (len(sizes), 33)) / 4  # many are equal to a cut
+    ranks = np.empty(values.shape, dtype=np.int16)
+    rank(values, starts, np.concatenate(cuts), np.empty(33, dtype=np.int64), ranks)
+    for each, mine, found in zip(cuts, values, ranks, strict=True):
+        assert np.array_equal(found, np.searchsorted(each, mine, side="left"))

@@ -149,7 +149,7 @@ def _grown(
         nodes,
         cuts,
         sizes,
-        np.empty((largest + 1, 5), dtype=np.int64),
+        np.empty((largest + 1, 4), dtype=np.int64),
         np.empty(largest, dtype=np.int64),
         np.empty(largest, dtype=np.float32),
         np.empty(rows.shape[1], dtype=np.int64),
@@ -159,11 +159,86 @@ def _grown(
 
 
 # What follows is compiled at its first use. It consists of loops over arrays that numpy made
-# before, because numba takes half a second for each expression on whole arrays.
+# before, because numba takes half a second for each expression on whole arrays. Helpers are copied
+# into the function that calls them, because numba would compile them twice.
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _shuffle(found: Integers, state: np.uint64) -> np.uint64:
+    """Write the columns in an order that the shard's seed decides (splitmix64); return its state.
+
+    It only spreads ties over the columns; nobody's privacy rests on it.
+    """
+    for place in range(len(found)):
+        found[place] = place
+    for place in range(len(found) - 1, 0, -1):
+        state += np.uint64(0x9E3779B97F4A7C15)
+        mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        other = np.int64((mixed ^ (mixed >> np.uint64(31))) % np.uint64(place + 1))
+        found[place], found[other] = found[other], found[place]
+    return state
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _best_cut(  # noqa: C901 - a helper of its own for sorting would be compiled twice
+    rows: Single,
+    shares: Floats,
+    order: Integers,
+    first: int,
+    last: int,
+    sums: Floats,
+    tried: Integers,
+    values: Single,
+    ranked: Integers,
+) -> tuple[int, float]:
+    """Return the column and the cut with the purest sides; of equally good ones any column's."""
+    found, cut, best = LEAF, 0.0, -np.inf
+    count = last - first
+    for column in tried:
+        for place in range(count):
+            ranked[place] = order[first + place]
+            values[place] = rows[ranked[place], column]
+        gap = 1  # Shell's method sorts the values, and the rows alike
+        while gap < count:
+            gap = 3 * gap + 1
+        while gap > 1:
+            gap //= 3
+            for i in range(gap, count):
+                value, row, to = values[i], ranked[i], i
+                while to >= gap and values[to - gap] > value:
+                    values[to] = values[to - gap]
+                    ranked[to] = ranked[to - gap]
+                    to -= gap
+                values[to] = value
+                ranked[to] = row
+        for k in range(sums.shape[1]):
+            sums[1, k] = 0.0
+        for place in range(1, count):
+            below, above = 0.0, 0.0
+            squares_below, squares_above = 0.0, 0.0
+            for k in range(sums.shape[1]):
+                under = sums[1, k] + shares[ranked[place - 1], k]
+                sums[1, k] = under
+                over = sums[0, k] - under
+                below += under
+                above += over
+                squares_below += under * under
+                squares_above += over * over
+            if values[place] <= values[place - 1] + ALIKE:
+                continue
+            impure = below * (1.0 - squares_below / (below * below))
+            gain = -impure - above * (1.0 - squares_above / (above * above))
+            if gain > best:
+                middle = values[place - 1] / 2.0 + values[place] / 2.0
+                if middle == values[place] or not abs(middle) < np.inf:
+                    middle = float(values[place - 1])
+                found, cut, best = column, middle, gain
+    return found, cut
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _grow_all(
+def _grow_all(  # noqa: C901, PLR0912 - numba compiles helpers twice
     rows: Single,
     shares: Floats,
     order: Integers,
@@ -193,138 +268,58 @@ def _grow_all(
         Room for the columns, left and right sides and labels of the nodes, for their cuts, and for
         the size and depth of each tree.
     waiting : array of int
-        Room for nodes that wait: their first and last row, depth, parent and side.
+        Room for right sides that wait: their first and last row, depth and parent.
     moved, values, tried, sums : array
         Room for rows that move, their values, the columns in an order, and sums of shares.
     """
     for shard in range(len(starts) - 1):
         state = np.uint64(seeds[shard])
         root = node = 2 * starts[shard]
-        waiting[0, 0], waiting[0, 1], waiting[0, 2] = starts[shard], starts[shard + 1], 0
-        wait = 1 if starts[shard] < starts[shard + 1] else 0
-        while wait > 0:
-            wait -= 1
-            first, last, depth = waiting[wait, 0], waiting[wait, 1], waiting[wait, 2]
-            if depth > 0:
-                nodes[waiting[wait, 4], waiting[wait, 3]] = node - root
+        first, last, depth = starts[shard], starts[shard + 1], 0
+        wait = 0 if first < last else -1
+        while wait >= 0:
             sizes[1, shard] = max(sizes[1, shard], depth)
-            here = order[first:last]
-            label, impurity = _sum_up(shares, here, sums)
+            label, total, squares = 0, 0.0, 0.0
+            for k in range(sums.shape[1]):
+                share = 0.0
+                for place in range(first, last):
+                    share += shares[order[place], k]
+                sums[0, k] = share
+                total += share
+                squares += share * share
+                if share > sums[0, label]:
+                    label = k
             nodes[3, node] = label
-            if depth < max_depth and len(here) > 1 and impurity > PURE:
+            column, cut = LEAF, 0.0
+            impurity = 1.0 - squares / (total * total)  # Gini's
+            if depth < max_depth and last - first > 1 and impurity > PURE:
                 state = _shuffle(tried, state)
-                column, cut = _best_cut(rows, shares, here, sums, tried, values, moved)
-                if column != LEAF:
-                    nodes[0, node], cuts[node] = column, cut
-                    middle = first + _divide(rows, here, column, cut, moved)
-                    for side in (2, 1):  # the left one is taken first
-                        waiting[wait, 0] = first if side == 1 else middle
-                        waiting[wait, 1] = middle if side == 1 else last
-                        waiting[wait, 2], waiting[wait, 3] = depth + 1, node
-                        waiting[wait, 4] = side
-                        wait += 1
+                column, cut = _best_cut(
+                    rows, shares, order, first, last, sums, tried, values, moved
+                )
+            if column != LEAF:
+                nodes[0, node], cuts[node] = column, cut
+                middle, above = first, 0  # rows at or below the cut come before the others
+                for place in range(first, last):
+                    row = order[place]
+                    if rows[row, column] > cut:
+                        moved[above] = row
+                        above += 1
+                    else:
+                        order[middle] = row
+                        middle += 1
+                for place in range(above):
+                    order[middle + place] = moved[place]
+                depth += 1
+                waiting[wait, 0], waiting[wait, 1] = middle, last
+                waiting[wait, 2], waiting[wait, 3] = depth, node
+                wait += 1
+                last = middle  # the left side is next
+                nodes[1, node] = node + 1 - root
+            else:
+                wait -= 1
+                if wait >= 0:
+                    first, last, depth = waiting[wait, 0], waiting[wait, 1], waiting[wait, 2]
+                    nodes[2, waiting[wait, 3]] = node + 1 - root
             node += 1
         sizes[0, shard] = node - root
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sum_up(shares: Floats, here: Integers, sums: Floats) -> tuple[int, float]:
-    """Put the sums of a node's shares into ``sums[0]``; return its label and Gini's impurity."""
-    label, total, squares = 0, 0.0, 0.0
-    for k in range(sums.shape[1]):
-        sums[0, k] = 0.0
-        for row in here:
-            sums[0, k] += shares[row, k]
-        total += sums[0, k]
-        squares += sums[0, k] * sums[0, k]
-        if sums[0, k] > sums[0, label]:
-            label = k
-    return label, 1.0 - squares / (total * total)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _divide(rows: Single, here: Integers, column: int, cut: float, moved: Integers) -> int:
-    """Put the rows at or below the cut before the others; return how many there are."""
-    below, above = 0, 0
-    for row in here:
-        if rows[row, column] > cut:
-            moved[above] = row
-            above += 1
-        else:
-            here[below] = row
-            below += 1
-    for place in range(above):
-        here[below + place] = moved[place]
-    return below
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _best_cut(
-    rows: Single,
-    shares: Floats,
-    here: Integers,
-    sums: Floats,
-    tried: Integers,
-    values: Single,
-    ranked: Integers,
-) -> tuple[int, float]:
-    """Return the column and the cut with the purest sides; of equally good ones any column's."""
-    found, cut, best = LEAF, 0.0, -np.inf
-    for column in tried:
-        for place in range(len(here)):
-            ranked[place], values[place] = here[place], rows[here[place], column]
-        _sort(len(here), values, ranked)
-        for k in range(sums.shape[1]):
-            sums[1, k] = 0.0
-        for place in range(1, len(here)):
-            below, above, squares_below, squares_above = 0.0, 0.0, 0.0, 0.0
-            for k in range(sums.shape[1]):
-                sums[1, k] += shares[ranked[place - 1], k]
-                under, over = sums[1, k], sums[0, k] - sums[1, k]
-                below, above = below + under, above + over
-                squares_below += under * under
-                squares_above += over * over
-            if values[place] <= values[place - 1] + ALIKE:
-                continue
-            impure = below * (1.0 - squares_below / (below * below))
-            gain = -impure - above * (1.0 - squares_above / (above * above))
-            if gain > best:
-                middle = values[place - 1] / 2.0 + values[place] / 2.0
-                if middle == values[place] or not abs(middle) < np.inf:
-                    middle = float(values[place - 1])
-                found, cut, best = column, middle, gain
-    return found, cut
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sort(count: int, values: Single, places: Integers) -> None:
-    """Sort values, and their places alike, by Shell's method."""
-    gap = 1
-    while gap < count:
-        gap = 3 * gap + 1
-    while gap > 1:
-        gap //= 3
-        for i in range(gap, count):
-            value, place, to = values[i], places[i], i
-            while to >= gap and values[to - gap] > value:
-                values[to], places[to] = values[to - gap], places[to - gap]
-                to -= gap
-            values[to], places[to] = value, place
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _shuffle(found: Integers, state: np.uint64) -> np.uint64:
-    """Write the columns in an order that the shard's seed decides (splitmix64); return its state.
-
-    It only spreads ties over the columns; nobody's privacy rests on it.
-    """
-    for place in range(len(found)):
-        found[place] = place
-    for place in range(len(found) - 1, 0, -1):
-        state += np.uint64(0x9E3779B97F4A7C15)
-        mixed = state
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        other = np.int64((mixed ^ (mixed >> np.uint64(31))) % np.uint64(place + 1))
-        found[place], found[other] = found[other], found[place]
-    return state

@@ -68,10 +68,11 @@ class LinearVoters(StackedVoters):
 
     def __post_init__(self) -> None:
         self._check(weights=(np.float64, 3), offsets=(np.float64, 2), labels=(np.int64, 1))
-        scores, _, models = self.weights.shape
+        scores, columns, models = self.weights.shape
         if (
             self.offsets.shape != (scores, models)
             or scores == 0
+            or columns == 0
             or len(self.labels) != max(2, scores)
         ):
             raise broken(self.kind)
@@ -88,7 +89,8 @@ class LinearVoters(StackedVoters):
     @property
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         if len(self.weights) == 1:
-            return _by_sign, (self.weights[0], self.offsets[0], self.labels)
+            room = np.empty((4, TILE))  # here, because numba would compile longer
+            return _by_sign, (self.weights[0], self.offsets[0], self.labels, room)
         return _by_size, (self.weights, self.offsets, self.labels)
 
 
@@ -137,7 +139,10 @@ def _affine(scaler: Any) -> tuple[Any, Any]:
     raise TypeError
 
 
-@numba.njit(cache=True, nogil=True)
+# Helpers are copied into the function that calls them, because numba would compile them twice.
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
 def _score(
     rows: Floats, row: int, weights: Floats, offsets: Floats, first: int, scores: Floats
 ) -> None:
@@ -146,60 +151,68 @@ def _score(
     Four rows and two columns at a time save loads and stores. How terms are grouped does not
     matter for a score, as each is added to the sum before the next one.
     """
-    tile = min(TILE, len(offsets) - first)
-    last, end = first + tile, len(rows) - 1
-    p, q = rows[row], rows[min(row + 1, end)]
-    r, s = rows[min(row + 2, end)], rows[min(row + 3, end)]
-    a, b, c, d = scores[0, :tile], scores[1, :tile], scores[2, :tile], scores[3, :tile]
-    start = offsets[first:last]
-    for i in range(tile):
-        a[i], b[i], c[i], d[i] = start[i], start[i], start[i], start[i]
-    for k in range(0, len(p) - 1, 2):
+    end, odd = len(rows) - 1, rows.shape[1] % 2
+    last = min(len(offsets), first + TILE)
+    p, q = rows[row], rows[min(end, row + 1)]
+    r, s = rows[min(end, row + 2)], rows[min(end, row + 3)]
+    a, b = scores[0], scores[1]
+    c, d = scores[2], scores[3]
+    # An odd column comes with the offset. Where there is none, the first column times zero changes
+    # no vote: a score that becomes NaN by it would be infinite.
+    start, left = offsets[first:last], weights[0, first:last]
+    p0, q0 = odd * p[0], odd * q[0]
+    r0, s0 = odd * r[0], odd * s[0]
+    for i in range(last - first):
+        v, w = start[i], left[i]
+        a[i] = v + p0 * w
+        b[i] = v + q0 * w
+        c[i] = v + r0 * w
+        d[i] = v + s0 * w
+    for k in range(odd, len(p), 2):
         left, right = weights[k, first:last], weights[k + 1, first:last]
-        p0, q0, r0, s0 = p[k], q[k], r[k], s[k]
-        p1, q1, r1, s1 = p[k + 1], q[k + 1], r[k + 1], s[k + 1]
-        for i in range(tile):
+        p0, q0 = p[k], q[k]
+        r0, s0 = r[k], s[k]
+        p1, q1 = p[k + 1], q[k + 1]
+        r1, s1 = r[k + 1], s[k + 1]
+        for i in range(last - first):
             v, w = left[i], right[i]
-            old_a, old_b, old_c, old_d = a[i], b[i], c[i], d[i]
+            old_a, old_b = a[i], b[i]
+            old_c, old_d = c[i], d[i]
             a[i] = (old_a + p0 * v) + p1 * w
             b[i] = (old_b + q0 * v) + q1 * w
             c[i] = (old_c + r0 * v) + r1 * w
             d[i] = (old_d + s0 * v) + s1 * w
-    if len(p) % 2:
-        left = weights[len(p) - 1, first:last]
-        p0, q0, r0, s0 = p[-1], q[-1], r[-1], s[-1]
-        for i in range(tile):
-            a[i] += p0 * left[i]
-            b[i] += q0 * left[i]
-            c[i] += r0 * left[i]
-            d[i] += s0 * left[i]
 
 
-@numba.njit(cache=True, nogil=True)
-def _signs(score: Floats, labels: Integers, votes: Integers) -> None:
-    """Count the votes of some models with a single score for one row."""
-    less, more = np.int64(0), np.int64(0)
-    for i in range(len(score)):
-        more += np.int64((score[i] > 0.0) & (score[i] < np.inf))
+@numba.njit(cache=True, nogil=True, inline="always")
+def _signs(score: Floats, size: int, labels: Integers, votes: Integers) -> None:
+    """Count the votes of the first models with a single score for one row."""
+    less, more = 0, 0
+    for i in range(size):
+        more += (score[i] > 0.0) & (score[i] < np.inf)
     if labels[0] != 0:
-        for i in range(len(score)):
-            less += np.int64((score[i] <= 0.0) & (score[i] > -np.inf))
+        for i in range(size):
+            less += (score[i] <= 0.0) & (score[i] > -np.inf)
         votes[labels[0]] += less
     votes[labels[1]] += more
-    votes[0] += len(score) - less - more
+    votes[0] += size - less - more
 
 
 @numba.njit(cache=True, nogil=True)
 def _by_sign(
-    rows: Floats, weights: Floats, offsets: Floats, labels: Integers, votes: Integers
+    rows: Floats,
+    weights: Floats,
+    offsets: Floats,
+    labels: Integers,
+    scores: Floats,
+    votes: Integers,
 ) -> None:
-    scores = np.empty((4, TILE))
     for first in range(0, len(offsets), TILE):
-        tile = min(TILE, len(offsets) - first)
+        tile = TILE if first + TILE < len(offsets) else len(offsets) - first
         for row in range(0, len(rows), 4):
             _score(rows, row, weights, offsets, first, scores)
-            for more in range(min(4, len(rows) - row)):
-                _signs(scores[more, :tile], labels, votes[row + more])
+            for more in range(4 if row + 4 < len(rows) else len(rows) - row):
+                _signs(scores[more], tile, labels, votes[row + more])
 
 
 @numba.njit(cache=True, nogil=True)

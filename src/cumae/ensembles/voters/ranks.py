@@ -1,4 +1,4 @@
-"""Ranks: how many cuts of a column are smaller than a cell; small trees need to know nothing else."""
+"""Ranks: how many cuts of a column are smaller than a cell, which is all that small trees need."""
 
 from __future__ import annotations
 
