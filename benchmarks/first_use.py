@@ -87,8 +87,8 @@ def command_line() -> None:
             run("show", out)
             if publishes:
                 run("score", out, asked, "--label", "target", "--epsilon", 1)
-        for out in ("auto.json", "auto.db"):
-            run("fit", private, *given, "--delta", 1e-6, "-o", folder / out)
+        for end in ("json", "db"):
+            run("fit", private, *given, "--delta", 1e-6, "-o", folder / f"auto.{end}")
 
 
 def demo() -> None:

@@ -181,6 +181,24 @@ def _shuffle(found: Integers, state: np.uint64) -> np.uint64:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _sum_up(
+    shares: Floats, order: Integers, first: int, last: int, sums: Floats
+) -> tuple[int, float]:
+    """Put the sums of a node's shares into ``sums[0]``; return its label and Gini's impurity."""
+    label, total, squares = 0, 0.0, 0.0
+    for k in range(sums.shape[1]):
+        share = 0.0
+        for place in range(first, last):
+            share += shares[order[place], k]
+        sums[0, k] = share
+        total += share
+        squares += share * share
+        if share > sums[0, label]:
+            label = k
+    return label, 1.0 - squares / (total * total)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
 def _best_cut(  # noqa: C901 - a helper of its own for sorting would be compiled twice
     rows: Single,
     shares: Floats,
@@ -237,8 +255,33 @@ def _best_cut(  # noqa: C901 - a helper of its own for sorting would be compiled
     return found, cut
 
 
+@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _divide(
+    rows: Single,
+    order: Integers,
+    first: int,
+    last: int,
+    column: int,
+    cut: float,
+    moved: Integers,
+) -> int:
+    """Put the rows at or below the cut before the others; return where these begin."""
+    middle, above = first, 0
+    for place in range(first, last):
+        row = order[place]
+        if rows[row, column] > cut:
+            moved[above] = row
+            above += 1
+        else:
+            order[middle] = row
+            middle += 1
+    for place in range(above):
+        order[middle + place] = moved[place]
+    return middle
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _grow_all(  # noqa: C901, PLR0912 - numba compiles helpers twice
+def _grow_all(
     rows: Single,
     shares: Floats,
     order: Integers,
@@ -279,19 +322,9 @@ def _grow_all(  # noqa: C901, PLR0912 - numba compiles helpers twice
         wait = 0 if first < last else -1
         while wait >= 0:
             sizes[1, shard] = max(sizes[1, shard], depth)
-            label, total, squares = 0, 0.0, 0.0
-            for k in range(sums.shape[1]):
-                share = 0.0
-                for place in range(first, last):
-                    share += shares[order[place], k]
-                sums[0, k] = share
-                total += share
-                squares += share * share
-                if share > sums[0, label]:
-                    label = k
+            label, impurity = _sum_up(shares, order, first, last, sums)
             nodes[3, node] = label
             column, cut = LEAF, 0.0
-            impurity = 1.0 - squares / (total * total)  # Gini's
             if depth < max_depth and last - first > 1 and impurity > PURE:
                 state = _shuffle(tried, state)
                 column, cut = _best_cut(
@@ -299,17 +332,7 @@ def _grow_all(  # noqa: C901, PLR0912 - numba compiles helpers twice
                 )
             if column != LEAF:
                 nodes[0, node], cuts[node] = column, cut
-                middle, above = first, 0  # rows at or below the cut come before the others
-                for place in range(first, last):
-                    row = order[place]
-                    if rows[row, column] > cut:
-                        moved[above] = row
-                        above += 1
-                    else:
-                        order[middle] = row
-                        middle += 1
-                for place in range(above):
-                    order[middle + place] = moved[place]
+                middle = _divide(rows, order, first, last, column, cut, moved)
                 depth += 1
                 waiting[wait, 0], waiting[wait, 1] = middle, last
                 waiting[wait, 2], waiting[wait, 3] = depth, node
