@@ -6,6 +6,7 @@ numbers.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -175,15 +176,14 @@ class Posterior:
         count, size = shown.shape[1], len(self.groups)
         slope = np.empty((scores, count, scores, size))
         noise = np.empty((scores, count, scores, count))
-        for one in range(scores):
-            for other in range(scores):
-                bend = now[:, one] * ((one == other) - now[:, other])
-                slope[one, :, other] = (
-                    -share * (shown * (weight * bend)[:, None]).T @ self.reference
-                )
-                scatter = share * self.steps * weight**2 * bend
-                scatter += share * (n / self.worth + 1) * gap[:, one] * gap[:, other]
-                noise[one, :, other] = (shown * scatter[:, None]).T @ shown
+        for one, other in itertools.combinations_with_replacement(range(scores), 2):
+            bend = now[:, one] * ((one == other) - now[:, other])  # the same the other way round
+            steep = -share * (shown * (weight * bend)[:, None]).T @ self.reference
+            scatter = share * self.steps * weight**2 * bend
+            scatter += share * (n / self.worth + 1) * gap[:, one] * gap[:, other]
+            spread = (shown * scatter[:, None]).T @ shown
+            slope[one, :, other] = slope[other, :, one] = steep
+            noise[one, :, other] = noise[other, :, one] = spread
         flat = slope.reshape(scores * count, -1)
         whole = noise.reshape(scores * count, -1) + release.noise * np.eye(scores * count)
         told = share * (shown.T @ gap)
