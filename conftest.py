@@ -8,10 +8,14 @@ examples, to see what holds by luck.
 Models that are asked one by one get blocks of 64 rows here, and not of 4,096, because a single
 query costs a whole block: what must hold does not depend on the size. Tests marked
 ``full_blocks`` keep the real one.
+
+What exists once the tests are collected stays until the end. So Python's collector of garbage is
+told to leave these million objects alone, which it would otherwise look through again and again.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -25,6 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from cumae.arrays import Words
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests, and keep what they are made of out of the collection of garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,7 @@ from cumae import (
     AgnosticQueryRelease,
     EverlastingPredictor,
     GenericBBL,
+    PrivateKernelClassifier,
     QueryRelease,
     UniversalQueryRelease,
 )
@@ -150,8 +151,8 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
         THREE,
     ),
     "everlasting, prior and logarithms": (
-        oracle(LOGS, prior=None, columns=UNIT, shard_size=12),
-        FEW_THREE,
+        oracle(LOGS, prior=PrivateKernelClassifier(n_waves=5), columns=UNIT, shard_size=24),
+        THREE,  # phases are longer than the batches of the laws: queries of a later one may meet
     ),
     "everlasting, marks and memo": (oracle(Marked(), memoize=True, epsilon=0.3), FEW_THREE),
     "everlasting, late": (stumps(late=0.25, growth=1.3), ONE),

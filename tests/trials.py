@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     import pytest
 
 
-def remember_trials(patch: pytest.MonkeyPatch) -> None:
+def remember_trials(patch: pytest.MonkeyPatch, known: dict[bytes, bool] | None = None) -> None:
     """Let predictors try out a model once for each input of ``try_out``, private rows included.
+
+    What is ``known`` is not tried again; several tests may share it.
 
     A trial takes about half of the time of a small ``fit``. It throws no coins, so that one with
     the same input has the same outcome. The rows are part of what is remembered: a trial that
     looked at them would still tell them apart, as it must in an audit.
     """
-    known: dict[bytes, bool] = {}
+    known = {} if known is None else known
 
     def remembered(*given: Any) -> bool:
         key = pickle.dumps(given)

@@ -62,23 +62,18 @@ class Progress:
         self._lines = shown is None and not terminal and _LINES.get()
         self._what, self._total, self._done = what, total, 0
         self._told = time.monotonic()
-        self._bar = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not (terminal if shown is None else shown),
-        )
-        self._task = self._bar.add_task(what, total=total)
+        # One that is not shown would take longer to make than a small model to train.
+        self._bar = _bar(what, total) if (terminal if shown is None else shown) else None
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self
 
     def advance(self, pieces: int = 1) -> None:
         """Count pieces as done."""
-        self._bar.advance(self._task, pieces)
+        if self._bar is not None:
+            self._bar.advance(self._bar.task_ids[0], pieces)
         self._done += pieces
         if self._lines and time.monotonic() - self._told >= SECONDS_BETWEEN_LINES:
             self._told = time.monotonic()
@@ -92,4 +87,17 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(what: str, total: int | None) -> RichProgress:
+    bar = RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )
+    bar.add_task(what, total=total)
+    return bar

@@ -27,9 +27,11 @@ HARMLESS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, Resour
 def warnings_raise() -> Iterator[None]:
     """Turn warnings into errors."""
     with GLOBALS, warnings.catch_warnings():
-        warnings.simplefilter("error")
+        # All other filters would come after these. To look through them takes longer than a model.
+        warnings.resetwarnings()
         for kind in HARMLESS:
-            warnings.simplefilter("ignore", kind)
+            warnings.simplefilter("ignore", kind, append=True)
+        warnings.simplefilter("error", append=True)
         token = _QUIET.set(True)
         try:
             with np.errstate(all="warn", under="ignore"):

@@ -7,6 +7,7 @@ the tests fail: remove it when the place is mended.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -36,6 +37,7 @@ DEFINED = ast.FunctionDef | ast.AsyncFunctionDef
 Found: TypeAlias = Iterator[tuple[str, str]]  # the module that breaks a rule, and how
 
 
+@functools.cache  # and not while tests are collected, which every process does
 def _modules() -> Modules:
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
@@ -43,9 +45,6 @@ def _modules() -> Modules:
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found[name] = ast.parse(path.read_text(encoding="utf-8"))
     return found
-
-
-MODULES = _modules()
 
 
 def _is_private(name: str) -> bool:
@@ -220,7 +219,7 @@ RULES: list[Callable[[Modules], Found]] = [
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_rule_is_kept(rule: Callable[[Modules], Found]) -> None:
-    broken = [how for _, how in rule(MODULES)]
+    broken = [how for _, how in rule(_modules())]
     excepted = EXCEPTIONS.get(rule.__name__, set())
     assert [how for how in broken if how.split()[0] not in excepted] == []
     assert {how.split()[0] for how in broken} >= excepted, "an exception is not needed any more"

@@ -17,6 +17,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
+from tests.conformity import run_check
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
@@ -75,5 +76,5 @@ ESTIMATORS = [
 
 @pytest.mark.filterwarnings("ignore:Estimator's parameters changed after estimator initialization")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda _: EXCEPTIONS)  # type: ignore[untyped-decorator]
-def test_scikit_learn(estimator: Any, check: Any) -> None:
-    check(estimator)
+def test_scikit_learn(estimator: Any, check: Any, request: pytest.FixtureRequest) -> None:
+    run_check(estimator, check, request)

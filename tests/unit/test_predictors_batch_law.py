@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from cumae import EverlastingPredictor
+from cumae import EverlastingPredictor, PrivateKernelClassifier
 from cumae.checks.predictors import answers_to, fitted
 from cumae.checks.queries import in_batches, odd_queries
 from cumae.concepts import Thresholds
@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "a prior": (
         oracle(
             DecisionTreeClassifier(max_depth=2),
-            prior=None,
+            prior=PrivateKernelClassifier(n_waves=5),
             prior_share=0.5,
             columns=UNIT,
             growth=2.0,

@@ -36,6 +36,7 @@ from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior
 from cumae.threads import one_thread
 from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, X, Y, oracle
+from tests.trials import remember_trials
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
@@ -44,7 +45,15 @@ pytestmark = [
 
 # All laws, for all predictors
 
+TRIALS: dict[bytes, bool] = {}  # every law fits the same predictors again
 
+
+@pytest.fixture
+def trials_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    remember_trials(monkeypatch, TRIALS)
+
+
+@pytest.mark.usefixtures("trials_shared")
 @pytest.mark.claim("EVER", "BBL", "QUERY", "AGPRIV", "UNV", "SHARDS")
 @pytest.mark.parametrize("law", PREDICTOR_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", PREDICTORS)

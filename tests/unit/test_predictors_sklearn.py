@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cumae import EverlastingPredictor, QueryRelease
+from tests.conformity import run_check
+
+if TYPE_CHECKING:
+    import pytest
 
 DECLARED = "classes are declared, never read from the rows; the check has others than 0 and 1"
 SILENT = "fit says nothing about single rows or labels, because that would tell about them"
@@ -36,5 +40,5 @@ def exceptions(estimator: Any) -> dict[str, str]:
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=exceptions)  # type: ignore[untyped-decorator]
-def test_scikit_learn(estimator: Any, check: Any) -> None:
-    check(estimator)
+def test_scikit_learn(estimator: Any, check: Any, request: pytest.FixtureRequest) -> None:
+    run_check(estimator, check, request)

@@ -203,8 +203,9 @@ class Game:
                 "each."
             )
         hidden = different if users is None else [user == self._user for user in users]
-        shown = (None if out else answer for out, answer in zip(hidden, answers, strict=True))
-        return self._saw(Seen(tuple(shown), said, error))
+        for place in np.flatnonzero(hidden).tolist():
+            answers[place] = None
+        return self._saw(Seen(tuple(answers), said, error))
 
     def supply(self, zero: Any, one: Any = None) -> Seen:
         """Supply rows without labels; the two versions differ in one row at most."""

@@ -249,6 +249,10 @@ def check_ids(ids: Any, wanted: bool, count: int, name: str) -> list[Any] | None
         given = "none" if ids is None else len(ids)
         raise InvalidData(f"{name}: {given} for {count} rows; give one id for each row.")
     found = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    if not all(isinstance(one, str | bytes | int | float) and one == one for one in found):  # noqa: PLR0124
+    plain = set(map(type, found)) <= {str, bytes, int, bool}  # then none is a NaN, or anything else
+    if not plain and not all(
+        isinstance(one, str | bytes | int | float) and one == one  # noqa: PLR0124
+        for one in found
+    ):
         raise InvalidData(f"{name} hold something that is no id; give numbers or strings.")
     return found

@@ -128,12 +128,12 @@ def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta
 # Both take longer than learning from a few rows, and every fit with the same sizes asks again.
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=512)
 def _delta(cost: Cost, epsilon: float) -> float:
     return cost.delta(epsilon)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=512)
 def _rho(epsilon: float, delta: float, tolerance: float) -> float:
     """Return about the largest rho of zCDP that is within epsilon and delta."""
     return 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=tolerance)

@@ -350,14 +350,19 @@ class Composed(Cost):
         if self.pure < math.inf:
             return np.minimum(best, Pure(self.pure)._curve(epsilon))
         # Without any transform: the pure parts shift the curve of the others.
+        shift, others = self._shifted
+        behind = epsilon >= shift
+        if shift > 0 and behind.any():
+            rest = np.maximum(epsilon - shift, 0.0) * (1.0 - 1e-15)
+            best[behind] = np.minimum(best, others.deltas(rest))[behind]
+        return best
+
+    @cached_property
+    def _shifted(self) -> tuple[float, Cost]:
+        """What the pure parts cost together, and the cost of the others."""
         certain = [item for item in self.parts if item[0].pure < math.inf]
         others = [item for item in self.parts if item[0].pure == math.inf]
-        if certain and others:
-            shift = sum_up((part.pure, count) for part, count in certain)
-            behind = epsilon >= shift
-            rest = np.maximum(epsilon - shift, 0.0) * (1.0 - 1e-15)
-            best[behind] = np.minimum(best, compose(others).deltas(rest))[behind]
-        return best
+        return sum_up((part.pure, count) for part, count in certain), compose(others)
 
     @cached_property
     def _merged(self) -> list[tuple[Cost, int]]:

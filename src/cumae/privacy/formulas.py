@@ -100,8 +100,9 @@ def zcdp_deltas(rho: float, xi: float, epsilon: Floats) -> Floats:
     rho = max(rho, 1e-300)
 
     def log_delta(t: Floats | float, e: Floats | float) -> Floats:  # a = 1 + exp(t)
-        a = 1.0 + np.exp(t)
-        value = np.exp(t) * (a * rho - e) - t + a * np.log1p(-1.0 / a)
+        above = np.exp(t)
+        a = 1.0 + above
+        value = above * (a * rho - e) - t + a * np.log1p(-1.0 / a)
         return np.asarray(value)
 
     # The minimum lies near a = (e + rho) / (2 rho); search a wide window around it, then refine

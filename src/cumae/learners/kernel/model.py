@@ -139,7 +139,8 @@ def _changed(prior: Floats, covariance: Floats) -> tuple[Floats, Floats]:
 
 def _short(numbers: Floats) -> Floats:
     """Round to a few digits, so that the model is the same after it was stored."""
-    return np.array([float(f"{x:.{DIGITS}g}") for x in numbers.ravel()]).reshape(numbers.shape)
+    found = [float(f"{x:.{DIGITS}g}") for x in numbers.ravel().tolist()]
+    return np.array(found).reshape(numbers.shape)
 
 
 KINDS["kernel model"] = KernelModel

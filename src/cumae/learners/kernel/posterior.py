@@ -6,6 +6,7 @@ numbers.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -93,6 +94,8 @@ class Posterior:
         self.mean = np.zeros((len(self.groups), self.scores))
         self.prior = self.shares @ self.starts[:, self.groups]
         self.covariance = np.diag(np.tile(self.prior, self.scores))
+        # Means of the products of features, from which the lengths of directions follow.
+        self.squares = self.reference.T @ self.reference / len(self.reference)
 
     @property
     def chance(self) -> Floats:
@@ -114,16 +117,16 @@ class Posterior:
         blocks = self.covariance.reshape(self.scores, size, self.scores, size)
         unknown = np.einsum("cicj->ij", blocks) / self.scores
         root = _root(unknown + LEAST * np.eye(size))
-        seen = self.reference @ root
-        told = (seen * bend[:, None]).T @ seen / len(seen)
-        first = max(0, size - most_directions(self.scores))
-        known, axes = eigh(told, subset_by_index=(first, size - 1), check_finite=False)
+        bent = self.reference * np.sqrt(bend)[:, None]
+        # A product with its own transpose takes half the time, and that of square ones little.
+        told = root.T @ (bent.T @ bent / len(bent)) @ root
+        known, axes = _largest(told, most_directions(self.scores))
         kept = known > FLAT * known[-1]  # others vary by rounding alone
-        known, axes = known[kept][::-1], axes[:, kept][:, ::-1]
-        lengths = ((seen @ axes) ** 2).mean(axis=0) / known
+        known, axes = known[kept][::-1], root @ axes[:, kept][:, ::-1]
+        lengths = (axes * (self.squares @ axes)).sum(axis=0) / known
         shares = _water(known, lengths, noise, n)
         kept = shares > 0
-        return np.asarray(root @ (axes[:, kept] * np.sqrt(shares[kept] / known[kept])))
+        return np.asarray(axes[:, kept] * np.sqrt(shares[kept] / known[kept]))
 
     def learn(self, release: NoisySum) -> None:
         """Take in one more release.
@@ -173,15 +176,14 @@ class Posterior:
         count, size = shown.shape[1], len(self.groups)
         slope = np.empty((scores, count, scores, size))
         noise = np.empty((scores, count, scores, count))
-        for one in range(scores):
-            for other in range(scores):
-                bend = now[:, one] * ((one == other) - now[:, other])
-                slope[one, :, other] = (
-                    -share * (shown * (weight * bend)[:, None]).T @ self.reference
-                )
-                scatter = share * self.steps * weight**2 * bend
-                scatter += share * (n / self.worth + 1) * gap[:, one] * gap[:, other]
-                noise[one, :, other] = (shown * scatter[:, None]).T @ shown
+        for one, other in itertools.combinations_with_replacement(range(scores), 2):
+            bend = now[:, one] * ((one == other) - now[:, other])  # the same the other way round
+            steep = -share * (shown * (weight * bend)[:, None]).T @ self.reference
+            scatter = share * self.steps * weight**2 * bend
+            scatter += share * (n / self.worth + 1) * gap[:, one] * gap[:, other]
+            spread = (shown * scatter[:, None]).T @ shown
+            slope[one, :, other] = slope[other, :, one] = steep
+            noise[one, :, other] = noise[other, :, one] = spread
         flat = slope.reshape(scores * count, -1)
         whole = noise.reshape(scores * count, -1) + release.noise * np.eye(scores * count)
         told = share * (shown.T @ gap)
@@ -270,6 +272,16 @@ def _root(matrix: Floats) -> Floats:
     except np.linalg.LinAlgError:  # rounding left a direction with less than nothing
         values, vectors = np.linalg.eigh(matrix)
         return np.asarray(vectors * np.sqrt(np.maximum(values, LEAST)))
+
+
+def _largest(matrix: Floats, most: int) -> tuple[Floats, Floats]:
+    """Return the largest eigenvalues of a symmetric matrix, upwards, and their vectors."""
+    size = len(matrix)
+    if size <= 4 * most:  # then it takes less time to find all of them
+        values, vectors = eigh(matrix, driver="evd", check_finite=False)
+        return values[-most:], vectors[:, -most:]
+    values, vectors = eigh(matrix, subset_by_index=(size - most, size - 1), check_finite=False)
+    return values, vectors
 
 
 def _water(known: Floats, lengths: Floats, noise: float, rows: int) -> Floats:
