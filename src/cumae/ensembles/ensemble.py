@@ -109,7 +109,7 @@ def count_votes(
     """
     numbers = running(numbers, len(X))
     votes = np.zeros((len(X), n_classes), dtype=np.int64)
-    if not elsewhere():
+    if len(X) == 1 or not elsewhere():  # to send a single query away would take longer
         for group in voters:
             votes += group.count(X, numbers)
         return votes

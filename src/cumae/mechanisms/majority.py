@@ -146,8 +146,10 @@ class NoisyMajority(Interactive):
                 )
             self.remaining -= len(counts)  # before anything is drawn
             if self.n_classes == 2:
-                second = counts[:, 1] + self._ahead.take(len(counts))
-                return np.column_stack([counts.sum(axis=1) - second, second])
+                noisy = np.empty_like(counts)
+                np.add(counts[:, 1], self._ahead.take(len(counts)), out=noisy[:, 1])
+                np.subtract(counts[:, 0] + counts[:, 1], noisy[:, 1], out=noisy[:, 0])
+                return noisy
             return counts + self._ahead.take(counts.size).reshape(counts.shape)
 
     def ask(self, votes: ArrayLike) -> Integers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from cumae.data import (
     RowSource,
     length_of,
     names_of,
+    plain_floats,
     read_one_by_one,
     row_source,
     table_of,
@@ -87,6 +89,9 @@ class QueryReader:
         width of an array, the columns of a frame. What one query holds must not be seen in what
         happens to the others, so nothing else raises.
         """
+        plain = plain_floats(X, self.n_features) if self._numbers_only else None
+        if plain is not None:
+            return self._replaced(plain)
         if not length_of(X):
             return self.nothing(), np.zeros(0, dtype=bool)
         given = self._arranged(read_one_by_one(table_of(X), self.n_features))
@@ -96,6 +101,10 @@ class QueryReader:
             return self.some(rows, np.arange(rows.n_rows))
         given = given if isinstance(given, pd.DataFrame) else np.asarray(given)
         return self._replaced(self.columns.read(given, ordinary=True))
+
+    @functools.cached_property
+    def _numbers_only(self) -> bool:
+        return self.columns.numbers_only and not self.as_frames
 
     def some(self, rows: RowSource, places: Integers) -> tuple[Any, NDArray[np.bool_]]:
         """As ``private``, for some rows of a source."""
@@ -108,7 +117,8 @@ class QueryReader:
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
         usable = np.asarray(np.isfinite(table).all(axis=1))
-        table[~usable] = self.stand_in[0]
+        if not usable.all():
+            table[~usable] = self.stand_in[0]
         return table, usable
 
     def nothing(self) -> Any:

@@ -21,7 +21,7 @@ from cumae.live import belongs_here, one_at_a_time
 from cumae.predictors.base import Predictor, Training
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
 from cumae.predictors.queries import QueryReader
-from cumae.predictors.state import Arrays, Journal
+from cumae.predictors.state import Arrays, Journal, Request
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
 from cumae.storage import from_plain, to_plain
@@ -116,9 +116,12 @@ def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
 
     @one_at_a_time
     def recorded(self: Any, request_id: Any, X: Any, ids: dict[str, Any]) -> tuple[Answers, int]:
-        found: tuple[Answers, int] = self._journal_.recorded(
-            lambda: method(self, X, **ids), request_id, [X, ids]
-        )
+        journal, request = self._journal_, Request(request_id, [X, ids])
+        with journal.turn():
+            found: tuple[Answers, int] | None = journal.known(request)
+            if found is None:
+                (answers,), ticket = journal.recorded(lambda: [method(self, X, **ids)], [request])
+                found = answers, ticket
         return found
 
     @functools.wraps(method)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState
-from cumae.predictors.state import NOBODY, Journal, objects
+from cumae.predictors.state import NOBODY, Journal, Request, objects
 from cumae.privacy.validation import plain_number
 from cumae.store.bills import bill_of, price
 from cumae.store.counting.base import ANSWERED, Counting, Record
@@ -47,7 +47,7 @@ class Moved(Journal):
         raise AssertionError("check refuses")
 
     answered = supplied = labelled = labelled_requests = _refuse
-    used = prepared = entered = recorded = settled = _refuse
+    used = prepared = entered = known = recorded = settled = _refuse
 
 
 @claim("STORE")
@@ -137,25 +137,24 @@ class DurableJournal(Journal):
         return records
 
     @claim("STORE")
-    def recorded(
-        self, make: Callable[[], Any], request_id: Any = None, body: Any = None
-    ) -> tuple[Any, int]:
-        with self.turn():
-            return self._recorded(make, request_id, body)
+    def known(self, request: Request) -> tuple[Any, int] | None:
+        if request.id is None:
+            return None
+        found = self._stored(self._named(request.id))
+        if found is None:
+            return None
+        if found[0] != self.writer.seal.digest_of(request.body):
+            raise InvalidParameter(
+                "request_id was used for another request in this phase; give every request its own."
+            )
+        return found[1:]
 
-    def _recorded(self, make: Callable[[], Any], request_id: Any, body: Any) -> tuple[Any, int]:
+    @claim("STORE")
+    def recorded(
+        self, make: Callable[[], list[Any]], requests: Sequence[Request]
+    ) -> tuple[list[Any], int]:
         if self._change is not None:  # a method that calls another one
             return make(), 0
-        if request_id is not None:
-            name, digest = self._named(request_id), self.writer.seal.digest_of(body)
-            found = self._stored(name)
-            if found is not None:
-                if found[0] != digest:
-                    raise InvalidParameter(
-                        "request_id was used for another request in this phase; give every request "
-                        "its own."
-                    )
-                return found[1:]
         self._change, before = Change(), self.writer.last.number
         try:
             answers = make()
@@ -165,14 +164,16 @@ class DurableJournal(Journal):
             raise
         change, self._change = self._change, None
         spent = change.events or self.writer.last.number > before
-        if request_id is not None and spent:  # what costs nothing is not stored
-            # Named again: a new phase may have begun, with another key.
-            name, digest = self._named(request_id), self.writer.seal.digest_of(body)
-            change.answers[name] = (digest, answers)
-            if not change.events:  # all else is on the disk already
+        if spent:  # what costs nothing is not stored
+            for request, own in zip(requests, answers, strict=True):
+                if request.id is not None:  # its name has the key of now: a phase may have begun
+                    digest = self.writer.seal.digest_of(request.body)
+                    change.answers[self._named(request.id)] = (digest, own)
+            if change.answers and not change.events:  # all else is on the disk already
                 change.events.append({"event": "rows", "kind": "answers", "count": 0})
         ticket = self._add(change)
-        self._unwritten |= {name: (*kept, ticket) for name, kept in change.answers.items()}
+        for name, kept in change.answers.items():
+            self._unwritten[name] = (*kept, ticket)
         return answers, ticket
 
     def commit(self, ticket: int) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -143,6 +143,8 @@ class Writer:
 
     def _wait_for_others(self, ticket: int) -> None:
         """Let those ask again that were answered together a moment ago; wait as long as it took."""
+        if self._together < 2:
+            return
         until = time.monotonic() + self._seconds
         with self._queue:
             while ticket > self.done and len(self._pending) < self._together:
@@ -218,7 +220,7 @@ class Writer:
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
         events: list[dict[str, Any]] = []
-        for facts in (facts for change in changes for facts in change.events):
+        for facts in chain.from_iterable(change.events for change in changes):
             if events and events[-1]["event"] == facts["event"] == ANSWERED:  # one for the group
                 before = events.pop()
                 sums = {name: before[name] + facts[name] for name in ("count", "debit")}

@@ -41,8 +41,9 @@ from cumae.predictors.everlasting.renewal import (
 )
 from cumae.predictors.everlasting.rules import check_together
 from cumae.predictors.everlasting.state import EverlastingState
+from cumae.predictors.line import answering_together
 from cumae.predictors.recipes import Recipe
-from cumae.predictors.stateful import PhasedPredictor, answering, changing
+from cumae.predictors.stateful import PhasedPredictor, changing
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, permutation, source_for
@@ -341,7 +342,7 @@ class EverlastingPredictor(PhasedPredictor):
     # Answering
 
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-    @answering
+    @answering_together
     def predict(
         self, X: ArrayLike, *, users: Any = None, clients: Any = None, requests: Any = None
     ) -> NDArray[Any]:
@@ -375,7 +376,7 @@ class EverlastingPredictor(PhasedPredictor):
         BudgetExhausted
             If rows run short; nothing was answered or spent then.
         """
-        table, usable = self._reader_.private(X)
+        table, usable = X  # as answering_together has read it
         state, rules = self._state_, self._state_.rules
         owners = check_ids(users, rules.user_ids, len(usable), "users")
         askers = check_ids(clients, rules.client_cap is not None, len(usable), "clients")
@@ -395,6 +396,13 @@ class EverlastingPredictor(PhasedPredictor):
         self._prepare()
         return self._named(labels)
 
+    def _joins(self, count: int) -> bool:
+        """Tell whether so many queries of several calls are one batch: within the phase they are.
+
+        Then no call is refused, and none waits for a training, because of another one.
+        """
+        return count <= self._state_.rows_from.until_next(self._state_)
+
     @claim("EVER", "MEMO")
     def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, ...]) -> Integers:
         """Answer within the phase, and keep what was asked with its weights.
@@ -402,8 +410,8 @@ class EverlastingPredictor(PhasedPredictor):
         A stand-in has no weight, but a place like any other query.
         """
         labels, weights = self._release(table)
-        labels[~usable] = -1
-        weights[~usable] = 0
+        if not usable.all():
+            labels[~usable], weights[~usable] = -1, 0
         kept = table if self._state_.rows_from.keeps_queries else None
         self._journal_.answered(len(labels), kept, weights, ids)
         self._prepare()

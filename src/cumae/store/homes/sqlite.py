@@ -37,8 +37,9 @@ from cumae.store.keys import (
 )
 from cumae.store.ledger import LedgerEntry
 
-# How a file of an older format becomes one of the next: one function for each format.
-MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {}
+# How a file of an older format becomes one of the next: one function for each format. Format 2 has
+# shorter records beside those of format 1, which are read as they are.
+MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {1: lambda _: None}
 FIRST_BYTES = b"SQLite format 3\0"
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
@@ -184,25 +185,22 @@ class SqliteFile(Home):
     @claim("STORE")
     def commit(self, change: Transaction) -> None:
         with failing(self.path):
-            self._execute("BEGIN IMMEDIATE")
-            for text, values in (
-                ("DELETE FROM blobs WHERE number>=? AND number<?", _range(change)),
-                ("DELETE FROM answers", () if change.drop_answers else None),
-                ("DELETE FROM ledger WHERE number<?", _below(change.prune_below)),
-            ):
-                if values is not None:
-                    self._execute(text, values)
-            for text, rows in (
-                ("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", blob_rows(change)),
-                (
-                    "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
-                    [(name, *stored) for name, stored in change.answers.items()],
-                ),
-                ("INSERT INTO ledger VALUES (?, ?, ?)", entry_rows(change)),
-            ):
-                if rows:
-                    self._connection.executemany(text, rows)
-            self._execute("COMMIT")
+            execute = self._connection.execute
+            execute("BEGIN IMMEDIATE")
+            if change.drop_below:
+                dropped = (change.drop_from, change.drop_below)
+                execute("DELETE FROM blobs WHERE number>=? AND number<?", dropped)
+            if change.drop_answers:
+                execute("DELETE FROM answers")
+            if change.prune_below:
+                execute("DELETE FROM ledger WHERE number<?", (change.prune_below,))
+            for row in blob_rows(change):
+                execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", row)
+            for name, stored in change.answers.items():
+                execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, *stored))
+            for row in entry_rows(change):
+                execute("INSERT INTO ledger VALUES (?, ?, ?)", row)
+            execute("COMMIT")
 
     def for_reading(self) -> SqliteFile:
         return SqliteFile(self.path, reading=True)
@@ -297,14 +295,6 @@ class FilePlace(Place):
         except LiveState:
             return 1
         return 0
-
-
-def _range(change: Transaction) -> tuple[int, int] | None:
-    return (change.drop_from, change.drop_below) if change.drop_below else None
-
-
-def _below(number: int) -> tuple[int] | None:
-    return (number,) if number else None
 
 
 def _refuse_other_files(path: Path) -> None:
