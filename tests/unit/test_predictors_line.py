@@ -17,7 +17,6 @@ from cumae.concepts import Thresholds
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, InvalidParameter, StoreFailed
 from cumae.predictors import line
 from cumae.predictors.line import Call, Line
-from cumae.predictors.state import Request
 from tests.forks import answer_in_a_fork
 from tests.oracles import ROWS, everlasting, oracle
 
@@ -38,7 +37,9 @@ class Crowd:
     """
 
     def __init__(self, predictor: Any, held: str = "commit") -> None:
-        self.predictor, self.found, self.failed = predictor, {}, {}
+        self.predictor = predictor
+        self.found: dict[int, list[int]] = {}
+        self.failed: dict[int, BaseException] = {}
         self.threads: list[threading.Thread] = []
         self._here, self._go_on = threading.Event(), threading.Event()
         journal = predictor._journal_
@@ -54,11 +55,14 @@ class Crowd:
 
     def ask(self, *queries: Any, **more: Any) -> None:
         """Ask in a thread of its own; return when it stands in the line."""
+        self.ask_table(list(queries), **more)
+
+    def ask_table(self, X: Any, **more: Any) -> None:
         number, before = len(self.threads), self.standing
 
         def run() -> None:
             try:
-                self.found[number] = self.predictor.predict(list(queries), **more).tolist()
+                self.found[number] = self.predictor.predict(X, **more).tolist()
             except BaseException as error:  # noqa: BLE001 - what is wrong is compared
                 self.failed[number] = error
 
@@ -130,8 +134,9 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
         for _ in range(2)
     )
     single = [one.predict(part).tolist() for part in queries]
-    calls = [call_of(other, part) for part in queries]
-    line._answer(other, type(other).predict.__wrapped__, calls)
+    calls = [call_of(part) for part in queries]
+    method: Any = type(other).predict
+    line._answer(other, method.__wrapped__, calls)
     assert [call.answers.tolist() for call in calls] == single
     assert other.answered_ == one.answered_ == 7
     for mine, its in zip(
@@ -140,9 +145,8 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
         assert mine.tolist() == its.tolist()
 
 
-def call_of(predictor: Any, X: Any, request_id: Any = None) -> Call:
-    reader = predictor._reader_
-    return Call(Request(request_id, [X, {}]), reader, reader.private(X), {})
+def call_of(X: Any, request_id: Any = None) -> Call:
+    return Call(X, {}, request_id)
 
 
 @pytest.mark.claim("STORE")
@@ -188,11 +192,13 @@ def test_a_refusal_is_for_one_call_alone(tmp_path: Path) -> None:
     crowd.ask([0.2], request_id=[1])  # no id
     crowd.ask([0.2], users=["anna"])  # asked for at fit
     crowd.ask([0.2], [0.9, 0.9])  # a row of another width is an unusable query, and no refusal
+    crowd.ask_table(np.ones((2, 3)))  # a table of another width is refused
     crowd.end()
     assert {number: type(error) for number, error in crowd.failed.items()} == {
         2: InvalidParameter,
         3: InvalidParameter,
         4: InvalidData,
+        6: InvalidData,
     }
     assert crowd.found == {0: [0], 1: [1], 5: [0, -1]}
     assert used(path) == 5
@@ -276,7 +282,7 @@ def test_who_is_interrupted_holds_up_nobody() -> None:
 
     def ask(name: int) -> None:
         try:
-            found[name] = together.join(Call(Request(name, None), None, ([], []), {}), answer)
+            found[name] = together.join(call_of(None, name), answer)
         except BaseException as error:  # noqa: BLE001 - compared below
             found[name] = type(error)
 
@@ -300,7 +306,7 @@ def test_who_is_interrupted_holds_up_nobody() -> None:
 
 def test_who_is_interrupted_in_the_line_leaves_it() -> None:
     together = Line()
-    first, second, third = (Call(Request(name, None), None, ([], []), {}) for name in "abc")
+    first, second, third = (call_of(None, name) for name in "abc")
     first.thread, second.thread, third.thread = 1, 2, 3
     together._leader, together._waiting = 1, [second, third]
 
@@ -325,15 +331,14 @@ def test_who_is_interrupted_in_the_line_leaves_it() -> None:
 def test_a_call_within_an_answer_is_answered_at_once() -> None:
     together = Line()
 
-    def call(name: int) -> Call:
-        return Call(Request(name, None), None, ([], []), {})
-
     def answer(calls: list[Call]) -> None:
         for one in calls:
             more = one.request.id - 1
-            one.answers = [one.request.id] + (together.join(call(more), answer) if more else [])
+            one.answers = [one.request.id] + (
+                together.join(call_of(None, more), answer) if more else []
+            )
 
-    assert together.join(call(3), answer) == [3, 2, 1]
+    assert together.join(call_of(None, 3), answer) == [3, 2, 1]
 
 
 def test_a_forked_process_is_refused_while_the_line_is_busy() -> None:

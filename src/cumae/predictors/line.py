@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
-from cumae.errors import CumaeError
+from cumae.errors import CumaeError, InvalidData
 from cumae.live import check_process, one_at_a_time
 from cumae.predictors.state import Request
 
@@ -28,20 +28,17 @@ class Call:
 
     Parameters
     ----------
-    request : Request
-        What is asked, as it was given.
-    reader : QueryReader
-        What read it.
-    queries : tuple of table and array of bool
-        The queries as they were read, and which of them are usable.
+    X : table
+        The queries, as they were given.
     ids : dict from str to object
         Who asks, and the like, as they were given.
+    request_id : str, int or tuple, or None
+        What names the call, for retries.
     """
 
-    def __init__(
-        self, request: Request, reader: Any, queries: tuple[Any, Any], ids: dict[str, Any]
-    ) -> None:
-        self.request, self.reader, self.queries, self.ids = request, reader, queries, ids
+    def __init__(self, X: Any, ids: dict[str, Any], request_id: Any) -> None:
+        self.X, self.ids = X, ids
+        self.request = Request(request_id, [X, ids])
         self.answers: Any = None
         self.error: BaseException | None = None
         self.done = False
@@ -49,14 +46,15 @@ class Call:
         self.gate = threading.Lock()  # opened when the call is done, or is the first in the line
         self.gate.acquire()
 
-    def __len__(self) -> int:
-        """Return the number of queries."""
-        return len(self.queries[1])
-
     @property
-    def plain(self) -> bool:
-        """Whether it is a table of numbers and nothing else, which can be joined with others."""
-        return not self.ids and isinstance(self.queries[0], np.ndarray)
+    def count(self) -> int:
+        """Number of queries, if it can be joined with others: if they are a list or an array.
+
+        It is more than ``MOST`` for all others, and where somebody is named.
+        """
+        if self.ids or not (type(self.X) is list or (type(self.X) is np.ndarray and self.X.ndim)):
+            return MOST + 1
+        return len(self.X)
 
     def result(self) -> Any:
         """Return the answers, or raise what went wrong."""
@@ -146,10 +144,9 @@ class Line:
 def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method that answers private queries record all that it changes before answers leave.
 
-    As ``answering``, with two differences. Queries are read before the predictor is locked: the
-    method gets a table and which rows of it are usable in the place of ``X``. And calls of other
-    threads that wait by then are answered as one batch, if the predictor says that they fit
-    (``_joins``). A query has the same answer in any batch, so nobody can tell.
+    As ``answering``, but calls of other threads that wait by then are answered as one batch, by
+    ``_predict_joined``, if ``_joins`` says that so many queries fit. A query has the same answer in
+    any batch, so nobody can tell.
     """
 
     @functools.wraps(method)
@@ -157,29 +154,27 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
         if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
             check_is_fitted(self, "guarantee_")
         check_process(self)  # before the line is touched: a forked process has a broken one
-        reader, request = self._reader_, Request(request_id, [X, ids])
-        call = Call(request, reader, reader.private(X), ids)
         line: Line = self.__dict__.get("_line") or self.__dict__.setdefault("_line", Line())
-        return line.join(call, lambda calls: _answer(self, method, calls))
+        return line.join(Call(X, ids, request_id), lambda calls: _answer(self, method, calls))
 
     return answer
 
 
 def _answer(predictor: Any, method: Callable[..., Any], calls: list[Call]) -> None:
     """Answer calls, and return when nothing of that can be lost."""
-    ticket = _recorded(predictor, method, calls)
+    ticket = _answer_all(predictor, method, calls)
     predictor._journal_.commit(ticket)
 
 
 @one_at_a_time
-def _recorded(predictor: Any, method: Callable[..., Any], calls: list[Call]) -> int:
+def _answer_all(predictor: Any, method: Callable[..., Any], calls: list[Call]) -> int:
     """Answer calls in their order, several at once where they fit; return the last ticket."""
     journal, ticket = predictor._journal_, 0
     group: list[Call] = []
     with journal.turn():
         for call in calls:
             if group and not _fits(predictor, group, call):
-                ticket = max(ticket, _record(predictor, method, group))
+                ticket = max(ticket, _answer_group(predictor, method, group))
                 group = []
             try:
                 found = journal.known(call.request)
@@ -191,34 +186,36 @@ def _recorded(predictor: Any, method: Callable[..., Any], calls: list[Call]) -> 
             else:
                 call.answers, ticket = found[0], max(ticket, found[1])
         if group:
-            ticket = max(ticket, _record(predictor, method, group))
+            ticket = max(ticket, _answer_group(predictor, method, group))
     return ticket
 
 
 def _fits(predictor: Any, group: list[Call], call: Call) -> bool:
     """Tell whether a call may join others in one batch: by counts, ids and kinds of tables."""
-    count = sum(map(len, group)) + len(call)
-    if not (group[0].plain and call.plain) or count > MOST:
-        return False
+    count = sum(one.count for one in group) + call.count
     name = call.request.id
     if name is not None and any(one.request.id == name for one in group):
         return False  # a retry, which must see the first one's answers
-    return bool(predictor._joins(count))
+    return count <= MOST and bool(predictor._joins(count))
 
 
 @claim("STORE")
-def _record(predictor: Any, method: Callable[..., Any], group: list[Call]) -> int:
+def _answer_group(predictor: Any, method: Callable[..., Any], group: list[Call]) -> int:
     """Answer calls as one batch, and record that as one change; return its ticket."""
 
     def make() -> list[Any]:
         if len(group) == 1:
-            return [method(predictor, _queries(predictor, group[0]), **group[0].ids)]
-        tables, usable = zip(*(_queries(predictor, call) for call in group), strict=True)
-        found = method(predictor, (np.concatenate(tables), np.concatenate(usable)))
-        return np.split(found, np.cumsum([len(call) for call in group])[:-1])
+            return [method(predictor, group[0].X, **group[0].ids)]
+        found: list[Any] = predictor._predict_joined([call.X for call in group])
+        return found
 
     try:
         answers, ticket = predictor._journal_.recorded(make, [call.request for call in group])
+    except InvalidData as error:  # raised when queries are read, before anything is drawn
+        if len(group) > 1:
+            return max(_answer_group(predictor, method, [call]) for call in group)
+        group[0].error = error
+        return 0
     except Exception as error:  # noqa: BLE001 - whoever asked raises it
         for call in group:
             call.error = error
@@ -226,11 +223,3 @@ def _record(predictor: Any, method: Callable[..., Any], group: list[Call]) -> in
     for call, own in zip(group, answers, strict=True):
         call.answers = own
     return int(ticket)
-
-
-def _queries(predictor: Any, call: Call) -> tuple[Any, Any]:
-    """Return the queries of a call; they are read anew if another fit came in between."""
-    if call.reader is predictor._reader_:
-        return call.queries
-    found: tuple[Any, Any] = predictor._reader_.private(call.request.body[0])
-    return found

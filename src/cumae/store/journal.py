@@ -262,9 +262,10 @@ class DurableJournal(Journal):
             return
         if counting.mechanism is None or not count:
             return  # what was published costs nothing
-        debit = count if counting.each_costs else counting.used - self._used
-        self._used = counting.used
-        event = {"event": "answered", "count": count, "debit": debit, "used": counting.used}
+        used = counting.used
+        debit = count if counting.each_costs else used - self._used
+        self._used = used
+        event = {"event": "answered", "count": count, "debit": debit, "used": used}
         grown = counting.grown(ids, self._hide)
         record = {"count": count, "counts": counting.counts(), "grown": grown}
         self._record(event, ANSWERED, record)

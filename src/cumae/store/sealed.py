@@ -158,11 +158,13 @@ class Seal:
 
     def __init__(self, key: bytes, oracle: str, epoch: int) -> None:
         self.oracle, self.epoch = oracle, epoch
+        self._here = ENCODER.encode([oracle, epoch])[:-1]  # without the bracket
         self._cipher = AESGCM(_derived(key, "blobs"))
         self._for_ids = _derived(key, "requests")
 
-    def _bound(self, *where: Any) -> bytes:
-        return ENCODER.encode([self.oracle, self.epoch, *where]).encode()
+    def _bound(self, *where: str | int) -> bytes:
+        """Return what a piece is bound to, as a list in JSON."""
+        return f"{self._here}, {ENCODER.encode(where)[1:]}".encode()
 
     def close(self, content: bytes, *where: Any) -> list[bytes]:
         """Return encrypted parts; ``where`` says what they are, and must be given again."""

@@ -376,7 +376,7 @@ class EverlastingPredictor(PhasedPredictor):
         BudgetExhausted
             If rows run short; nothing was answered or spent then.
         """
-        table, usable = X  # as answering_together has read it
+        table, usable = self._reader_.private(X)
         state, rules = self._state_, self._state_.rules
         owners = check_ids(users, rules.user_ids, len(usable), "users")
         askers = check_ids(clients, rules.client_cap is not None, len(usable), "clients")
@@ -401,7 +401,17 @@ class EverlastingPredictor(PhasedPredictor):
 
         Then no call is refused, and none waits for a training, because of another one.
         """
-        return count <= self._state_.rows_from.until_next(self._state_)
+        state = self._state_
+        return not self._reader_.as_frames and count <= state.rows_from.until_next(state)
+
+    @claim("EVER")
+    def _predict_joined(self, tables: list[Any]) -> list[NDArray[Any]]:
+        """Answer the queries of several calls as one batch; each of them is read by itself."""
+        read = [self._reader_.private(X) for X in tables]
+        table, usable = (np.concatenate(parts) for parts in zip(*read, strict=True))
+        ends = np.cumsum([len(usable) for _, usable in read])
+        found = self._named(self._answer(table, usable, (None, None, None)))
+        return np.split(found, ends[:-1])
 
     @claim("EVER", "MEMO")
     def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, ...]) -> Integers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -184,8 +184,8 @@ class SqliteFile(Home):
 
     @claim("STORE")
     def commit(self, change: Transaction) -> None:
+        execute = self._connection.execute
         with failing(self.path):
-            execute = self._connection.execute
             execute("BEGIN IMMEDIATE")
             if change.drop_below:
                 dropped = (change.drop_from, change.drop_below)
@@ -198,8 +198,8 @@ class SqliteFile(Home):
                 execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", row)
             for name, stored in change.answers.items():
                 execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, *stored))
-            for row in entry_rows(change):
-                execute("INSERT INTO ledger VALUES (?, ?, ?)", row)
+            for entry in entry_rows(change):
+                execute("INSERT INTO ledger VALUES (?, ?, ?)", entry)
             execute("COMMIT")
 
     def for_reading(self) -> SqliteFile:
@@ -316,13 +316,18 @@ def remove_files(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-@contextmanager
-def failing(path: Path) -> Iterator[None]:
+class failing:  # noqa: N801 - a context, which a generator would make slower
     """Let all that SQLite may raise become ``StoreFailed``."""
-    try:
-        yield
-    except (apsw.Error, OSError) as error:
-        raise StoreFailed(
-            f"{path} cannot be read or written ({type(error).__name__}). If it is no oracle, give "
-            "another path; else check the disk, and open it again."
-        ) from error
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, apsw.Error | OSError):
+            raise StoreFailed(
+                f"{self._path} cannot be read or written ({type(error).__name__}). If it is no "
+                "oracle, give another path; else check the disk, and open it again."
+            ) from error
