@@ -93,7 +93,8 @@ def count_votes(
     """Return how many models vote for each class, with a row for each query.
 
     Arrays vote in threads of this process, and other models in joblib's workers. Under another
-    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there.
+    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there, unless
+    there is one query only.
 
     Parameters
     ----------
