@@ -116,9 +116,11 @@ class QueryReader:
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
-        usable = np.asarray(np.isfinite(table).all(axis=1))
-        if not usable.all():
-            table[~usable] = self.stand_in[0]
+        finite = np.isfinite(table)
+        if finite.all():
+            return table, np.ones(len(table), dtype=bool)
+        usable = finite.all(axis=1)
+        table[~usable] = self.stand_in[0]
         return table, usable
 
     def nothing(self) -> Any:
