@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cumae import store
 from cumae.concepts import Thresholds
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, InvalidParameter, StoreFailed
 from cumae.predictors import line
-from cumae.predictors.line import Call, Line
+from cumae.predictors.line import WaitingCall, WaitingLine
 from tests.forks import answer_in_a_fork
 from tests.oracles import ROWS, everlasting, oracle
 
@@ -135,8 +136,11 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
     )
     single = [one.predict(part).tolist() for part in queries]
     calls = [call_of(part) for part in queries]
-    method: Any = type(other).predict
-    line._answer(other, method.__wrapped__, calls)
+    alone: Any = type(other).predict
+    way = line.Way(
+        other._journal_, partial(alone.__wrapped__, other), other._predict_joined, other._joins
+    )
+    line._answer_all(other, way, calls)
     assert [call.answers.tolist() for call in calls] == single
     assert other.answered_ == one.answered_ == 7
     for mine, its in zip(
@@ -145,8 +149,8 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
         assert mine.tolist() == its.tolist()
 
 
-def call_of(X: Any, request_id: Any = None) -> Call:
-    return Call(X, {}, request_id)
+def call_of(X: Any, request_id: Any = None) -> WaitingCall:
+    return WaitingCall(X, {}, request_id)
 
 
 @pytest.mark.claim("STORE")
@@ -264,11 +268,11 @@ def test_too_few_answers_refuse_those_who_ask_for_more() -> None:
 
 def test_who_is_interrupted_holds_up_nobody() -> None:
     """The first one is interrupted while it answers for others, and they are told."""
-    together = Line()
+    together = WaitingLine()
     asked: list[list[int]] = []
     here, go_on = threading.Event(), threading.Event()
 
-    def answer(calls: list[Call]) -> None:
+    def answer(calls: list[WaitingCall]) -> None:
         asked.append([call.request.id for call in calls])
         if len(asked) == 1:
             here.set()
@@ -305,7 +309,7 @@ def test_who_is_interrupted_holds_up_nobody() -> None:
 
 
 def test_who_is_interrupted_in_the_line_leaves_it() -> None:
-    together = Line()
+    together = WaitingLine()
     first, second, third = (call_of(None, name) for name in "abc")
     first.thread, second.thread, third.thread = 1, 2, 3
     together._leader, together._waiting = 1, [second, third]
@@ -329,9 +333,9 @@ def test_who_is_interrupted_in_the_line_leaves_it() -> None:
 
 
 def test_a_call_within_an_answer_is_answered_at_once() -> None:
-    together = Line()
+    together = WaitingLine()
 
-    def answer(calls: list[Call]) -> None:
+    def answer(calls: list[WaitingCall]) -> None:
         for one in calls:
             more = one.request.id - 1
             one.answers = [one.request.id] + (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.claims import claim
 from cumae.errors import CumaeError, InvalidData
 from cumae.live import check_process, one_at_a_time
-from cumae.predictors.state import Request
+from cumae.predictors.state import Journal, Request
 
 MOST = 1_024  # queries of a batch that is joined; the memory of a larger one could run out for all
 
 
-class Call:
+class WaitingCall:
     """One call that waits for its answers.
 
     Parameters
@@ -64,20 +64,20 @@ class Call:
 
 
 @claim("STORE")
-class Line:
+class WaitingLine:
     """Lets the first of several calls do the work of all that wait, one group after the other."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._waiting: list[Call] = []
+        self._waiting: list[WaitingCall] = []
         self._leader: int | None = None  # the thread that answers now
 
-    def join(self, call: Call, answer: Callable[[list[Call]], None]) -> Any:
+    def join(self, call: WaitingCall, answer: Callable[[list[WaitingCall]], None]) -> Any:
         """Wait until a call was answered, or answer it with all that wait; return its answers.
 
         Parameters
         ----------
-        call : Call
+        call : WaitingCall
             What this thread asks.
         answer : callable
             Answers calls: sets ``answers`` or ``error`` of each, or raises for all of them.
@@ -97,7 +97,7 @@ class Line:
             self._lead(call, answer)
         return call.result()
 
-    def _wait(self, call: Call) -> None:
+    def _wait(self, call: WaitingCall) -> None:
         try:
             call.gate.acquire()
         except BaseException:  # this thread was interrupted, and must not hold up the others
@@ -108,7 +108,7 @@ class Line:
                     self._hand_over()
             raise
 
-    def _lead(self, own: Call, answer: Callable[[list[Call]], None]) -> None:
+    def _lead(self, own: WaitingCall, answer: Callable[[list[WaitingCall]], None]) -> None:
         with self._mutex:
             calls, self._waiting = self._waiting, []
         try:
@@ -140,6 +140,27 @@ class Line:
         self._waiting[0].gate.release()
 
 
+class Way(NamedTuple):
+    """How a predictor answers calls.
+
+    Parameters
+    ----------
+    journal : Journal
+        What records.
+    alone : callable
+        Answers the queries of one call.
+    joined : callable
+        Answers the queries of several calls as one batch; returns a list of answers.
+    fits : callable
+        Tells whether so many queries can be one batch.
+    """
+
+    journal: Journal
+    alone: Callable[..., Any]
+    joined: Callable[[list[Any]], list[Any]]
+    fits: Callable[[int], bool]
+
+
 @claim("STORE", "EVER")
 def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method that answers private queries record all that it changes before answers leave.
@@ -154,30 +175,29 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
         if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
             check_is_fitted(self, "guarantee_")
         check_process(self)  # before the line is touched: a forked process has a broken one
-        line: Line = self.__dict__.get("_line") or self.__dict__.setdefault("_line", Line())
-        return line.join(Call(X, ids, request_id), lambda calls: _answer(self, method, calls))
+
+        def lead(calls: list[WaitingCall]) -> None:
+            journal = self._journal_
+            way = Way(journal, functools.partial(method, self), self._predict_joined, self._joins)
+            journal.commit(_answer_all(self, way, calls))
+
+        return self._line.join(WaitingCall(X, ids, request_id), lead)
 
     return answer
 
 
-def _answer(predictor: Any, method: Callable[..., Any], calls: list[Call]) -> None:
-    """Answer calls, and return when nothing of that can be lost."""
-    ticket = _answer_all(predictor, method, calls)
-    predictor._journal_.commit(ticket)
-
-
 @one_at_a_time
-def _answer_all(predictor: Any, method: Callable[..., Any], calls: list[Call]) -> int:
+def _answer_all(_: Any, way: Way, calls: list[WaitingCall]) -> int:
     """Answer calls in their order, several at once where they fit; return the last ticket."""
-    journal, ticket = predictor._journal_, 0
-    group: list[Call] = []
-    with journal.turn():
+    ticket = 0
+    group: list[WaitingCall] = []
+    with way.journal.turn():
         for call in calls:
-            if group and not _fits(predictor, group, call):
-                ticket = max(ticket, _answer_group(predictor, method, group))
+            if group and not _fits(way, group, call):
+                ticket = max(ticket, _answer_group(way, group))
                 group = []
             try:
-                found = journal.known(call.request)
+                found = way.journal.known(call.request)
             except CumaeError as error:
                 call.error = error
                 continue
@@ -186,34 +206,33 @@ def _answer_all(predictor: Any, method: Callable[..., Any], calls: list[Call]) -
             else:
                 call.answers, ticket = found[0], max(ticket, found[1])
         if group:
-            ticket = max(ticket, _answer_group(predictor, method, group))
+            ticket = max(ticket, _answer_group(way, group))
     return ticket
 
 
-def _fits(predictor: Any, group: list[Call], call: Call) -> bool:
+def _fits(way: Way, group: list[WaitingCall], call: WaitingCall) -> bool:
     """Tell whether a call may join others in one batch: by counts, ids and kinds of tables."""
-    count = sum(one.count for one in group) + call.count
     name = call.request.id
     if name is not None and any(one.request.id == name for one in group):
         return False  # a retry, which must see the first one's answers
-    return count <= MOST and bool(predictor._joins(count))
+    count = sum(one.count for one in group) + call.count
+    return count <= MOST and way.fits(count)
 
 
 @claim("STORE")
-def _answer_group(predictor: Any, method: Callable[..., Any], group: list[Call]) -> int:
+def _answer_group(way: Way, group: list[WaitingCall]) -> int:
     """Answer calls as one batch, and record that as one change; return its ticket."""
 
     def make() -> list[Any]:
         if len(group) == 1:
-            return [method(predictor, group[0].X, **group[0].ids)]
-        found: list[Any] = predictor._predict_joined([call.X for call in group])
-        return found
+            return [way.alone(group[0].X, **group[0].ids)]
+        return way.joined([call.X for call in group])
 
     try:
-        answers, ticket = predictor._journal_.recorded(make, [call.request for call in group])
+        answers, ticket = way.journal.recorded(make, [call.request for call in group])
     except InvalidData as error:  # raised when queries are read, before anything is drawn
         if len(group) > 1:
-            return max(_answer_group(predictor, method, [call]) for call in group)
+            return max(_answer_group(way, [call]) for call in group)
         group[0].error = error
         return 0
     except Exception as error:  # noqa: BLE001 - whoever asked raises it
@@ -222,4 +241,4 @@ def _answer_group(predictor: Any, method: Callable[..., Any], group: list[Call])
         return 0
     for call, own in zip(group, answers, strict=True):
         call.answers = own
-    return int(ticket)
+    return ticket

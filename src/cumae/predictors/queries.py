@@ -119,7 +119,7 @@ class QueryReader:
         finite = np.isfinite(table)
         if finite.all():
             return table, np.ones(len(table), dtype=bool)
-        usable = finite.all(axis=1)
+        usable = np.asarray(finite.all(axis=1))
         table[~usable] = self.stand_in[0]
         return table, usable
 
