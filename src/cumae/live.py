@@ -16,6 +16,16 @@ Result = TypeVar("Result")
 NOT_KEPT = ("_line", "_lock", "_process")  # what a copy or a pickle must leave out
 
 
+class _Running(threading.local):
+    """The objects whose marked methods a thread is within."""
+
+    def __init__(self) -> None:
+        self.objects: list[int] = []
+
+
+RUNNING = _Running()
+
+
 @claim("ACTIVE", "EVER", "QUERY", "BBL")
 def belongs_here(owned: Any) -> int:
     """Let an object belong to this process, unless it belongs to one; return which one it is.
@@ -37,6 +47,11 @@ def check_process(owned: Any) -> None:
         )
 
 
+def is_running(owned: Any) -> bool:
+    """Tell whether this thread is within a marked method of an object."""
+    return id(owned) in RUNNING.objects
+
+
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
 def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     """Let one thread at a time run the marked methods of an object, in one process only."""
@@ -45,7 +60,11 @@ def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     def locked(self: Any, *args: Any, **kwargs: Any) -> Result:
         check_process(self)  # before the lock is taken: in a forked process it may be held for ever
         with self.__dict__.setdefault("_lock", threading.RLock()):
-            return method(self, *args, **kwargs)
+            RUNNING.objects.append(id(self))
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                RUNNING.objects.pop()
 
     return locked
 

@@ -93,8 +93,7 @@ def count_votes(
     """Return how many models vote for each class, with a row for each query.
 
     Arrays vote in threads of this process, and other models in joblib's workers. Under another
-    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there, unless
-    there is one query only.
+    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ def count_votes(
     """
     numbers = running(numbers, len(X))
     votes = np.zeros((len(X), n_classes), dtype=np.int64)
-    if len(X) == 1 or not elsewhere():  # to send a single query away would take longer
+    if not elsewhere():
         for group in voters:
             votes += group.count(X, numbers)
         return votes

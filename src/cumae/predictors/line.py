@@ -1,8 +1,8 @@
 """Calls of several threads that are answered as one batch: the first one answers for all.
 
 A thread that asks while another one is being answered stands in a line. Whoever is first in it
-answers for all that stand there by then, and wakes them. So many threads that ask for one answer
-each share the votes, the noise and the commit of a batch.
+answers for those behind it whose queries fit into one batch, and wakes them. So many threads that
+ask for one answer each share the votes, the noise and the commit of a batch.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
-from cumae.errors import CumaeError, InvalidData
-from cumae.live import check_process, one_at_a_time
+from cumae.errors import CumaeError
+from cumae.live import check_process, is_running, one_at_a_time
 from cumae.predictors.state import Journal, Request
 
 MOST = 1_024  # queries of a batch that is joined; the memory of a larger one could run out for all
+LOOK = 1.0  # seconds after which a thread that waits looks whether anybody answers
 
 
+@claim("STORE")
 class WaitingCall:
     """One call that waits for its answers.
 
@@ -41,10 +44,11 @@ class WaitingCall:
         self.request = Request(request_id, [X, ids])
         self.answers: Any = None
         self.error: BaseException | None = None
-        self.done = False
-        self.thread = threading.get_ident()
-        self.gate = threading.Lock()  # opened when the call is done, or is the first in the line
-        self.gate.acquire()
+        self.settled = False  # whether the answers are on the disk, and may leave
+        self.done = False  # whether there is no more to wait for
+        self.left = False  # whether its thread has gone on
+        self._gate = threading.Lock()  # open when it is done, or the first in the line
+        self._gate.acquire()
 
     @property
     def count(self) -> int:
@@ -56,88 +60,115 @@ class WaitingCall:
             return MOST + 1
         return len(self.X)
 
+    def wake(self) -> None:
+        """Let its thread look again; it may look more often than it must."""
+        with suppress(RuntimeError):  # the gate is open already
+            self._gate.release()
+
+    def wait(self) -> bool:
+        """Wait until it is woken, for some time at most; tell whether it was."""
+        return self._gate.acquire(timeout=LOOK)
+
+    def refuse(self, error: BaseException, *, alone: bool) -> None:
+        """Let it raise an error; one that others raise as well must not show what they asked."""
+        if self.error is None and not self.settled:
+            self.error = error if alone else _without_trace(error)
+
     def result(self) -> Any:
         """Return the answers, or raise what went wrong."""
         if self.error is not None:
             raise self.error
+        if not self.settled:
+            raise _lost()
         return self.answers
+
+
+def _without_trace(error: BaseException) -> BaseException:
+    """Return the same error without its traceback, whose frames hold the queries of others."""
+    if isinstance(error, Exception):
+        with suppress(Exception):
+            made = type(error)(*error.args)
+            made.__suppress_context__ = True
+            return made
+    return _lost()
+
+
+def _lost() -> CumaeError:
+    return CumaeError(
+        "the thread that answered for several was interrupted. The answers are lost, and may be "
+        "charged; ask again."
+    )
 
 
 @claim("STORE")
 class WaitingLine:
-    """Lets the first of several calls do the work of all that wait, one group after the other."""
+    """Lets the first of several calls do the work of those behind it, one group after the other."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._waiting: list[WaitingCall] = []
-        self._leader: int | None = None  # the thread that answers now
+        self._leader: WaitingCall | None = None  # the first one, whose thread answers
 
     def join(self, call: WaitingCall, answer: Callable[[list[WaitingCall]], None]) -> Any:
-        """Wait until a call was answered, or answer it with all that wait; return its answers.
+        """Wait until a call was answered, or answer it with those behind it; return its answers.
 
         Parameters
         ----------
         call : WaitingCall
             What this thread asks.
         answer : callable
-            Answers calls: sets ``answers`` or ``error`` of each, or raises for all of them.
+            Gets all that wait, this call first. It answers some of the first ones, this one at
+            least, and marks them as done.
         """
-        with self._mutex:
-            nested, leads = self._leader == call.thread, self._leader is None
-            if leads:
-                self._leader = call.thread
-            if not nested:
+        try:
+            with self._mutex:
                 self._waiting.append(call)
-        if nested:  # something that runs within an answer asks, too
-            answer([call])
-            return call.result()
-        if not leads:
-            self._wait(call)
-        if not call.done:
-            self._lead(call, answer)
+                self._leader = self._leader or call
+            while not call.done:
+                if self._leader is call:
+                    self._lead(answer)
+                elif not call.wait():
+                    self._look()
+        finally:
+            try:
+                self._leave(call)
+            except BaseException:  # interrupted right here: others must not wait for ever
+                self._leave(call)
+                raise
         return call.result()
 
-    def _wait(self, call: WaitingCall) -> None:
-        try:
-            call.gate.acquire()
-        except BaseException:  # this thread was interrupted, and must not hold up the others
-            with self._mutex:
-                if call in self._waiting:
-                    self._waiting.remove(call)
-                if self._leader == call.thread:
-                    self._hand_over()
-            raise
-
-    def _lead(self, own: WaitingCall, answer: Callable[[list[WaitingCall]], None]) -> None:
+    def _lead(self, answer: Callable[[list[WaitingCall]], None]) -> None:
+        """Answer for the first ones in the line, and wake them."""
         with self._mutex:
-            calls, self._waiting = self._waiting, []
+            calls = list(self._waiting)
         try:
             answer(calls)
-        except Exception as error:  # noqa: BLE001 - each of them raises it
-            for call in calls:
-                call.error = call.error or error
-        except BaseException as error:  # noqa: BLE001 - this thread raises it
-            for call in calls:
-                call.error = call.error or CumaeError(
-                    "the thread that answered for several was interrupted. The answers are lost, "
-                    "and may be charged; ask again."
-                )
-            own.error = error
         finally:
             with self._mutex:
-                self._hand_over()
+                self._waiting = [call for call in self._waiting if not call.done]
             for call in calls:
-                call.done = True
-                if call is not own:
-                    call.gate.release()
+                if call.done:
+                    call.wake()
 
-    def _hand_over(self) -> None:
+    def _leave(self, call: WaitingCall) -> None:
+        """Let a call leave the line, and the next one lead if this one did."""
+        call.left = True
+        with self._mutex:
+            self._waiting = [one for one in self._waiting if one is not call]
+            if self._leader is call:
+                self._choose_leader()
+
+    def _look(self) -> None:
+        """Let somebody answer if nobody does, because a thread was interrupted on its way out."""
+        with self._mutex:
+            if self._leader is None or self._leader.left:
+                self._choose_leader()
+
+    def _choose_leader(self) -> None:
         """Let the first one in the line answer; the caller holds the mutex."""
-        if not self._waiting:
-            self._leader = None
-            return
-        self._leader = self._waiting[0].thread
-        self._waiting[0].gate.release()
+        self._leader = self._waiting[0] if self._waiting else None
+        if self._leader is not None:
+            self._leader.wake()
 
 
 class Way(NamedTuple):
@@ -145,17 +176,15 @@ class Way(NamedTuple):
 
     Parameters
     ----------
-    journal : Journal
-        What records.
     alone : callable
         Answers the queries of one call.
     joined : callable
-        Answers the queries of several calls as one batch; returns a list of answers.
+        Answers the queries of several calls as one batch. It returns a list of answers, with an
+        error in the place of those that cannot be read.
     fits : callable
         Tells whether so many queries can be one batch.
     """
 
-    journal: Journal
     alone: Callable[..., Any]
     joined: Callable[[list[Any]], list[Any]]
     fits: Callable[[int], bool]
@@ -175,52 +204,79 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
         if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
             check_is_fitted(self, "guarantee_")
         check_process(self)  # before the line is touched: a forked process has a broken one
-
-        def lead(calls: list[WaitingCall]) -> None:
-            journal = self._journal_
-            way = Way(journal, functools.partial(method, self), self._predict_joined, self._joins)
-            journal.commit(_answer_all(self, way, calls))
-
-        return self._line.join(WaitingCall(X, ids, request_id), lead)
+        way = Way(functools.partial(method, self), self._predict_joined, self._joins)
+        call = WaitingCall(X, ids, request_id)
+        if is_running(self):  # something that runs within a method of the predictor asks, too
+            _answer(self, way, [call])
+            return call.result()
+        return self._line.join(call, lambda calls: _answer(self, way, calls))
 
     return answer
 
 
+@claim("STORE")
+def _answer(self: Any, way: Way, calls: list[WaitingCall]) -> None:
+    """Answer the first calls, and mark them as done when nothing of that can be lost."""
+    taken = [calls[0]]
+    try:
+        journal, ticket = _answer_first(self, way, calls, taken)
+        journal.commit(ticket)
+        for call in taken:
+            call.settled = True
+    except BaseException as error:
+        for call in taken:
+            call.refuse(error, alone=len(calls) == 1)
+        with suppress(Exception):  # nothing that was answered must wait to be committed
+            self._journal_.settled()
+        if not isinstance(error, Exception):
+            raise
+    finally:
+        for call in taken:
+            call.done = True
+
+
 @one_at_a_time
-def _answer_all(_: Any, way: Way, calls: list[WaitingCall]) -> int:
-    """Answer calls in their order, several at once where they fit; return the last ticket."""
+def _answer_first(
+    self: Any, way: Way, calls: list[WaitingCall], taken: list[WaitingCall]
+) -> tuple[Journal, int]:
+    """Answer the first calls, as many as are one batch; return the journal and their ticket.
+
+    Calls that are known or refused are taken, too, on the way to the first one that does not fit.
+    """
+    journal: Journal = self._journal_
     ticket = 0
     group: list[WaitingCall] = []
-    with way.journal.turn():
+    with journal.turn():
         for call in calls:
-            if group and not _fits(way, group, call):
-                ticket = max(ticket, _answer_group(way, group))
-                group = []
             try:
-                found = way.journal.known(call.request)
-            except CumaeError as error:
-                call.error = error
-                continue
-            if found is None:
-                group.append(call)
+                found = journal.known(call.request)
+            except Exception as error:  # noqa: BLE001 - whoever asked raises it
+                call.refuse(error, alone=len(calls) == 1)
             else:
-                call.answers, ticket = found[0], max(ticket, found[1])
+                if found is not None:
+                    call.answers, ticket = found[0], max(ticket, found[1])
+                elif not group or _fits(way, group, call):
+                    group.append(call)
+                else:
+                    break
+            if call is not calls[0]:
+                taken.append(call)
         if group:
-            ticket = max(ticket, _answer_group(way, group))
-    return ticket
+            ticket = max(ticket, _answer_group(journal, way, group))
+    return journal, ticket
 
 
 def _fits(way: Way, group: list[WaitingCall], call: WaitingCall) -> bool:
     """Tell whether a call may join others in one batch: by counts, ids and kinds of tables."""
-    name = call.request.id
-    if name is not None and any(one.request.id == name for one in group):
+    request = call.request
+    if request.id is not None and any(one.request.name == request.name for one in group):
         return False  # a retry, which must see the first one's answers
     count = sum(one.count for one in group) + call.count
     return count <= MOST and way.fits(count)
 
 
 @claim("STORE")
-def _answer_group(way: Way, group: list[WaitingCall]) -> int:
+def _answer_group(journal: Journal, way: Way, group: list[WaitingCall]) -> int:
     """Answer calls as one batch, and record that as one change; return its ticket."""
 
     def make() -> list[Any]:
@@ -228,17 +284,10 @@ def _answer_group(way: Way, group: list[WaitingCall]) -> int:
             return [way.alone(group[0].X, **group[0].ids)]
         return way.joined([call.X for call in group])
 
-    try:
-        answers, ticket = way.journal.recorded(make, [call.request for call in group])
-    except InvalidData as error:  # raised when queries are read, before anything is drawn
-        if len(group) > 1:
-            return max(_answer_group(way, [call]) for call in group)
-        group[0].error = error
-        return 0
-    except Exception as error:  # noqa: BLE001 - whoever asked raises it
-        for call in group:
-            call.error = error
-        return 0
+    answers, ticket = journal.recorded(make, [call.request for call in group])
     for call, own in zip(group, answers, strict=True):
-        call.answers = own
+        if isinstance(own, Exception):
+            call.refuse(own, alone=False)
+        else:
+            call.answers = own
     return ticket

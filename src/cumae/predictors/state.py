@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -178,8 +178,8 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     return _by_name(Predictor)[state.kind].from_state(state)
 
 
-class Request(NamedTuple):
-    """One call for answers.
+class Request:
+    """One call for answers. Its text does not show what is asked.
 
     Parameters
     ----------
@@ -187,10 +187,18 @@ class Request(NamedTuple):
         What names it; the same one gets the same answers for free in a phase.
     body : object
         What is asked, to be compared with an earlier request of the same id.
+
+    Attributes
+    ----------
+    name, content : bytes
+        What stands for the id and for the body, once ``Journal.known`` has looked at them.
     """
 
-    id: Any
-    body: Any
+    __slots__ = ("body", "content", "id", "name")
+
+    def __init__(self, id: Any, body: Any) -> None:  # noqa: A002 - as in request_id
+        self.id, self.body = id, body
+        self.name = self.content = b""
 
 
 @claim("EVER", "LATE", "FRESH", "USER", "BBL")
@@ -255,6 +263,8 @@ class Journal:
         ------
         InvalidParameter
             If the earlier one asked something else, or if nothing is kept for retries.
+        InvalidData
+            If what is asked cannot be compared with anything.
         """
         if request.id is not None:
             raise InvalidParameter(
@@ -270,9 +280,10 @@ class Journal:
         Parameters
         ----------
         make : callable
-            Returns the answers to each request; it calls the methods below.
+            Returns for each request its answers, or the error with which it is refused; it calls
+            the methods below.
         requests : sequence of Request
-            What is asked.
+            What is asked; ``known`` has seen each of them in this turn.
 
         Returns
         -------

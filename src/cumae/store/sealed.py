@@ -74,7 +74,7 @@ def _thin(value: Any, arrays: list[NDArray[Any]]) -> Any:
     kind = type(value)
     if kind in PLAIN:
         return value
-    if kind is dict:
+    if kind is dict and ARRAY not in value:
         return {
             name: part if type(part) in PLAIN else _thin(part, arrays)
             for name, part in value.items()
@@ -192,13 +192,13 @@ class Seal:
             ) from error
         return b"".join(found)
 
-    def name_of(self, request: Any) -> bytes:
+    def name_of(self, request: bytes) -> bytes:
         """Return a name for the id of a request, which tells nothing without the key."""
-        return hmac.digest(self._for_ids, b"id" + canonical(request), "sha256")[:ID_BYTES]
+        return hmac.digest(self._for_ids, b"id" + request, "sha256")[:ID_BYTES]
 
-    def digest_of(self, body: Any) -> str:
+    def digest_of(self, body: bytes) -> str:
         """Return what two equal bodies of requests have in common, and others have not."""
-        return hmac.digest(self._for_ids, b"body" + canonical(body), "sha256").hex()
+        return hmac.digest(self._for_ids, b"body" + body, "sha256").hex()
 
 
 @claim("STORE", "USER")

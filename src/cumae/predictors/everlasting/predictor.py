@@ -17,7 +17,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids, row_source
 from cumae.effort import Effort
-from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
 from cumae.outlook import Fact
@@ -396,22 +396,41 @@ class EverlastingPredictor(PhasedPredictor):
         self._prepare()
         return self._named(labels)
 
+    @claim("USER")
     def _joins(self, count: int) -> bool:
         """Tell whether so many queries of several calls are one batch: within the phase they are.
 
-        Then no call is refused, and none waits for a training, because of another one.
+        Then no call is refused, and none waits for a training, because of another one. Where
+        somebody must be named with each query, calls are answered one by one.
         """
-        state = self._state_
-        return not self._reader_.as_frames and count <= state.rows_from.until_next(state)
+        state, rules = self._state_, self._state_.rules
+        if self._reader_.as_frames or rules.user_ids or rules.client_cap is not None:
+            return False
+        return count <= state.rows_from.until_next(state)
 
     @claim("EVER")
-    def _predict_joined(self, tables: list[Any]) -> list[NDArray[Any]]:
-        """Answer the queries of several calls as one batch; each of them is read by itself."""
-        read = [self._reader_.private(X) for X in tables]
-        table, usable = (np.concatenate(parts) for parts in zip(*read, strict=True))
-        ends = np.cumsum([len(usable) for _, usable in read])
-        found = self._named(self._answer(table, usable, (None, None, None)))
-        return np.split(found, ends[:-1])
+    def _predict_joined(self, tables: list[Any]) -> list[Any]:
+        """Answer the queries of several calls as one batch.
+
+        Each call is read by itself. One that cannot be read gets its error in the place of
+        answers, before anything is drawn.
+        """
+        read: list[Any] = []
+        for X in tables:
+            try:
+                read.append(self._reader_.private(X))
+            except Exception as error:  # noqa: BLE001 - whoever asked raises it
+                read.append(error)
+        good = [one for one in read if not isinstance(one, Exception)]
+        if good and not self._joins(sum(len(usable) for _, usable in good)):
+            raise InvalidData("X changed while it was read; ask again.")
+        if good:
+            table, usable = (np.concatenate(parts) for parts in zip(*good, strict=True))
+            labels = self._named(self._answer(table, usable, (None, None, None)))
+            ends = np.cumsum([len(usable) for _, usable in good])
+            # Copies: nobody gets an array that holds the answers of others.
+            parts = iter([part.copy() for part in np.split(labels, ends[:-1])])
+        return [one if isinstance(one, Exception) else next(parts) for one in read]
 
     @claim("EVER", "MEMO")
     def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, ...]) -> Integers:
