@@ -140,7 +140,7 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
     single = [one.predict(part).tolist() for part in queries]
     calls = [call_of(part) for part in queries]
     alone: Any = type(other).predict
-    way = line.Way(partial(alone.__wrapped__, other), other._predict_joined, other._joins)
+    way = line.Way(partial(alone.__wrapped__, other), other._predict_joined, other._room)
     line._answer(other, way, calls)
     assert all(call.settled for call in calls)
     assert [call.answers.tolist() for call in calls] == single

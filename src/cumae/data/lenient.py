@@ -36,6 +36,7 @@ from cumae.errors import InvalidData, InvalidParameter
 from cumae.quiet import warnings_raise
 
 EXACT = 2**53  # whole numbers up to here are floats
+FLOAT = np.dtype(np.float64)
 
 
 def as_numbers(rows: Any, columns: Columns | None) -> Any:
@@ -145,7 +146,7 @@ def plain_floats(X: Any, width: int) -> Floats | None:
         Number of columns at fit.
     """
     if type(X) is np.ndarray:
-        plain = X.dtype == np.float64 and X.ndim == 2 and X.shape[1] == width and len(X) > 0
+        plain = X.dtype is FLOAT and X.ndim == 2 and X.shape[1] == width and len(X) > 0
         return X.copy() if plain else None
     if type(X) is not list or not X:
         return None

@@ -131,7 +131,9 @@ class NoisyMajority(Interactive):
         A batch larger than ``remaining`` is refused whole. The noisy counts of two classes add up
         to the number of voters, because only one of them is drawn.
         """
-        counts = np.atleast_2d(check_integers(votes, "votes"))
+        counts = check_integers(votes, "votes")
+        if counts.ndim < 2:
+            counts = np.atleast_2d(counts)
         if counts.ndim != 2 or counts.shape[1] != self.n_classes:
             raise InvalidData(
                 f"votes of shape {counts.shape}: give one row per query and {self.n_classes} "

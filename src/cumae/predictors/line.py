@@ -181,13 +181,13 @@ class Way(NamedTuple):
     joined : callable
         Answers the queries of several calls as one batch. It returns a list of answers, with an
         error in the place of those that cannot be read.
-    fits : callable
-        Tells whether so many queries can be one batch.
+    room : callable
+        Returns how many queries of several calls can be one batch now.
     """
 
     alone: Callable[..., Any]
     joined: Callable[[list[Any]], list[Any]]
-    fits: Callable[[int], bool]
+    room: Callable[[], int]
 
 
 @claim("STORE", "EVER")
@@ -195,8 +195,8 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method that answers private queries record all that it changes before answers leave.
 
     As ``answering``, but calls of other threads that wait by then are answered as one batch, by
-    ``_predict_joined``, if ``_joins`` says that so many queries fit. A query has the same answer in
-    any batch, so nobody can tell.
+    ``_predict_joined``, as long as there is room for them (``_room``). A query has the same answer
+    in any batch, so nobody can tell.
     """
 
     @functools.wraps(method)
@@ -204,12 +204,16 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
         if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
             check_is_fitted(self, "guarantee_")
         check_process(self)  # before the line is touched: a forked process has a broken one
-        way = Way(functools.partial(method, self), self._predict_joined, self._joins)
         call = WaitingCall(X, ids, request_id)
+
+        def lead(calls: list[WaitingCall]) -> None:
+            way = Way(functools.partial(method, self), self._predict_joined, self._room)
+            _answer(self, way, calls)
+
         if is_running(self):  # something that runs within a method of the predictor asks, too
-            _answer(self, way, [call])
+            lead([call])
             return call.result()
-        return self._line.join(call, lambda calls: _answer(self, way, calls))
+        return self._line.join(call, lead)
 
     return answer
 
@@ -244,8 +248,7 @@ def _answer_first(
     Calls that are known or refused are taken, too, on the way to the first one that does not fit.
     """
     journal: Journal = self._journal_
-    ticket = 0
-    group: list[WaitingCall] = []
+    ticket, group = 0, Group(way)
     with journal.turn():
         for call in calls:
             try:
@@ -255,39 +258,54 @@ def _answer_first(
             else:
                 if found is not None:
                     call.answers, ticket = found[0], max(ticket, found[1])
-                elif not group or _fits(way, group, call):
-                    group.append(call)
-                else:
+                elif not group.takes(call):
                     break
             if call is not calls[0]:
                 taken.append(call)
-        if group:
-            ticket = max(ticket, _answer_group(journal, way, group))
+        if group.calls:
+            ticket = max(ticket, group.answer(journal))
     return journal, ticket
 
 
-def _fits(way: Way, group: list[WaitingCall], call: WaitingCall) -> bool:
-    """Tell whether a call may join others in one batch: by counts, ids and kinds of tables."""
-    request = call.request
-    if request.id is not None and any(one.request.name == request.name for one in group):
-        return False  # a retry, which must see the first one's answers
-    count = sum(one.count for one in group) + call.count
-    return count <= MOST and way.fits(count)
-
-
 @claim("STORE")
-def _answer_group(journal: Journal, way: Way, group: list[WaitingCall]) -> int:
-    """Answer calls as one batch, and record that as one change; return its ticket."""
+class Group:
+    """Calls that are answered as one batch.
 
-    def make() -> list[Any]:
-        if len(group) == 1:
-            return [way.alone(group[0].X, **group[0].ids)]
-        return way.joined([call.X for call in group])
+    Parameters
+    ----------
+    way : Way
+        How the predictor answers.
+    """
 
-    answers, ticket = journal.recorded(make, [call.request for call in group])
-    for call, own in zip(group, answers, strict=True):
-        if isinstance(own, Exception):
-            call.refuse(own, alone=False)
-        else:
-            call.answers = own
-    return ticket
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self.calls: list[WaitingCall] = []
+        self._left = 0  # queries that there is room for, beside those of the first call
+
+    def takes(self, call: WaitingCall) -> bool:
+        """Take a call if it fits, by counts, ids and kinds of tables; the first one always does."""
+        name = call.request.name
+        if name and any(one.request.name == name for one in self.calls):
+            return False  # a retry, which must see the first one's answers
+        if len(self.calls) == 1:
+            self._left = min(MOST, self._way.room()) - self.calls[0].count
+        if self.calls and call.count > self._left:
+            return False
+        self._left -= call.count if self.calls else 0
+        self.calls.append(call)
+        return True
+
+    def answer(self, journal: Journal) -> int:
+        """Answer all calls, and record that as one change; return its ticket."""
+        answers, ticket = journal.recorded(self._make, [call.request for call in self.calls])
+        for call, own in zip(self.calls, answers, strict=True):
+            if isinstance(own, Exception):
+                call.refuse(own, alone=False)
+            else:
+                call.answers = own
+        return ticket
+
+    def _make(self) -> list[Any]:
+        if len(self.calls) == 1:
+            return [self._way.alone(self.calls[0].X, **self.calls[0].ids)]
+        return self._way.joined([call.X for call in self.calls])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +102,39 @@ class QueryReader:
             return self.some(rows, np.arange(rows.n_rows))
         given = given if isinstance(given, pd.DataFrame) else np.asarray(given)
         return self._replaced(self.columns.read(given, ordinary=True))
+
+    def private_calls(
+        self, tables: Sequence[Any]
+    ) -> tuple[list[int | Exception], Floats, NDArray[np.bool_]]:
+        """Return the queries of several calls as one table, and which of them are usable.
+
+        Each call is read as by ``private``; models must not get data frames.
+
+        Parameters
+        ----------
+        tables : sequence of tables
+            What each call asks.
+
+        Returns
+        -------
+        list of int or Exception, table, array of bool
+            For each call the number of its queries, or the error with which it is refused; the
+            queries of all others, one call after the other; and which are usable.
+        """
+        counts: list[int | Exception] = []
+        parts = [np.zeros((0, len(self.columns)))]
+        for X in tables:
+            try:
+                plain = plain_floats(X, self.n_features) if self._numbers_only else None
+                part, usable = (plain, None) if plain is not None else self.private(X)
+            except Exception as error:  # noqa: BLE001 - whoever asked raises it
+                counts.append(error)
+                continue
+            if usable is not None:
+                part[~usable] = np.nan  # so that it is unusable below
+            counts.append(len(part))
+            parts.append(part)
+        return counts, *self._replaced(np.concatenate(parts))
 
     @functools.cached_property
     def _numbers_only(self) -> bool:

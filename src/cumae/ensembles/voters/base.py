@@ -27,6 +27,7 @@ class Voters(ABC):
     """Models that vote together. A vote for a row never depends on the other rows."""
 
     n_classes: int
+    quick: ClassVar[bool] = False  # whether to vote takes less time than to send queries away
 
     @abstractmethod
     def __len__(self) -> int:
@@ -89,6 +90,10 @@ class StackedVoters(Voters):
             if rows.dtype != np.float64:
                 rows = numbers(rows)
             self._fill(np.ascontiguousarray(rows), votes[part])
+
+        if step >= count and type(X) is np.ndarray and X.dtype == np.float64:  # as for one query
+            self._fill(np.ascontiguousarray(X), votes)
+            return votes
 
         for_each(fill, range(0, count, step), threads)
         return votes

@@ -397,16 +397,16 @@ class EverlastingPredictor(PhasedPredictor):
         return self._named(labels)
 
     @claim("USER")
-    def _joins(self, count: int) -> bool:
-        """Tell whether so many queries of several calls are one batch: within the phase they are.
+    def _room(self) -> int:
+        """Return how many queries of several calls are one batch: those that the phase has left.
 
         Then no call is refused, and none waits for a training, because of another one. Where
         somebody must be named with each query, calls are answered one by one.
         """
         state, rules = self._state_, self._state_.rules
         if self._reader_.as_frames or rules.user_ids or rules.client_cap is not None:
-            return False
-        return count <= state.rows_from.until_next(state)
+            return 0
+        return state.rows_from.until_next(state)
 
     @claim("EVER")
     def _predict_joined(self, tables: list[Any]) -> list[Any]:
@@ -415,22 +415,19 @@ class EverlastingPredictor(PhasedPredictor):
         Each call is read by itself. One that cannot be read gets its error in the place of
         answers, before anything is drawn.
         """
-        read: list[Any] = []
-        for X in tables:
-            try:
-                read.append(self._reader_.private(X))
-            except Exception as error:  # noqa: BLE001 - whoever asked raises it
-                read.append(error)
-        good = [one for one in read if not isinstance(one, Exception)]
-        if good and not self._joins(sum(len(usable) for _, usable in good)):
+        read, table, usable = self._reader_.private_calls(tables)
+        if len(usable) > self._room():
             raise InvalidData("X changed while it was read; ask again.")
-        if good:
-            table, usable = (np.concatenate(parts) for parts in zip(*good, strict=True))
-            labels = self._named(self._answer(table, usable, (None, None, None)))
-            ends = np.cumsum([len(usable) for _, usable in good])
-            # Copies: nobody gets an array that holds the answers of others.
-            parts = iter([part.copy() for part in np.split(labels, ends[:-1])])
-        return [one if isinstance(one, Exception) else next(parts) for one in read]
+        labels = self._named(self._answer(table, usable, (None, None, None)))
+        found: list[Any] = []
+        start = 0
+        for one in read:
+            if isinstance(one, Exception):
+                found.append(one)
+            else:  # a copy: nobody gets an array that holds the answers of others
+                found.append(labels[start : start + one].copy())
+                start += one
+        return found
 
     @claim("EVER", "MEMO")
     def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, ...]) -> Integers:

@@ -52,6 +52,9 @@ CREATE TABLE answers (name BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sealed BLOB
 # What makes a commit survive a loss of power; read back after it was set.
 SAFE = {"journal_mode": "wal", "synchronous": 2}
 OPENING = apsw.SQLITE_OPEN_READWRITE
+PAGE = (
+    1_024  # bytes; an answer changes a few pages by some hundred bytes, and each is written whole
+)
 
 
 @claim("STORE")
@@ -105,6 +108,7 @@ class SqliteFile(Home):
         try:
             with failing(path):
                 connection = apsw.Connection(str(path), flags=OPENING)
+                connection.execute(f"PRAGMA page_size={PAGE}")
                 connection.execute("PRAGMA journal_mode=wal")
                 connection.execute("PRAGMA synchronous=FULL")
                 with connection:
