@@ -13,7 +13,17 @@ from cumae.errors import LiveState
 
 Result = TypeVar("Result")
 
-NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
+NOT_KEPT = ("_line", "_lock", "_process")  # what a copy or a pickle must leave out
+
+
+class _Running(threading.local):
+    """The objects whose marked methods a thread is within."""
+
+    def __init__(self) -> None:
+        self.objects: list[int] = []
+
+
+RUNNING = _Running()
 
 
 @claim("ACTIVE", "EVER", "QUERY", "BBL")
@@ -28,19 +38,33 @@ def belongs_here(owned: Any) -> int:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
+def check_process(owned: Any) -> None:
+    """Refuse in a process that the object does not belong to."""
+    if os.getpid() != belongs_here(owned):
+        raise LiveState(
+            f"{type(owned).__name__} was used in another process; go on there, or take "
+            "sklearn.base.clone of it here, because what was paid once must not be had twice."
+        )
+
+
+def is_running(owned: Any) -> bool:
+    """Tell whether this thread is within a marked method of an object."""
+    return id(owned) in RUNNING.objects
+
+
+@claim("ACTIVE", "QUERY", "BBL", "EVER")
 def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
     """Let one thread at a time run the marked methods of an object, in one process only."""
 
     @functools.wraps(method)
     def locked(self: Any, *args: Any, **kwargs: Any) -> Result:
-        # Before the lock is taken: in a forked process it may be held for ever.
-        if os.getpid() != belongs_here(self):
-            raise LiveState(
-                f"{type(self).__name__} was used in another process; go on there, or take "
-                "sklearn.base.clone of it here, because what was paid once must not be had twice."
-            )
+        check_process(self)  # before the lock is taken: in a forked process it may be held for ever
         with self.__dict__.setdefault("_lock", threading.RLock()):
-            return method(self, *args, **kwargs)
+            RUNNING.objects.append(id(self))
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                RUNNING.objects.pop()
 
     return locked
 

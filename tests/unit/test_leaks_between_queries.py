@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -20,13 +22,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
+import cumae.predictors.queries
 from cumae import EverlastingPredictor, InvalidParameter, QueryRelease
-from cumae.data import Columns, ordinary_cells
+from cumae.data import Columns, ordinary_cells, plain_floats
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.voters.loop import LoopVoters
 from cumae.learners import Adapter, PublicDataReduction
 from cumae.predictors.everlasting.phases import query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.queries import QueryReader
 from cumae.predictors.state import restore
 from cumae.privacy import REPLACE_ONE, Guarantee, Pure
 
@@ -394,3 +398,48 @@ def test_blocks_of_the_real_size_are_crossed_in_any_mixture_of_batches() -> None
     cuts = [0, 1, 2, 50, 4095, 4096, 4097, 9000, 60_000, 99_999, 100_000]
     parts = [voters.count(queries[a:b], numbers[a:b]) for a, b in itertools.pairwise(cuts)]
     assert (np.concatenate(parts) == whole).all()
+
+
+CELLS = st.one_of(
+    st.floats(),
+    st.integers(),
+    st.sampled_from([True, None, "x", "0.5", 2**53 + 1, -(10**400), np.float64(0.5), b"1"]),
+)
+
+
+@pytest.mark.claim("EVER", "BBL")
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(CELLS, min_size=1, max_size=3), min_size=1, max_size=4),
+    st.sampled_from([list, tuple]),
+)
+def test_the_shorter_way_of_plain_numbers_reads_the_same(
+    queries: list[list[Any]], kind: Any
+) -> None:
+    """Whatever else is in the list, also rows of another width and numbers beyond all floats."""
+    reader = read_by(2)
+    short = [table.tolist() for table in reader.private([kind(one) for one in queries])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cumae.predictors.queries, "plain_floats", lambda *_: None)
+        assert repr([one.tolist() for one in reader.private(queries)]) == repr(short)
+
+
+def test_plain_arrays_are_copied_and_others_take_the_long_way() -> None:
+    X = np.array([[0.5, np.nan], [1.0, 2.0]])
+    table, usable = read_by(2).private(X)
+    assert usable.tolist() == [False, True]
+    assert np.isnan(X[0, 1])
+    assert table[1].tolist() == [1.0, 2.0]
+    for other in (X.astype(np.float32), X.tolist(), np.ma.masked_array(X), X.astype(object)):
+        again = read_by(2).private(other)
+        assert [one.tolist() for one in again] == [table.tolist(), usable.tolist()]
+    assert plain_floats(np.ma.masked_array(X), 2) is None
+    assert plain_floats(X, 3) is None
+    assert plain_floats([], 2) is None
+
+
+def read_by(width: int) -> QueryReader:
+    """Return how rows of so many columns of numbers are read."""
+    columns = Columns(None, None, width)
+    places, stand_in = list(range(width)), np.zeros((1, width))
+    return QueryReader("it", columns, width, places, as_frames=False, stand_in=stand_in)

@@ -34,6 +34,7 @@ from cumae.store import ledger
 from cumae.store.counting import base as counting
 from cumae.store.counting.base import BLOCKS
 from cumae.store.homes import sqlite
+from cumae.store.homes.home import FORMAT
 from cumae.store.keys import KeyFolder
 from cumae.store.ledger import following
 from cumae.store.sealed import Seal
@@ -617,21 +618,21 @@ def test_a_newer_format_is_refused_and_an_older_one_migrated(
     path, stored = oracle(tmp_path)
     stored.predict(ROWS[:2])
     stored.close()
-    for number in ("2", "0", "-1"):
+    for number in (str(FORMAT + 1), "0", "-1"):
         change(path, "UPDATE meta SET value=? WHERE name='format'", number)
-        with pytest.raises(InvalidParameter, match="knows up to 1"):
+        with pytest.raises(InvalidParameter, match=f"knows up to {FORMAT}"):
             cumae.open(path)
-    change(path, "UPDATE meta SET value='1' WHERE name='format'")
+    change(path, "UPDATE meta SET value=? WHERE name='format'", str(FORMAT))
 
     def step(connection: apsw.Connection) -> None:
         connection.execute("INSERT INTO meta VALUES ('new', 'yes')")
 
-    monkeypatch.setattr(sqlite, "FORMAT", 2)
-    monkeypatch.setattr(sqlite, "MIGRATIONS", {1: step})
+    monkeypatch.setattr(sqlite, "FORMAT", FORMAT + 1)
+    monkeypatch.setattr(sqlite, "MIGRATIONS", {FORMAT: step})
     stored = cumae.open(path)
     assert stored.answered_ == 2
     assert stored._journal_.writer.home.meta()["new"] == "yes"
-    assert stored._journal_.writer.home.meta()["format"] == "2"
+    assert stored._journal_.writer.home.meta()["format"] == str(FORMAT + 1)
     stored.close()
 
 
@@ -652,6 +653,11 @@ def test_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     known = json.loads((FIRST / "known.json").read_text(encoding="utf-8"))
     assert stored.predict(ROWS[:20], request_id="one").tolist() == known["answers"]
     assert stored.answered_ == 25
+    assert stored._journal_.writer.home.meta()["format"] == str(FORMAT)
+    stored.predict(ROWS[:1])  # a record of this version beside those of the first one
+    stored.close()
+    stored = cumae.open(path)
+    assert stored.answered_ == 26
     assert stored.predict(ROWS[:380]).shape == (380,)
     assert stored.phase_ == 2
     stored.close()

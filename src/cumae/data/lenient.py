@@ -35,6 +35,9 @@ from cumae.data.rows import row_source
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.quiet import warnings_raise
 
+EXACT = 2**53  # whole numbers up to here are floats
+FLOAT = np.dtype(np.float64)
+
 
 def as_numbers(rows: Any, columns: Columns | None) -> Any:
     """Return rows in the form in which an estimator gets them.
@@ -126,6 +129,34 @@ def typed_frame(
             cells[replaced] = stand_in.iloc[0, place]
         columns.append(cells)
     return frame_of(names_of(frame) or [], columns)
+
+
+@claim("BBL", "EVER")
+def plain_floats(X: Any, width: int) -> Floats | None:
+    """Return queries that are plain numbers as a table of their own; None for all others.
+
+    It is what ``read_one_by_one`` and ``Columns.read`` make of them where floats stand for
+    themselves, but for single queries it takes a tenth of the time.
+
+    Parameters
+    ----------
+    X : object
+        The queries: an array of floats, or a list of lists of Python's own numbers.
+    width : int
+        Number of columns at fit.
+    """
+    if type(X) is np.ndarray:
+        plain = X.dtype is FLOAT and X.ndim == 2 and X.shape[1] == width and len(X) > 0
+        return X.copy() if plain else None
+    if type(X) is not list or not X:
+        return None
+    for query in X:
+        if type(query) is not list or len(query) != width:
+            return None
+        for cell in query:
+            if type(cell) is not float and (type(cell) is not int or abs(cell) > EXACT):
+                return None
+    return np.array(X, dtype=np.float64)
 
 
 @claim("BBL", "EVER")

@@ -93,7 +93,8 @@ def count_votes(
     """Return how many models vote for each class, with a row for each query.
 
     Arrays vote in threads of this process, and other models in joblib's workers. Under another
-    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there.
+    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there, unless
+    their kind is quick everywhere.
 
     Parameters
     ----------
@@ -108,8 +109,10 @@ def count_votes(
         that models get. It must not depend on the other queries.
     """
     numbers = running(numbers, len(X))
+    if len(voters) == 1 and voters[0].quick:
+        return voters[0].count(X, numbers)
     votes = np.zeros((len(X), n_classes), dtype=np.int64)
-    if not elsewhere():
+    if all(group.quick for group in voters) or not elsewhere():
         for group in voters:
             votes += group.count(X, numbers)
         return votes

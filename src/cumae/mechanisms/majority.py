@@ -131,7 +131,9 @@ class NoisyMajority(Interactive):
         A batch larger than ``remaining`` is refused whole. The noisy counts of two classes add up
         to the number of voters, because only one of them is drawn.
         """
-        counts = np.atleast_2d(check_integers(votes, "votes"))
+        counts = check_integers(votes, "votes")
+        if counts.ndim < 2:
+            counts = np.atleast_2d(counts)
         if counts.ndim != 2 or counts.shape[1] != self.n_classes:
             raise InvalidData(
                 f"votes of shape {counts.shape}: give one row per query and {self.n_classes} "
@@ -146,8 +148,10 @@ class NoisyMajority(Interactive):
                 )
             self.remaining -= len(counts)  # before anything is drawn
             if self.n_classes == 2:
-                second = counts[:, 1] + self._ahead.take(len(counts))
-                return np.column_stack([counts.sum(axis=1) - second, second])
+                noisy = np.empty_like(counts)
+                np.add(counts[:, 1], self._ahead.take(len(counts)), out=noisy[:, 1])
+                np.subtract(counts[:, 0] + counts[:, 1], noisy[:, 1], out=noisy[:, 0])
+                return noisy
             return counts + self._ahead.take(counts.size).reshape(counts.shape)
 
     def ask(self, votes: ArrayLike) -> Integers:

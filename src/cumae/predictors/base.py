@@ -384,8 +384,10 @@ class Predictor(PrivateEstimator, ABC):
         """
         if not unanswered:
             return np.asarray(self.classes_[labels])
-        kind = np.int64 if self.classes_.dtype.kind in "iu" else object
-        named = np.full(len(labels), -1, dtype=kind)
+        if self.classes_.dtype.kind in "iu":
+            classes = self.classes_.astype(np.int64, copy=False)
+            return np.where(labels >= 0, classes[labels], -1)
+        named = np.full(len(labels), -1, dtype=object)
         named[labels >= 0] = self.classes_[labels[labels >= 0]]
         return named
 

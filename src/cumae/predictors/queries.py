@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,7 @@ from cumae.data import (
     RowSource,
     length_of,
     names_of,
+    plain_floats,
     read_one_by_one,
     row_source,
     table_of,
@@ -87,6 +90,9 @@ class QueryReader:
         width of an array, the columns of a frame. What one query holds must not be seen in what
         happens to the others, so nothing else raises.
         """
+        plain = plain_floats(X, self.n_features) if self._numbers_only else None
+        if plain is not None:
+            return self._replaced(plain)
         if not length_of(X):
             return self.nothing(), np.zeros(0, dtype=bool)
         given = self._arranged(read_one_by_one(table_of(X), self.n_features))
@@ -96,6 +102,43 @@ class QueryReader:
             return self.some(rows, np.arange(rows.n_rows))
         given = given if isinstance(given, pd.DataFrame) else np.asarray(given)
         return self._replaced(self.columns.read(given, ordinary=True))
+
+    def private_calls(
+        self, tables: Sequence[Any]
+    ) -> tuple[list[int | Exception], Floats, NDArray[np.bool_]]:
+        """Return the queries of several calls as one table, and which of them are usable.
+
+        Each call is read as by ``private``; models must not get data frames.
+
+        Parameters
+        ----------
+        tables : sequence of tables
+            What each call asks.
+
+        Returns
+        -------
+        list of int or Exception, table, array of bool
+            For each call the number of its queries, or the error with which it is refused; the
+            queries of all others, one call after the other; and which are usable.
+        """
+        counts: list[int | Exception] = []
+        parts = [np.zeros((0, len(self.columns)))]
+        for X in tables:
+            try:
+                plain = plain_floats(X, self.n_features) if self._numbers_only else None
+                part, usable = (plain, None) if plain is not None else self.private(X)
+            except Exception as error:  # noqa: BLE001 - whoever asked raises it
+                counts.append(error)
+                continue
+            if usable is not None:
+                part[~usable] = np.nan  # so that it is unusable below
+            counts.append(len(part))
+            parts.append(part)
+        return counts, *self._replaced(np.concatenate(parts))
+
+    @functools.cached_property
+    def _numbers_only(self) -> bool:
+        return self.columns.numbers_only and not self.as_frames
 
     def some(self, rows: RowSource, places: Integers) -> tuple[Any, NDArray[np.bool_]]:
         """As ``private``, for some rows of a source."""
@@ -107,7 +150,10 @@ class QueryReader:
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
-        usable = np.asarray(np.isfinite(table).all(axis=1))
+        finite = np.isfinite(table)
+        if finite.all():
+            return table, np.ones(len(table), dtype=bool)
+        usable = np.asarray(finite.all(axis=1))
         table[~usable] = self.stand_in[0]
         return table, usable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self, TypeAlias
 from zlib import crc32
@@ -27,7 +27,8 @@ from cumae.storage import TAG, from_plain, to_plain
 FORMAT = 1  # of stored states
 FACTS = "facts"
 NOBODY = (None, None)  # ids where none are needed
-PLAIN = (int, str, bool, type(None))  # what JSON holds as it is
+PLAIN = frozenset((int, str, bool, type(None)))  # types that JSON holds as they are
+SMALL = 4_096  # bytes of an array that a copy is made of
 ENCODER = json.JSONEncoder(allow_nan=False)  # json.dumps would make one for each call
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -177,6 +178,29 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     return _by_name(Predictor)[state.kind].from_state(state)
 
 
+class Request:
+    """One call for answers. Its text does not show what is asked.
+
+    Parameters
+    ----------
+    id : str, int or tuple, or None
+        What names it; the same one gets the same answers for free in a phase.
+    body : object
+        What is asked, to be compared with an earlier request of the same id.
+
+    Attributes
+    ----------
+    name, content : bytes
+        What stands for the id and for the body, once ``Journal.known`` has looked at them.
+    """
+
+    __slots__ = ("body", "content", "id", "name")
+
+    def __init__(self, id: Any, body: Any) -> None:  # noqa: A002 - as in request_id
+        self.id, self.body = id, body
+        self.name = self.content = b""
+
+
 @claim("EVER", "LATE", "FRESH", "USER", "BBL")
 class Journal:
     """Makes all changes of a state, each of them indivisible. This one keeps them in memory.
@@ -220,31 +244,53 @@ class Journal:
         self.check()
         return nullcontext()
 
+    def known(self, request: Request) -> tuple[Any, int] | None:
+        """Return the answers of an earlier request of the same id; None if there was none.
+
+        Whoever asks is in a turn, and records the answers in the same one.
+
+        Parameters
+        ----------
+        request : Request
+            What is asked.
+
+        Returns
+        -------
+        tuple of answers and int, or None
+            As for ``recorded``.
+
+        Raises
+        ------
+        InvalidParameter
+            If the earlier one asked something else, or if nothing is kept for retries.
+        InvalidData
+            If what is asked cannot be compared with anything.
+        """
+        if request.id is not None:
+            raise InvalidParameter(
+                "request_id needs a durable oracle, which keeps answers for retries; see save_to."
+            )
+        return None
+
     def recorded(
-        self, make: Callable[[], Any], request_id: Any = None, body: Any = None
-    ) -> tuple[Any, int]:
-        """Make answers and record them as one change; the predictor is locked meanwhile.
+        self, make: Callable[[], list[Any]], requests: Sequence[Request]
+    ) -> tuple[list[Any], int]:
+        """Make answers and record them as one change, in a turn; the predictor is locked meanwhile.
 
         Parameters
         ----------
         make : callable
-            Returns the answers; it calls the methods below.
-        request_id : str, int or tuple, or None
-            What names the request; the same one gets the same answers for free in a phase.
-        body : object
-            The request itself, to be compared with an earlier one of the same id.
+            Returns for each request its answers, or the error with which it is refused; it calls
+            the methods below.
+        requests : sequence of Request
+            What is asked; ``known`` has seen each of them in this turn.
 
         Returns
         -------
-        tuple of answers and int
+        tuple of list and int
             The answers may leave after ``commit`` of the number.
         """
-        del body
-        self.check()
-        if request_id is not None:
-            raise InvalidParameter(
-                "request_id needs a durable oracle, which keeps answers for retries; see save_to."
-            )
+        del requests
         return make(), 0
 
     def commit(self, ticket: int) -> None:
@@ -357,13 +403,17 @@ def pack(facts: Mapping[str, Any]) -> Arrays:
 
 
 def _pack(value: Any, name: str, arrays: Arrays) -> Any:
-    if type(value) in PLAIN:
+    kind = type(value)
+    if kind in PLAIN:
         return value
-    if isinstance(value, np.ndarray):  # first: records of answers are dicts and arrays
+    if kind is np.ndarray or isinstance(value, np.ndarray):
         return _pack_array(value, name, arrays)
-    if isinstance(value, dict | Mapping):
+    if kind is dict or isinstance(value, Mapping):
         start = f"{name}/" if name else ""
-        return {key: _pack(part, f"{start}{key}", arrays) for key, part in value.items()}
+        return {
+            key: part if type(part) in PLAIN else _pack(part, f"{start}{key}", arrays)
+            for key, part in value.items()
+        }
     if isinstance(value, list):
         return [_pack(part, f"{name}/{place}", arrays) for place, part in enumerate(value)]
     if isinstance(value, pd.DataFrame):
@@ -427,7 +477,10 @@ def objects(values: Any) -> NDArray[Any]:
 
 def _check_of(array: NDArray[Any]) -> list[Any]:
     """Return type, shape and checksum of an array: a part of another state must not pass."""
-    sums = crc32(np.ascontiguousarray(array).view(np.uint8).data) if array.size else 0
+    if array.nbytes < SMALL:  # a copy takes less time than a view
+        sums = crc32(array.tobytes())
+    else:
+        sums = crc32(np.ascontiguousarray(array).view(np.uint8).data)
     return [array.dtype.str, list(array.shape), sums]
 
 

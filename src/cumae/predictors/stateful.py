@@ -20,8 +20,9 @@ from cumae.errors import InvalidParameter
 from cumae.live import belongs_here, one_at_a_time
 from cumae.predictors.base import Predictor, Training
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
+from cumae.predictors.line import WaitingLine
 from cumae.predictors.queries import QueryReader
-from cumae.predictors.state import Arrays, Journal
+from cumae.predictors.state import Arrays, Journal, Request
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
 from cumae.storage import from_plain, to_plain
@@ -116,9 +117,12 @@ def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
 
     @one_at_a_time
     def recorded(self: Any, request_id: Any, X: Any, ids: dict[str, Any]) -> tuple[Answers, int]:
-        found: tuple[Answers, int] = self._journal_.recorded(
-            lambda: method(self, X, **ids), request_id, [X, ids]
-        )
+        journal, request = self._journal_, Request(request_id, [X, ids])
+        with journal.turn():
+            found: tuple[Answers, int] | None = journal.known(request)
+            if found is None:
+                (answers,), ticket = journal.recorded(lambda: [method(self, X, **ids)], [request])
+                found = answers, ticket
         return found
 
     @functools.wraps(method)
@@ -154,6 +158,7 @@ class StatefulPredictor(Predictor):
 
     _state_: Any
     _journal_: Journal
+    _line: WaitingLine  # of threads that ask
 
     @one_at_a_time
     def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
@@ -230,6 +235,7 @@ class StatefulPredictor(Predictor):
     def _go_on(self, state: Any, journal: Journal | None = None) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
         belongs_here(self)  # also if it is restored, and forked before the first question
+        self._line = getattr(self, "_line", None) or WaitingLine()
         self._state_, self._reader_ = state, state.fitted.reader
         self._journal_ = Journal(state) if journal is None else journal
         for name, value in state.fitted.shown.items():

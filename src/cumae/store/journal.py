@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 from cumae.claims import claim
-from cumae.errors import InvalidParameter, LiveState
-from cumae.predictors.state import NOBODY, Journal, objects
+from cumae.errors import InvalidData, InvalidParameter, LiveState
+from cumae.predictors.state import NOBODY, Journal, Request, objects
 from cumae.privacy.validation import plain_number
 from cumae.store.bills import bill_of, price
 from cumae.store.counting.base import ANSWERED, Counting, Record
 from cumae.store.counting.kinds import counting_of
 from cumae.store.counting.records import rebuilt, replay
 from cumae.store.homes.home import Blob, Home
-from cumae.store.sealed import HiddenIds, Seal, from_bytes
+from cumae.store.sealed import HiddenIds, Seal, canonical, from_bytes
 from cumae.store.writer import SNAPSHOT, Change, Writer
 
 
@@ -47,7 +47,7 @@ class Moved(Journal):
         raise AssertionError("check refuses")
 
     answered = supplied = labelled = labelled_requests = _refuse
-    used = prepared = entered = recorded = settled = _refuse
+    used = prepared = entered = known = recorded = settled = _refuse
 
 
 @claim("STORE")
@@ -137,43 +137,50 @@ class DurableJournal(Journal):
         return records
 
     @claim("STORE")
-    def recorded(
-        self, make: Callable[[], Any], request_id: Any = None, body: Any = None
-    ) -> tuple[Any, int]:
-        with self.turn():
-            return self._recorded(make, request_id, body)
+    def known(self, request: Request) -> tuple[Any, int] | None:
+        if request.id is None:
+            return None
+        # All that can fail comes before anything is drawn.
+        request.name, request.content = _name_of(request.id), _content_of(request.body)
+        found = self._stored(self.writer.seal.name_of(request.name))
+        if found is None:
+            return None
+        if found[0] != self.writer.seal.digest_of(request.content):
+            raise InvalidParameter(
+                "request_id was used for another request in this phase; give every request its own."
+            )
+        return found[1:]
 
-    def _recorded(self, make: Callable[[], Any], request_id: Any, body: Any) -> tuple[Any, int]:
+    @claim("STORE")
+    def recorded(
+        self, make: Callable[[], list[Any]], requests: Sequence[Request]
+    ) -> tuple[list[Any], int]:
         if self._change is not None:  # a method that calls another one
             return make(), 0
-        if request_id is not None:
-            name, digest = self._named(request_id), self.writer.seal.digest_of(body)
-            found = self._stored(name)
-            if found is not None:
-                if found[0] != digest:
-                    raise InvalidParameter(
-                        "request_id was used for another request in this phase; give every request "
-                        "its own."
-                    )
-                return found[1:]
         self._change, before = Change(), self.writer.last.number
         try:
             answers = make()
+            if self._change.events or self.writer.last.number > before:
+                self._keep_for_retries(requests, answers)  # what costs nothing is not stored
         except BaseException:  # what was recorded so far was spent
             change, self._change = self._change, None
             self.commit(self._add(change))
             raise
         change, self._change = self._change, None
-        spent = change.events or self.writer.last.number > before
-        if request_id is not None and spent:  # what costs nothing is not stored
-            # Named again: a new phase may have begun, with another key.
-            name, digest = self._named(request_id), self.writer.seal.digest_of(body)
-            change.answers[name] = (digest, answers)
-            if not change.events:  # all else is on the disk already
-                change.events.append({"event": "rows", "kind": "answers", "count": 0})
         ticket = self._add(change)
-        self._unwritten |= {name: (*kept, ticket) for name, kept in change.answers.items()}
+        for name, kept in change.answers.items():
+            self._unwritten[name] = (*kept, ticket)
         return answers, ticket
+
+    def _keep_for_retries(self, requests: Sequence[Request], answers: list[Any]) -> None:
+        """Add to what is gathered the answers of requests that have an id."""
+        change, seal = self._change or Change(), self.writer.seal  # of now: a phase may have begun
+        for request, own in zip(requests, answers, strict=True):
+            if request.id is not None and not isinstance(own, Exception):
+                kept = (seal.digest_of(request.content), own)
+                change.answers[seal.name_of(request.name)] = kept
+        if change.answers and not change.events:  # all else is on the disk already
+            change.events.append({"event": "rows", "kind": "answers", "count": 0})
 
     def commit(self, ticket: int) -> None:
         self.writer.commit(ticket)
@@ -182,15 +189,6 @@ class DurableJournal(Journal):
     def settled(self) -> None:
         self.check()
         self.writer.commit(self.writer.asked)
-
-    def _named(self, request_id: Any) -> bytes:
-        parts = request_id if isinstance(request_id, tuple) else (request_id,)
-        if not parts or not all(isinstance(one, str | bytes | int) for one in parts):
-            raise InvalidParameter(
-                "request_id is no text, whole number or tuple of these; give the client and a "
-                "number, say."
-            )
-        return self.writer.seal.name_of(list(parts))
 
     def _stored(self, name: bytes) -> tuple[str, Any, int] | None:
         """Return body, answer and ticket of an earlier request; the caller holds the lock."""
@@ -261,9 +259,10 @@ class DurableJournal(Journal):
             return
         if counting.mechanism is None or not count:
             return  # what was published costs nothing
-        debit = count if counting.each_costs else counting.used - self._used
-        self._used = counting.used
-        event = {"event": "answered", "count": count, "debit": debit, "used": counting.used}
+        used = counting.used
+        debit = count if counting.each_costs else used - self._used
+        self._used = used
+        event = {"event": "answered", "count": count, "debit": debit, "used": used}
         grown = counting.grown(ids, self._hide)
         record = {"count": count, "counts": counting.counts(), "grown": grown}
         self._record(event, ANSWERED, record)
@@ -323,6 +322,28 @@ class DurableJournal(Journal):
     def close(self) -> None:
         if os.getpid() == self._process:
             self._end()
+
+
+def _name_of(request_id: Any) -> bytes:
+    """Return bytes that stand for the id of a request."""
+    parts = request_id if isinstance(request_id, tuple) else (request_id,)
+    if not parts or not all(isinstance(one, str | bytes | int) for one in parts):
+        raise InvalidParameter(
+            "request_id is no text, whole number or tuple of these; give the client and a number, "
+            "say."
+        )
+    return _content_of(list(parts))
+
+
+def _content_of(body: Any) -> bytes:
+    """Return bytes that stand for what is asked."""
+    try:
+        return canonical(body)
+    except Exception:  # noqa: BLE001 - it may be anything, and raise anything
+        raise InvalidData(
+            "a request that has an id is compared with later ones, but this one holds something "
+            "that cannot be compared; give numbers, texts and dates, or leave out request_id."
+        ) from None
 
 
 def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cumae.claims import claim
 from cumae.errors import StoreFailed
@@ -26,8 +26,7 @@ ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fals
 CHECKPOINT = 10_000  # entries after which the older ones are replaced by their totals
 
 
-@dataclass(frozen=True)
-class LedgerEntry:
+class LedgerEntry(NamedTuple):
     """One entry.
 
     Parameters

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -98,9 +97,8 @@ class Writer:
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
-        self._queue, self._free = threading.Condition(), threading.Condition()
+        self._queue, self._free = threading.Lock(), threading.Condition()
         self._busy = False  # whether somebody writes
-        self._together, self._seconds = 1, 0.0  # of the last commit
 
     def in_turn(self) -> AbstractContextManager[None]:
         """Return a context in which no other process changes the oracle: here none ever does."""
@@ -111,7 +109,6 @@ class Writer:
         with self._queue:
             self._pending.append(change)
             self.asked += 1
-            self._queue.notify_all()
             return self.asked
 
     @claim("STORE")
@@ -120,7 +117,6 @@ class Writer:
         if ticket <= self.done or not self._begin_writing(ticket):
             return
         try:  # who comes first writes for all that wait
-            self._wait_for_others(ticket)
             self._write_pending()
         finally:
             self._end_writing()
@@ -141,16 +137,6 @@ class Writer:
             self._busy = False
             self._free.notify_all()
 
-    def _wait_for_others(self, ticket: int) -> None:
-        """Let those ask again that were answered together a moment ago; wait as long as it took."""
-        until = time.monotonic() + self._seconds
-        with self._queue:
-            while ticket > self.done and len(self._pending) < self._together:
-                left = until - time.monotonic()
-                if left <= 0:
-                    return
-                self._queue.wait(left)
-
     def check(self) -> None:
         """Refuse to go on after a failure."""
         if self._failed is not None:
@@ -164,13 +150,11 @@ class Writer:
             changes, self._pending, asked = self._pending, [], self.asked
         if not changes:
             return
-        started = time.monotonic()
         try:
             self._write(changes)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised by check
             self._failed = error
             self.check()
-        self._together, self._seconds = len(changes), time.monotonic() - started
         self.done = asked
 
     @claim("STORE")
@@ -218,7 +202,7 @@ class Writer:
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
         events: list[dict[str, Any]] = []
-        for facts in (facts for change in changes for facts in change.events):
+        for facts in chain.from_iterable(change.events for change in changes):
             if events and events[-1]["event"] == facts["event"] == ANSWERED:  # one for the group
                 before = events.pop()
                 sums = {name: before[name] + facts[name] for name in ("count", "debit")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ class Voters(ABC):
     """Models that vote together. A vote for a row never depends on the other rows."""
 
     n_classes: int
+    quick: ClassVar[bool] = False  # whether to vote takes less time than to send queries away
 
     @abstractmethod
     def __len__(self) -> int:
@@ -67,18 +69,20 @@ class StackedVoters(Voters):
 
     def count(self, X: Any, numbers: Integers | None = None) -> Integers:
         del numbers  # compiled code computes every row in the same way, wherever it stands
-        return self._count(X, _cores())
+        return self._count(X, None)
 
     def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
         del numbers
         return self._count(X, 1)
 
-    def _count(self, X: Any, threads: int) -> Integers:
+    def _count(self, X: Any, threads: int | None) -> Integers:
+        """Count with so many threads; None for as many as there are cores, if that is worth it."""
         count, columns = X.shape
         self._check_width(columns)
         votes = np.zeros((count, self.n_classes), dtype=np.int64)
         if count * columns * len(self) < WORTH_THREADS:
             threads = 1
+        threads = threads or _cores()
         step = max(1, min(CELLS // max(1, columns), -(-count // threads)))
 
         def fill(start: int) -> None:
@@ -88,6 +92,10 @@ class StackedVoters(Voters):
                 rows = numbers(rows)
             self._fill(np.ascontiguousarray(rows), votes[part])
 
+        if step >= count and type(X) is np.ndarray and X.dtype == np.float64:  # as for one query
+            self._fill(np.ascontiguousarray(X), votes)
+            return votes
+
         for_each(fill, range(0, count, step), threads)
         return votes
 
@@ -96,10 +104,11 @@ class StackedVoters(Voters):
             with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
                 rows = rows.astype(np.float32).astype(np.float64)
         add, arrays = self.adder
-        usable = np.isfinite(rows).all(axis=1)
-        if usable.all():
+        finite = np.isfinite(rows)
+        if finite.all():
             add(rows, *arrays, votes)
             return
+        usable = finite.all(axis=1)
         found = np.zeros((int(usable.sum()), self.n_classes), dtype=np.int64)
         add(rows[usable], *arrays, found)
         votes[usable] = found
@@ -111,12 +120,15 @@ class StackedVoters(Voters):
                 f"X has {columns} columns, but the models were trained on {self.width}; give "
                 "the same."
             )
-        last = int(self._columns_used().max(initial=-1))
-        if columns <= last:
+        if columns <= self._last_column:
             raise InvalidData(
-                f"X has {columns} columns, but the models look at column {last}; give the columns "
-                "that they were trained on."
+                f"X has {columns} columns, but the models look at column {self._last_column}; give "
+                "the columns that they were trained on."
             )
+
+    @functools.cached_property
+    def _last_column(self) -> int:
+        return int(self._columns_used().max(initial=-1))
 
     def _columns_used(self) -> NDArray[Any]:
         """Return the columns that models look at, where ``width`` does not say it all."""

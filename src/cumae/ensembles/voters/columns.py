@@ -41,6 +41,7 @@ class CutVoters(StackedVoters):
     """
 
     kind: ClassVar[str] = "cuts"
+    quick: ClassVar[bool] = True
     model_axes: ClassVar[Mapping[str, int]] = {}
 
     size: int
@@ -226,7 +227,7 @@ def _look_up(
     for i, column in enumerate(columns.tolist()):
         mine = cuts[starts[i] : starts[i + 1]]
         table = ones[starts[i] + i : starts[i + 1] + i + 1]
-        votes[:, 1] += table[np.searchsorted(mine, rows[:, column], side="right")]
+        votes[:, 1] += table[mine.searchsorted(rows[:, column], side="right")]
     votes[:, 0] = size - votes[:, 1]
 
 

@@ -54,10 +54,15 @@ class Admission:
     of_client: Counter[Any] = field(default_factory=Counter)
     known_as: Callable[[Any], Any] = _itself
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether every row is kept, whoever it comes from."""
+        return not self.one_per_user and self.cap is None
+
     def admit(self, count: int, users: Sequence[Any] | None, clients: Any) -> NDArray[np.bool_]:
         """Tell for each of the next rows whether it is kept, and remember it."""
         kept = np.ones(count, dtype=bool)
-        for place in range(count if self.one_per_user or self.cap is not None else 0):
+        for place in range(0 if self.takes_all else count):
             if users is not None:
                 user = self.known_as(users[place])
                 kept[place] = user not in self.seen
@@ -141,12 +146,13 @@ class QueryRows(RowsOfNextPhase):
         return math.inf if state.following is not None or enough else left
 
     def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
-        left, needed = self.remaining(state), self._needed(state)
+        left = self.remaining(state)
         if asked > left:
             # What is finite here stays so: even if all of the rest were kept, it is too little.
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase "
-                f"{state.phase.number}; there will be no next phase, which needs {needed}. After "
+                f"{state.phase.number}; there will be no next phase, which needs "
+                f"{self._needed(state)}. After "
                 "them, fit again, which costs again."
             )
         left = state.phase.left
@@ -156,7 +162,8 @@ class QueryRows(RowsOfNextPhase):
         if not Forecast.of(state).has_rows_for(self, asked, users, clients):
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase "
-                f"{state.phase.number}; each phase that the batch goes on to needs {needed}. "
+                f"{state.phase.number}; each phase that the batch goes on to needs "
+                f"{self._needed(state)}. "
                 "Nothing was answered. Ask fewer, and let others ask."
                 # no count: it would tell whose ids are known
             )
@@ -178,8 +185,9 @@ class QueryRows(RowsOfNextPhase):
         return before if before > 0 else min(left, max(1, state.rules.least - state.n_kept))
 
     def complete(self, state: EverlastingState | Forecast) -> bool:
-        late = state.rules.late_releases(state.phase.n_rows)
-        return state.phase.left <= late and state.n_kept >= state.rules.least
+        if state.n_kept < state.rules.least:
+            return False
+        return state.phase.left <= state.rules.late_releases(state.phase.n_rows)
 
     def take(
         self, state: EverlastingState, label: Callable[[Any], Integers]
@@ -321,3 +329,6 @@ class SuppliedRows(RowsOfNextPhase):
 def _labelled(schedule: PhaseSchedule, n_rows: int, left: int, waiting: int) -> int:
     """Return how many of the releases left in a phase are for labelling, by counts alone."""
     return max(n_rows, min(schedule.next_rows(n_rows), left, waiting))
+
+
+QUERY_ROWS, SUPPLIED_ROWS = QueryRows(), SuppliedRows()

@@ -63,7 +63,7 @@ def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
     >>> weights_of_votes(np.array([[70, 30], [-20, 120]]), 100).tolist()
     [[40, 0], [0, 100]]
     """
-    counts = np.clip(noisy, 0, n_shards)
+    counts = np.minimum(np.maximum(noisy, 0), n_shards)  # for few rows np.clip takes longer
     return np.asarray(counts - counts.min(axis=1, keepdims=True), dtype=np.int64)
 
 

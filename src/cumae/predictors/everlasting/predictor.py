@@ -17,7 +17,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids, row_source
 from cumae.effort import Effort
-from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
 from cumae.outlook import Fact
@@ -41,8 +41,9 @@ from cumae.predictors.everlasting.renewal import (
 )
 from cumae.predictors.everlasting.rules import check_together
 from cumae.predictors.everlasting.state import EverlastingState
+from cumae.predictors.line import answering_together
 from cumae.predictors.recipes import Recipe
-from cumae.predictors.stateful import PhasedPredictor, answering, changing
+from cumae.predictors.stateful import PhasedPredictor, changing
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, permutation, source_for
@@ -341,7 +342,7 @@ class EverlastingPredictor(PhasedPredictor):
     # Answering
 
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-    @answering
+    @answering_together
     def predict(
         self, X: ArrayLike, *, users: Any = None, clients: Any = None, requests: Any = None
     ) -> NDArray[Any]:
@@ -395,6 +396,39 @@ class EverlastingPredictor(PhasedPredictor):
         self._prepare()
         return self._named(labels)
 
+    @claim("USER")
+    def _room(self) -> int:
+        """Return how many queries of several calls are one batch: those that the phase has left.
+
+        Then no call is refused, and none waits for a training, because of another one. Where
+        somebody must be named with each query, calls are answered one by one.
+        """
+        state, rules = self._state_, self._state_.rules
+        if self._reader_.as_frames or rules.user_ids or rules.client_cap is not None:
+            return 0
+        return state.rows_from.until_next(state)
+
+    @claim("EVER")
+    def _predict_joined(self, tables: list[Any]) -> list[Any]:
+        """Answer the queries of several calls as one batch.
+
+        Each call is read by itself. One that cannot be read gets its error in the place of
+        answers, before anything is drawn.
+        """
+        read, table, usable = self._reader_.private_calls(tables)
+        if len(usable) > self._room():
+            raise InvalidData("X changed while it was read; ask again.")
+        labels = self._named(self._answer(table, usable, (None, None, None)))
+        found: list[Any] = []
+        start = 0
+        for one in read:
+            if isinstance(one, Exception):
+                found.append(one)
+            else:  # a copy: nobody gets an array that holds the answers of others
+                found.append(labels[start : start + one].copy())
+                start += one
+        return found
+
     @claim("EVER", "MEMO")
     def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, ...]) -> Integers:
         """Answer within the phase, and keep what was asked with its weights.
@@ -402,8 +436,8 @@ class EverlastingPredictor(PhasedPredictor):
         A stand-in has no weight, but a place like any other query.
         """
         labels, weights = self._release(table)
-        labels[~usable] = -1
-        weights[~usable] = 0
+        if not usable.all():
+            labels[~usable], weights[~usable] = -1, 0
         kept = table if self._state_.rows_from.keeps_queries else None
         self._journal_.answered(len(labels), kept, weights, ids)
         self._prepare()

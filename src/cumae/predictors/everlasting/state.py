@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.predictors.everlasting.keeping import (
+    QUERY_ROWS,
+    SUPPLIED_ROWS,
     Admission,
-    QueryRows,
     RowsOfNextPhase,
-    SuppliedRows,
 )
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior
@@ -104,7 +104,7 @@ class EverlastingState(State):
     @property
     def rows_from(self) -> RowsOfNextPhase:
         """Where the rows of the next phase come from."""
-        return SuppliedRows() if self.rules.fresh else QueryRows()
+        return SUPPLIED_ROWS if self.rules.fresh else QUERY_ROWS
 
     @property
     def n_kept(self) -> int:
@@ -143,8 +143,12 @@ class EverlastingState(State):
     @claim("LABELLED")
     def keep(self, rows: Any, weights: Any, ids: tuple[Any, ...]) -> None:
         start = self.n_kept
-        admitted = self.admit(len(weights), ids)
-        self.kept.append((rows[admitted], weights[admitted]))  # copies
+        if self.admission.takes_all:
+            admitted = np.ones(len(weights), dtype=bool)
+            self.kept.append((rows.copy(), weights.copy()))
+        else:
+            admitted = self.admit(len(weights), ids)
+            self.kept.append((rows[admitted], weights[admitted]))  # copies
         if len(ids) > 2 and ids[2] is not None:
             for place, number in enumerate(np.flatnonzero(admitted).tolist()):
                 name, usable = ids[2][number]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from cumae.store.keys import KeyStore
 from cumae.store.ledger import LedgerEntry
 
-FORMAT = 1  # of the tables, the same in all homes
+FORMAT = 2  # of the tables and what is in them, the same in all homes
 SHARED = "shared"  # what meta says of an oracle that has replicas
 
 

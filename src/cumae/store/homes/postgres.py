@@ -110,11 +110,14 @@ class PostgresHome(Home):
             if not self._rows("SELECT to_regclass('cumae_meta') IS NOT NULL")[0][0]:
                 raise InvalidParameter(f"path={self.name!r} holds no oracle: there are no tables.")
             number = int(self.meta().get("format", "0"))
-            if number != FORMAT:
+            if not 0 < number <= FORMAT:
                 raise InvalidParameter(
-                    f"path={self.name!r} has format {number}, but this version of cumae knows "
-                    f"{FORMAT}; open it with a newer version."
+                    f"path={self.name!r} has format {number}, but this version of cumae knows up "
+                    f"to {FORMAT}; open it with a newer version."
                 )
+            if number < FORMAT and not reading:  # records of format 1 are read as they are
+                text = "UPDATE cumae_meta SET value=%s WHERE name='format'"
+                self._execute(text, (str(FORMAT),))
             self._session = self._rows("SELECT pg_backend_pid()")[0][0]
             self._oracle = self.meta()["oracle"]
             self._refuse_if_others_read()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,8 +37,9 @@ from cumae.store.keys import (
 )
 from cumae.store.ledger import LedgerEntry
 
-# How a file of an older format becomes one of the next: one function for each format.
-MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {}
+# How a file of an older format becomes one of the next: one function for each format. Format 2 has
+# shorter records beside those of format 1, which are read as they are.
+MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {1: lambda _: None}
 FIRST_BYTES = b"SQLite format 3\0"
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
@@ -51,6 +52,7 @@ CREATE TABLE answers (name BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sealed BLOB
 # What makes a commit survive a loss of power; read back after it was set.
 SAFE = {"journal_mode": "wal", "synchronous": 2}
 OPENING = apsw.SQLITE_OPEN_READWRITE
+PAGE = 1_024  # bytes; an answer changes some hundred bytes, but pages are written whole
 
 
 @claim("STORE")
@@ -104,6 +106,7 @@ class SqliteFile(Home):
         try:
             with failing(path):
                 connection = apsw.Connection(str(path), flags=OPENING)
+                connection.execute(f"PRAGMA page_size={PAGE}")
                 connection.execute("PRAGMA journal_mode=wal")
                 connection.execute("PRAGMA synchronous=FULL")
                 with connection:
@@ -183,26 +186,23 @@ class SqliteFile(Home):
 
     @claim("STORE")
     def commit(self, change: Transaction) -> None:
+        execute = self._connection.execute
         with failing(self.path):
-            self._execute("BEGIN IMMEDIATE")
-            for text, values in (
-                ("DELETE FROM blobs WHERE number>=? AND number<?", _range(change)),
-                ("DELETE FROM answers", () if change.drop_answers else None),
-                ("DELETE FROM ledger WHERE number<?", _below(change.prune_below)),
-            ):
-                if values is not None:
-                    self._execute(text, values)
-            for text, rows in (
-                ("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", blob_rows(change)),
-                (
-                    "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
-                    [(name, *stored) for name, stored in change.answers.items()],
-                ),
-                ("INSERT INTO ledger VALUES (?, ?, ?)", entry_rows(change)),
-            ):
-                if rows:
-                    self._connection.executemany(text, rows)
-            self._execute("COMMIT")
+            execute("BEGIN IMMEDIATE")
+            if change.drop_below:
+                dropped = (change.drop_from, change.drop_below)
+                execute("DELETE FROM blobs WHERE number>=? AND number<?", dropped)
+            if change.drop_answers:
+                execute("DELETE FROM answers")
+            if change.prune_below:
+                execute("DELETE FROM ledger WHERE number<?", (change.prune_below,))
+            for row in blob_rows(change):
+                execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", row)
+            for name, stored in change.answers.items():
+                execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, *stored))
+            for entry in entry_rows(change):
+                execute("INSERT INTO ledger VALUES (?, ?, ?)", entry)
+            execute("COMMIT")
 
     def for_reading(self) -> SqliteFile:
         return SqliteFile(self.path, reading=True)
@@ -299,14 +299,6 @@ class FilePlace(Place):
         return 0
 
 
-def _range(change: Transaction) -> tuple[int, int] | None:
-    return (change.drop_from, change.drop_below) if change.drop_below else None
-
-
-def _below(number: int) -> tuple[int] | None:
-    return (number,) if number else None
-
-
 def _refuse_other_files(path: Path) -> None:
     """Refuse a table or a model before anybody is told to change its mode."""
     try:
@@ -326,13 +318,18 @@ def remove_files(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-@contextmanager
-def failing(path: Path) -> Iterator[None]:
+class failing:  # noqa: N801 - a context, which a generator would make slower
     """Let all that SQLite may raise become ``StoreFailed``."""
-    try:
-        yield
-    except (apsw.Error, OSError) as error:
-        raise StoreFailed(
-            f"{path} cannot be read or written ({type(error).__name__}). If it is no oracle, give "
-            "another path; else check the disk, and open it again."
-        ) from error
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, apsw.Error | OSError):
+            raise StoreFailed(
+                f"{self._path} cannot be read or written ({type(error).__name__}). If it is no "
+                "oracle, give another path; else check the disk, and open it again."
+            ) from error

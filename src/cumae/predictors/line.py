@@ -1,0 +1,311 @@
+"""Calls of several threads that are answered as one batch: the first one answers for all.
+
+A thread that asks while another one is being answered stands in a line. Whoever is first in it
+answers for those behind it whose queries fit into one batch, and wakes them. So many threads that
+ask for one answer each share the votes, the noise and the commit of a batch.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cumae.claims import claim
+from cumae.errors import CumaeError
+from cumae.live import check_process, is_running, one_at_a_time
+from cumae.predictors.state import Journal, Request
+
+MOST = 1_024  # queries of a batch that is joined; the memory of a larger one could run out for all
+LOOK = 1.0  # seconds after which a thread that waits looks whether anybody answers
+
+
+@claim("STORE")
+class WaitingCall:
+    """One call that waits for its answers.
+
+    Parameters
+    ----------
+    X : table
+        The queries, as they were given.
+    ids : dict from str to object
+        Who asks, and the like, as they were given.
+    request_id : str, int or tuple, or None
+        What names the call, for retries.
+    """
+
+    def __init__(self, X: Any, ids: dict[str, Any], request_id: Any) -> None:
+        self.X, self.ids = X, ids
+        self.request = Request(request_id, [X, ids])
+        self.answers: Any = None
+        self.error: BaseException | None = None
+        self.settled = False  # whether the answers are on the disk, and may leave
+        self.done = False  # whether there is no more to wait for
+        self.left = False  # whether its thread has gone on
+        self._gate = threading.Lock()  # open when it is done, or the first in the line
+        self._gate.acquire()
+
+    @property
+    def count(self) -> int:
+        """Number of queries, if it can be joined with others: if they are a list or an array.
+
+        It is more than ``MOST`` for all others, and where somebody is named.
+        """
+        if self.ids or not (type(self.X) is list or (type(self.X) is np.ndarray and self.X.ndim)):
+            return MOST + 1
+        return len(self.X)
+
+    def wake(self) -> None:
+        """Let its thread look again; it may look more often than it must."""
+        with suppress(RuntimeError):  # the gate is open already
+            self._gate.release()
+
+    def wait(self) -> bool:
+        """Wait until it is woken, for some time at most; tell whether it was."""
+        return self._gate.acquire(timeout=LOOK)
+
+    def refuse(self, error: BaseException, *, alone: bool) -> None:
+        """Let it raise an error; one that others raise as well must not show what they asked."""
+        if self.error is None and not self.settled:
+            self.error = error if alone else _without_trace(error)
+
+    def result(self) -> Any:
+        """Return the answers, or raise what went wrong."""
+        if self.error is not None:
+            raise self.error
+        if not self.settled:
+            raise _lost()
+        return self.answers
+
+
+def _without_trace(error: BaseException) -> BaseException:
+    """Return the same error without its traceback, whose frames hold the queries of others."""
+    if isinstance(error, Exception):
+        with suppress(Exception):
+            made = type(error)(*error.args)
+            made.__suppress_context__ = True
+            return made
+    return _lost()
+
+
+def _lost() -> CumaeError:
+    return CumaeError(
+        "the thread that answered for several was interrupted. The answers are lost, and may be "
+        "charged; ask again."
+    )
+
+
+@claim("STORE")
+class WaitingLine:
+    """Lets the first of several calls do the work of those behind it, one group after the other."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._waiting: list[WaitingCall] = []
+        self._leader: WaitingCall | None = None  # the first one, whose thread answers
+
+    def join(self, call: WaitingCall, answer: Callable[[list[WaitingCall]], None]) -> Any:
+        """Wait until a call was answered, or answer it with those behind it; return its answers.
+
+        Parameters
+        ----------
+        call : WaitingCall
+            What this thread asks.
+        answer : callable
+            Gets all that wait, this call first. It answers some of the first ones, this one at
+            least, and marks them as done.
+        """
+        try:
+            with self._mutex:
+                self._waiting.append(call)
+                self._leader = self._leader or call
+            while not call.done:
+                if self._leader is call:
+                    self._lead(answer)
+                elif not call.wait():
+                    self._look()
+        finally:
+            try:
+                self._leave(call)
+            except BaseException:  # interrupted right here: others must not wait for ever
+                self._leave(call)
+                raise
+        return call.result()
+
+    def _lead(self, answer: Callable[[list[WaitingCall]], None]) -> None:
+        """Answer for the first ones in the line, and wake them."""
+        with self._mutex:
+            calls = list(self._waiting)
+        try:
+            answer(calls)
+        finally:
+            with self._mutex:
+                self._waiting = [call for call in self._waiting if not call.done]
+            for call in calls:
+                if call.done:
+                    call.wake()
+
+    def _leave(self, call: WaitingCall) -> None:
+        """Let a call leave the line, and the next one lead if this one did."""
+        call.left = True
+        with self._mutex:
+            self._waiting = [one for one in self._waiting if one is not call]
+            if self._leader is call:
+                self._choose_leader()
+
+    def _look(self) -> None:
+        """Let somebody answer if nobody does, because a thread was interrupted on its way out."""
+        with self._mutex:
+            if self._leader is None or self._leader.left:
+                self._choose_leader()
+
+    def _choose_leader(self) -> None:
+        """Let the first one in the line answer; the caller holds the mutex."""
+        self._leader = self._waiting[0] if self._waiting else None
+        if self._leader is not None:
+            self._leader.wake()
+
+
+class Way(NamedTuple):
+    """How a predictor answers calls.
+
+    Parameters
+    ----------
+    alone : callable
+        Answers the queries of one call.
+    joined : callable
+        Answers the queries of several calls as one batch. It returns a list of answers, with an
+        error in the place of those that cannot be read.
+    room : callable
+        Returns how many queries of several calls can be one batch now.
+    """
+
+    alone: Callable[..., Any]
+    joined: Callable[[list[Any]], list[Any]]
+    room: Callable[[], int]
+
+
+@claim("STORE", "EVER")
+def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method that answers private queries record all that it changes before answers leave.
+
+    As ``answering``, but calls of other threads that wait by then are answered as one batch, by
+    ``_predict_joined``, as long as there is room for them (``_room``). A query has the same answer
+    in any batch, so nobody can tell.
+    """
+
+    @functools.wraps(method)
+    def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Any:
+        if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
+            check_is_fitted(self, "guarantee_")
+        check_process(self)  # before the line is touched: a forked process has a broken one
+        call = WaitingCall(X, ids, request_id)
+
+        def lead(calls: list[WaitingCall]) -> None:
+            way = Way(functools.partial(method, self), self._predict_joined, self._room)
+            _answer(self, way, calls)
+
+        if is_running(self):  # something that runs within a method of the predictor asks, too
+            lead([call])
+            return call.result()
+        return self._line.join(call, lead)
+
+    return answer
+
+
+@claim("STORE")
+def _answer(self: Any, way: Way, calls: list[WaitingCall]) -> None:
+    """Answer the first calls, and mark them as done when nothing of that can be lost."""
+    taken = [calls[0]]
+    try:
+        journal, ticket = _answer_first(self, way, calls, taken)
+        journal.commit(ticket)
+        for call in taken:
+            call.settled = True
+    except BaseException as error:
+        for call in taken:
+            call.refuse(error, alone=len(calls) == 1)
+        with suppress(Exception):  # nothing that was answered must wait to be committed
+            self._journal_.settled()
+        if not isinstance(error, Exception):
+            raise
+    finally:
+        for call in taken:
+            call.done = True
+
+
+@one_at_a_time
+def _answer_first(
+    self: Any, way: Way, calls: list[WaitingCall], taken: list[WaitingCall]
+) -> tuple[Journal, int]:
+    """Answer the first calls, as many as are one batch; return the journal and their ticket.
+
+    Calls that are known or refused are taken, too, on the way to the first one that does not fit.
+    """
+    journal: Journal = self._journal_
+    ticket, group = 0, Group(way)
+    with journal.turn():
+        for call in calls:
+            try:
+                found = journal.known(call.request)
+            except Exception as error:  # noqa: BLE001 - whoever asked raises it
+                call.refuse(error, alone=len(calls) == 1)
+            else:
+                if found is not None:
+                    call.answers, ticket = found[0], max(ticket, found[1])
+                elif not group.takes(call):
+                    break
+            if call is not calls[0]:
+                taken.append(call)
+        if group.calls:
+            ticket = max(ticket, group.answer(journal))
+    return journal, ticket
+
+
+@claim("STORE")
+class Group:
+    """Calls that are answered as one batch.
+
+    Parameters
+    ----------
+    way : Way
+        How the predictor answers.
+    """
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self.calls: list[WaitingCall] = []
+        self._left = 0  # queries that there is room for, beside those of the first call
+
+    def takes(self, call: WaitingCall) -> bool:
+        """Take a call if it fits, by counts, ids and kinds of tables; the first one always does."""
+        name = call.request.name
+        if name and any(one.request.name == name for one in self.calls):
+            return False  # a retry, which must see the first one's answers
+        if len(self.calls) == 1:
+            self._left = min(MOST, self._way.room()) - self.calls[0].count
+        if self.calls and call.count > self._left:
+            return False
+        self._left -= call.count if self.calls else 0
+        self.calls.append(call)
+        return True
+
+    def answer(self, journal: Journal) -> int:
+        """Answer all calls, and record that as one change; return its ticket."""
+        answers, ticket = journal.recorded(self._make, [call.request for call in self.calls])
+        for call, own in zip(self.calls, answers, strict=True):
+            if isinstance(own, Exception):
+                call.refuse(own, alone=False)
+            else:
+                call.answers = own
+        return ticket
+
+    def _make(self) -> list[Any]:
+        if len(self.calls) == 1:
+            return [self._way.alone(self.calls[0].X, **self.calls[0].ids)]
+        return self._way.joined([call.X for call in self.calls])

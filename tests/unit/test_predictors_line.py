@@ -1,0 +1,609 @@
+"""Calls of several threads that are answered as one batch."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cumae
+from cumae import store
+from cumae.concepts import Thresholds
+from cumae.errors import BudgetExhausted, CumaeError, InvalidData, InvalidParameter, StoreFailed
+from cumae.predictors import line
+from cumae.predictors.line import WaitingCall, WaitingLine
+from tests.forks import answer_in_a_fork
+from tests.oracles import ROWS, everlasting, oracle
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+PATIENCE = 30.0  # seconds until a thread that waits counts as stuck
+
+
+class Crowd:
+    """Threads that ask one after the other, while the first of them is held up.
+
+    Parameters
+    ----------
+    predictor : EverlastingPredictor
+        What they ask.
+    held : str
+        The method of its journal at which the first thread waits until all others have asked.
+    """
+
+    def __init__(self, predictor: Any, held: str = "commit") -> None:
+        self.predictor = predictor
+        self.found: dict[int, list[int]] = {}
+        self.failed: dict[int, BaseException] = {}
+        self.threads: list[threading.Thread] = []
+        self._here, self._go_on = threading.Event(), threading.Event()
+        journal = predictor._journal_
+        real = getattr(journal, held)
+
+        def wait(*args: Any, **more: Any) -> Any:
+            if not self._here.is_set():
+                self._here.set()
+                assert self._go_on.wait(PATIENCE)
+            return real(*args, **more)
+
+        setattr(journal, held, wait)
+
+    def ask(self, *queries: Any, **more: Any) -> None:
+        """Ask in a thread of its own; return when it stands in the line."""
+        self.ask_table(list(queries), **more)
+
+    def ask_table(self, X: Any, **more: Any) -> None:
+        number, before = len(self.threads), self.standing
+
+        def run() -> None:
+            try:
+                self.found[number] = self.predictor.predict(X, **more).tolist()
+            except BaseException as error:  # noqa: BLE001 - what is wrong is compared
+                self.failed[number] = error
+
+        self.threads.append(threading.Thread(target=run, daemon=True))
+        self.threads[-1].start()
+        if number == 0:
+            assert self._here.wait(PATIENCE)
+        else:
+            wait_until(lambda: self.standing > before or number in self.failed)
+
+    @property
+    def standing(self) -> int:
+        return len(self.predictor._line._waiting) if "_line" in vars(self.predictor) else 0
+
+    def end(self) -> None:
+        """Let the first one go on, and wait for all."""
+        self._go_on.set()
+        for thread in self.threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+def wait_until(happened: Any) -> None:
+    for _ in range(int(PATIENCE * 1_000)):
+        if happened():
+            return
+        threading.Event().wait(0.001)
+    raise AssertionError("it never happened")
+
+
+def used(path: Path) -> int:
+    return store.status(path).totals.used
+
+
+def answered(stored: Any) -> list[int]:
+    """Return how many answers each entry of the ledger has."""
+    entries = [json.loads(text) for _, text, _ in stored._journal_.writer.home.entries()]
+    return [facts["count"] for facts in entries if facts["event"] == "answered"]
+
+
+@pytest.mark.claim("STORE")
+def test_those_who_wait_are_answered_as_one(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    for cell in (0.9, 0.2, 0.8):
+        crowd.ask([cell], [0.05])
+    crowd.end()
+    assert crowd.found == {0: [0], 1: [1, 0], 2: [0, 0], 3: [1, 0]}
+    assert answered(stored) == [1, 6]
+    assert (stored.answered_, used(path)) == (7, 7)
+    stored.close()
+    assert cumae.open(path).answered_ == 7
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("more", [{}, {"memoize": True}, {"prior": True}], ids=str)
+def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> None:
+    """With the same coins, and with unusable queries among them."""
+    queries = [[[0.31]], [[0.29], [float("nan")]], [["x"]], [[0.3], [0.31], [0.3]]]
+    columns = {"columns": [(0.0, 1.0)]} if more.get("prior") else {}
+    one, other = (
+        cumae.EverlastingPredictor(
+            Thresholds(),
+            **{"epsilon": 3.0, "shard_size": 10, "prior": False, "random_state": 3}
+            | more
+            | columns,
+        ).fit(np.tile(ROWS, (10, 1)), np.tile(ROWS[:, 0] > 0.3, 10).astype(int))
+        for _ in range(2)
+    )
+    single = [one.predict(part).tolist() for part in queries]
+    calls = [call_of(part) for part in queries]
+    alone: Any = type(other).predict
+    way = line.Way(partial(alone.__wrapped__, other), other._predict_joined, other._room)
+    line._answer(other, way, calls)
+    assert all(call.settled for call in calls)
+    assert [call.answers.tolist() for call in calls] == single
+    assert other.answered_ == one.answered_ == 7
+    for mine, its in zip(
+        *(np.concatenate([w for _, w in made._state_.kept]) for made in (one, other)), strict=True
+    ):
+        assert mine.tolist() == its.tolist()
+
+
+def call_of(X: Any, request_id: Any = None) -> WaitingCall:
+    return WaitingCall(X, {}, request_id)
+
+
+@pytest.mark.claim("STORE")
+def test_what_does_not_fit_is_answered_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither calls over the end of a phase nor large ones are joined with others."""
+    _, stored = oracle(tmp_path)
+    stored.predict(ROWS[:390])
+    groups: list[int] = []
+    recorded = stored._journal_.recorded
+
+    def watched(make: Any, requests: Any) -> Any:
+        groups.append(len(requests))
+        return recorded(make, requests)
+
+    stored._journal_.recorded = watched
+    crowd = Crowd(stored)
+    for count in (1, 4, 4, 4, 1):  # 9 are left after the first one: 4 and 4, then a new phase
+        crowd.ask(*ROWS[:count].tolist())
+    crowd.end()
+    assert not crowd.failed
+    assert (stored.phase_, stored.answered_) == (2, 404)
+    assert groups == [1, 2, 1, 1]
+    groups.clear()
+    monkeypatch.setattr(line, "MOST", 5)
+    crowd = Crowd(stored)
+    for count in (1, 3, 2, 1, 7):
+        crowd.ask(*ROWS[:count].tolist())
+    crowd.end()
+    assert groups == [1, 2, 1, 1]
+    stored.close()
+
+
+@pytest.mark.claim("STORE")
+def test_a_refusal_is_for_one_call_alone(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    first = stored.predict([[0.2]], request_id="known").tolist()
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    crowd.ask([0.9])
+    crowd.ask([0.8], request_id="known")  # another body
+    crowd.ask([0.2], request_id=[1])  # no id
+    crowd.ask([0.2], users=["anna"])  # asked for at fit
+    crowd.ask([0.2], [0.9, 0.9])  # a row of another width is an unusable query, and no refusal
+    crowd.ask_table(np.ones((2, 3)))  # a table of another width is refused
+    crowd.end()
+    assert {number: type(error) for number, error in crowd.failed.items()} == {
+        2: InvalidParameter,
+        3: InvalidParameter,
+        4: InvalidData,
+        6: InvalidData,
+    }
+    assert crowd.found == {0: [0], 1: [1], 5: [0, -1]}
+    assert used(path) == 5
+    assert stored.predict([[0.2]], request_id="known").tolist() == first
+
+
+@pytest.mark.claim("STORE")
+def test_a_retry_in_the_same_group_gets_the_same_answers(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path, epsilon=0.05)  # so much noise that answers are coins
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    for _ in range(3):
+        crowd.ask(*ROWS[:40].tolist(), request_id=("anna", 1))
+    crowd.ask([0.4], request_id=("anna", 2))
+    crowd.end()
+    assert crowd.found[1] == crowd.found[2] == crowd.found[3]
+    assert used(path) == 1 + 40 + 1
+    stored.close()
+    again = cumae.open(path)
+    assert again.predict(ROWS[:40].tolist(), request_id=("anna", 1)).tolist() == crowd.found[1]
+    assert again.predict([[0.4]], request_id=("anna", 2)).tolist() == crowd.found[4]
+
+
+@pytest.mark.claim("STORE")
+def test_ids_that_are_stored_alike_are_the_same(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path, epsilon=0.05)
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    crowd.ask(*ROWS[:30].tolist(), request_id="a")
+    crowd.ask(*ROWS[:30].tolist(), request_id=("a",))
+    crowd.ask([0.5], request_id=("a",))
+    crowd.end()
+    assert crowd.found[1] == crowd.found[2]
+    assert isinstance(crowd.failed[3], InvalidParameter)
+    assert used(path) == 31
+
+
+ODD_IDS = [np.array([1, 2]), pd.NA, 10**5_000, (), 0.5]
+
+
+@pytest.mark.claim("STORE", "EVER")
+@pytest.mark.parametrize("place", range(len(ODD_IDS)))
+def test_an_odd_id_fails_alone(tmp_path: Path, place: int) -> None:
+    path, stored = oracle(tmp_path)
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    crowd.ask([0.9], request_id="one")
+    crowd.ask([0.9], request_id=ODD_IDS[place])
+    crowd.ask([0.2])
+    crowd.end()
+    assert list(crowd.failed) == [2]
+    assert isinstance(crowd.failed[2], CumaeError)
+    assert crowd.found == {0: [0], 1: [1], 3: [0]}
+    assert used(path) == 3
+    writer = stored._journal_.writer
+    assert writer.asked == writer.done
+
+
+class Deep(list):  # type: ignore[type-arg]
+    """A list that shows itself by an error."""
+
+    def __repr__(self) -> str:
+        raise ValueError("0.123")
+
+
+def nested(depth: int) -> Any:
+    return [nested(depth - 1)] if depth else 0.5
+
+
+ODD_CELLS = [10**5_000, nested(900), {1: 2, "a": 3}, Deep([1])]
+
+
+@pytest.mark.claim("STORE", "EVER")
+@pytest.mark.parametrize("place", range(len(ODD_CELLS)))
+def test_what_a_query_holds_fails_nobody_else(tmp_path: Path, place: int) -> None:
+    """A request that cannot be compared is refused before anything is drawn."""
+    path, stored = oracle(tmp_path)
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    crowd.ask([0.9])
+    crowd.ask([ODD_CELLS[place]], request_id="odd")
+    crowd.ask([ODD_CELLS[place]])
+    crowd.ask([0.2], request_id="even")
+    crowd.end()
+    assert crowd.found[1] == [1]
+    assert crowd.found[3] == [-1]
+    assert crowd.found[4] == [0]
+    assert {type(error) for error in crowd.failed.values()} <= {InvalidData}
+    assert used(path) == stored.answered_ == 4 + (2 in crowd.found)
+    stored.close()
+    assert cumae.open(path).answered_ == stored.answered_
+
+
+@pytest.mark.claim("STORE")
+def test_what_fails_after_the_draw_is_recorded_all_the_same(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+
+    def broken(*_: Any) -> None:
+        raise MemoryError
+
+    stored._journal_._keep_for_retries = broken
+    with pytest.raises(MemoryError):
+        stored.predict([[0.5]], request_id="a")
+    assert used(path) == 1
+    stored.close()
+    assert cumae.open(path).answered_ == 1
+
+
+@pytest.mark.claim("USER")
+@pytest.mark.parametrize("more", [{"user_ids": True}, {"client_cap": 0.5}], ids=str)
+def test_who_must_be_named_is_named_also_in_company(more: dict[str, Any]) -> None:
+    one = everlasting(**more)
+    name = "users" if "user_ids" in more else "clients"
+    crowd = Crowd(one)
+    crowd.ask([0.1], **{name: ["anna"]})
+    for _ in range(3):
+        crowd.ask([0.2])
+    crowd.ask([0.9], **{name: ["bert"]})
+    crowd.end()
+    assert {type(crowd.failed[number]) for number in (1, 2, 3)} == {InvalidData}
+    assert crowd.found == {0: [0], 4: [1]}
+    assert one._state_.n_kept == 2
+
+
+@pytest.mark.claim("EVER")
+def test_nobody_gets_an_array_with_the_answers_of_others() -> None:
+    one = everlasting()
+    answers = one._predict_joined([[[0.1], [0.9]], np.ones((1, 3)), [[0.8]]])
+    assert [answers[0].tolist(), answers[2].tolist()] == [[0, 1], [1]]
+    assert isinstance(answers[1], InvalidData)
+    assert all(part.base is None for part in (answers[0], answers[2]))
+
+
+@pytest.mark.claim("EVER")
+def test_a_list_that_grows_while_it_is_read_spends_nothing() -> None:
+    one = everlasting()
+    with pytest.raises(InvalidData, match="changed while"):
+        one._predict_joined([ROWS.tolist(), [[0.5]]])  # more than the phase has answers
+    assert one.answered_ == 0
+    assert one._state_.phase.left == 400
+
+
+def test_small_calls_do_not_wait_for_a_large_one(tmp_path: Path) -> None:
+    """Those before it are answered and released before its phases are trained."""
+    _, stored = oracle(tmp_path)
+    done: list[int] = []
+    recorded = stored._journal_.recorded
+
+    def watched(make: Any, requests: Any) -> Any:
+        if len(requests[0].body[0]) == 900:
+            wait_until(lambda: {0, 1, 2} <= set(crowd.found))
+            done.append(1)
+        return recorded(make, requests)
+
+    stored._journal_.recorded = watched
+    crowd = Crowd(stored)
+    for count in (1, 1, 1, 900, 1):
+        crowd.ask(*np.tile(ROWS, (3, 1))[:count].tolist())
+    crowd.end()
+    assert done == [1]
+    assert not crowd.failed
+    stored.close()
+
+
+@pytest.mark.claim("STORE")
+def test_a_commit_that_fails_fails_for_all(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path)
+    crowd = Crowd(stored)
+    for cell in (0.1, 0.9, 0.2):
+        crowd.ask([cell])
+
+    commit = stored._journal_.writer.home.commit
+
+    def broken(change: Any) -> None:
+        if change.entries[-1].facts["count"] > 1:
+            raise OSError("no space left on device")
+        commit(change)
+
+    stored._journal_.writer.home.commit = broken
+    crowd.end()
+    assert crowd.found == {0: [0]}
+    assert {type(error) for error in crowd.failed.values()} == {StoreFailed}
+    with pytest.raises(CumaeError, match="charged"):
+        stored.predict([[0.5]])
+    stored.close()
+    assert used(path) == 1
+    cumae.open(path).close()
+    assert used(path) >= 3  # the mark was raised before
+
+
+def test_too_few_answers_refuse_those_who_ask_for_more() -> None:
+    """Ids do not decide it here: a phase that nobody fills ends."""
+    one = everlasting(user_ids=True)
+    one.predict(ROWS[:395], users=["anna"] * 395)
+    crowd = Crowd(one)
+    crowd.ask([0.1], users=["anna"])
+    crowd.ask(*ROWS[:3].tolist(), users=["anna"] * 3)
+    crowd.ask(*ROWS[:3].tolist(), users=["anna"] * 3)
+    crowd.end()
+    assert list(crowd.failed) == [2]
+    assert isinstance(crowd.failed[2], BudgetExhausted)
+    assert one.answered_ == 399
+
+
+def settle(calls: list[WaitingCall]) -> None:
+    """Answer calls by their ids."""
+    for call in calls:
+        call.answers, call.settled, call.done = call.request.id, True, True
+
+
+class Asking:
+    """Threads that stand in a line, of which the first one waits until all do.
+
+    Parameters
+    ----------
+    answer : callable
+        Answers calls, once all others stand in the line; None settles them all.
+    count : int
+        Number of threads.
+    """
+
+    def __init__(self, answer: Any, count: int) -> None:
+        self.line, self.found, self.groups = WaitingLine(), {}, []  # type: ignore[var-annotated]
+        here, go_on = threading.Event(), threading.Event()
+
+        def lead(calls: list[WaitingCall]) -> None:
+            self.groups.append([call.request.id for call in calls])
+            if len(self.groups) == 1:
+                here.set()
+                assert go_on.wait(PATIENCE)
+                settle(calls[:1])
+            else:
+                answer(calls)
+
+        self._lead, self.threads = lead, []
+        for name in range(count):
+            self.threads.append(threading.Thread(target=self.ask, args=(name,), daemon=True))
+            self.threads[-1].start()
+            if name == 0:
+                assert here.wait(PATIENCE)
+            else:
+                wait_until(lambda name=name: len(self.line._waiting) == name + 1)
+        go_on.set()
+        for thread in self.threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+    def ask(self, name: int) -> None:
+        try:
+            self.found[name] = self.line.join(call_of(None, name), self._lead)
+        except BaseException as error:  # noqa: BLE001 - compared below
+            self.found[name] = type(error)
+
+
+def test_who_is_interrupted_holds_up_nobody() -> None:
+    """The second one is interrupted while it answers for itself and another."""
+
+    def interrupted(calls: list[WaitingCall]) -> None:
+        if calls[0].request.id == 1:
+            for call in calls[:2]:
+                call.done = True
+            raise KeyboardInterrupt
+        settle(calls)
+
+    asking = Asking(interrupted, 5)
+    assert asking.groups == [[0], [1, 2, 3, 4], [3, 4]]
+    assert asking.found == {0: 0, 1: KeyboardInterrupt, 2: CumaeError, 3: 3, 4: 4}
+    asking.ask(5)
+    assert asking.found[5] == 5
+    assert (asking.line._leader, asking.line._waiting) == (None, [])
+
+
+def test_an_interrupt_at_any_line_hangs_nobody() -> None:
+    """One thread is interrupted at each line of the line's code in turn; all others get answers."""
+    hit = 1
+    while hit:
+        asking = Asking(settle, 1)
+        here, go_on = threading.Event(), threading.Event()
+        threads = []
+
+        def slow(calls: list[WaitingCall], here: Any = here, go_on: Any = go_on) -> None:
+            here.set()
+            assert go_on.wait(PATIENCE)
+            settle(calls[:1])
+
+        asking._lead = slow
+        threads.append(threading.Thread(target=asking.ask, args=("first",), daemon=True))
+        threads[-1].start()
+        assert here.wait(PATIENCE)
+        asking._lead = settle
+        shot = Shot(hit)
+        threads.append(threading.Thread(target=shot.run, args=(asking, "shot"), daemon=True))
+        threads.append(threading.Thread(target=asking.ask, args=("last",), daemon=True))
+        for thread in threads[1:]:
+            thread.start()
+        wait_until(lambda shot=shot, line=asking.line: shot.ended or len(line._waiting) > 1)
+        go_on.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), f"stuck after an interrupt at event {hit}"
+        assert (asking.found["first"], asking.found["last"]) == ("first", "last")
+        assert asking.found["shot"] in ("shot", KeyboardInterrupt)
+        hit = hit + 1 if shot.fired else 0
+
+
+class Shot:
+    """Interrupts its thread at the n-th line that it runs in ``cumae.predictors.line``, once."""
+
+    def __init__(self, place: int) -> None:
+        self.left, self.fired, self.ended = place, False, False
+
+    def run(self, asking: Asking, name: str) -> None:
+        sys.settrace(self._trace)
+        try:
+            asking.ask(name)  # type: ignore[arg-type]
+        finally:
+            sys.settrace(None)
+            self.ended = True
+
+    def _trace(self, frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != line.__file__:
+            return None
+        text = linecache.getline(line.__file__, frame.f_lineno).strip()
+        # Python never interrupts between the last line of a with block and its end.
+        if event == "line" and not self.fired and not text.startswith("with "):
+            self.left -= 1
+            if self.left == 0:
+                self.fired = True
+                raise KeyboardInterrupt
+        return self._trace
+
+
+def test_a_leader_that_vanished_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line, "LOOK", 0.01)
+    asking = Asking(settle, 1)
+    gone = call_of(None, 7)
+    gone.left = True
+    asking.line._leader = gone
+    asking.ask(8)
+    assert asking.found[8] == 8
+
+
+def test_answers_that_were_never_settled_do_not_leave() -> None:
+    call = call_of(None)
+    call.answers, call.done = [1], True
+    with pytest.raises(CumaeError, match="may be charged"):
+        call.result()
+
+
+def test_an_error_of_several_shows_nobody_what_others_asked(tmp_path: Path) -> None:
+    """Each has an error of its own, whose frames hold no other query."""
+    _, stored = oracle(tmp_path)
+    crowd = Crowd(stored)
+    cells = (0.11, 0.22, 0.33)
+    for cell in cells:
+        crowd.ask([cell])
+
+    def broken(_: Any) -> None:
+        raise OSError("no space left on device")
+
+    stored._journal_.writer.home.commit = broken
+    crowd.end()
+    errors = list(crowd.failed.values())
+    assert len({id(error) for error in errors}) == 3
+    for number in (1, 2):
+        trace, seen = crowd.failed[number].__traceback__, []
+        while trace is not None:
+            for one in trace.tb_frame.f_locals.values():
+                calls = one if isinstance(one, list) else [one]
+                seen += [part.X for part in calls if isinstance(part, WaitingCall)]
+            trace = trace.tb_next
+        assert seen
+        assert all(one == [[cells[number]]] for one in seen)
+
+
+def test_a_call_within_a_method_of_the_predictor_is_answered_at_once() -> None:
+    """Also while another thread leads, and waits for the predictor."""
+    one = everlasting()
+
+    class Asks(list):  # type: ignore[type-arg]
+        def __len__(self) -> int:
+            self.found = one.predict([[0.9]]).tolist()
+            return super().__len__()
+
+    rows = Asks([[0.2]])
+    crowd = Crowd(one, "turn")
+    crowd.ask([0.1])
+    labelled = threading.Thread(target=one.add_labelled, args=(rows, [0]), daemon=True)
+    labelled.start()
+    crowd.end()
+    labelled.join(PATIENCE)
+    assert rows.found == [1]
+
+
+def test_a_forked_process_is_refused_while_the_line_is_busy() -> None:
+    one = everlasting()
+    crowd = Crowd(one)
+    crowd.ask([0.1])
+    with one._line._mutex:  # as if another thread stood at the line when the process forks
+        assert answer_in_a_fork(one, [[0.5]]) == "refused"
+    crowd.end()
+    assert os.getpid() == one._process
