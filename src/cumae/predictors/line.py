@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from cumae.live import check_process, is_running, one_at_a_time
 from cumae.predictors.state import Journal, Request
 
 MOST = 1_024  # queries of a batch that is joined; the memory of a larger one could run out for all
+PAUSE = 2e-5  # seconds between two looks at who has come
 LOOK = 1.0  # seconds after which a thread that waits looks whether anybody answers
 
 
@@ -108,6 +110,7 @@ class WaitingLine:
         self._mutex = threading.Lock()
         self._waiting: list[WaitingCall] = []
         self._leader: WaitingCall | None = None  # the first one, whose thread answers
+        self._together, self._seconds = 1, 0.0  # calls at the end of the last group, and its time
 
     def join(self, call: WaitingCall, answer: Callable[[list[WaitingCall]], None]) -> Any:
         """Wait until a call was answered, or answer it with those behind it; return its answers.
@@ -139,20 +142,35 @@ class WaitingLine:
 
     def _lead(self, answer: Callable[[list[WaitingCall]], None]) -> None:
         """Answer for the first ones in the line, and wake them."""
+        self._gather()
+        began = time.monotonic()
         with self._mutex:
             calls = list(self._waiting)
         try:
             answer(calls)
         finally:
             with self._mutex:
+                self._together = len(self._waiting)
                 self._waiting = [call for call in self._waiting if not call.done]
+            self._seconds = time.monotonic() - began
             for call in calls:
                 if call.done:
                     call.wake()
 
+    def _gather(self) -> None:
+        """Let those ask again that were answered a moment ago: a larger group takes hardly longer.
+
+        Whoever leads waits for half of the time that the last group took, at most.
+        """
+        until = time.monotonic() + self._seconds / 2
+        while len(self._waiting) < self._together and time.monotonic() < until:
+            time.sleep(PAUSE)
+
     def _leave(self, call: WaitingCall) -> None:
         """Let a call leave the line, and the next one lead if this one did."""
         call.left = True
+        if call.done and self._leader is not call:
+            return  # whoever answered has taken it out of the line
         with self._mutex:
             self._waiting = [one for one in self._waiting if one is not call]
             if self._leader is call:
