@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import FEW
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
 from cumae.parameters import check_count
@@ -18,7 +19,6 @@ from cumae.privacy import REPLACE_ONE, Cost, Guarantee
 from cumae.privacy.validation import plain_number
 from cumae.randomness import Source, source_for
 
-FEW = 16  # numbers of an array that are looked at one by one
 PORTION = 1024  # draws that are made ahead; drawing them one by one takes ten times as long
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.arrays import Integers
+from cumae.arrays import Integers, all_true
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids, row_source
@@ -436,7 +436,7 @@ class EverlastingPredictor(PhasedPredictor):
         A stand-in has no weight, but a place like any other query.
         """
         labels, weights = self._release(table)
-        if not usable.all():
+        if not all_true(usable):
             labels[~usable], weights[~usable] = -1, 0
         kept = table if self._state_.rows_from.keeps_queries else None
         self._journal_.answered(len(labels), kept, weights, ids)
@@ -452,11 +452,11 @@ class EverlastingPredictor(PhasedPredictor):
         noisy = phase.release(phase.ensemble.votes(table, numbers(table.shape[1])), keys)
         if state.prior is None:
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
-            return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64), weights
+            return np.asarray(noisy.argmax(axis=1), dtype=np.int64), weights
         shares = state.prior.shares(table, numbers(state.prior.width))
         trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
         weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
-        return np.asarray(np.argmax(weights, axis=1), dtype=np.int64), weights
+        return np.asarray(weights.argmax(axis=1), dtype=np.int64), weights
 
     # Phases
 

@@ -142,14 +142,13 @@ class EverlastingState(State):
 
     @claim("LABELLED")
     def keep(self, rows: Any, weights: Any, ids: tuple[Any, ...]) -> None:
-        start = self.n_kept
-        if self.admission.takes_all:
-            admitted = np.ones(len(weights), dtype=bool)
+        start, named = self.n_kept, len(ids) > 2 and ids[2] is not None
+        if self.admission.takes_all and not named:
             self.kept.append((rows.copy(), weights.copy()))
-        else:
-            admitted = self.admit(len(weights), ids)
-            self.kept.append((rows[admitted], weights[admitted]))  # copies
-        if len(ids) > 2 and ids[2] is not None:
+            return
+        admitted = self.admit(len(weights), ids)
+        self.kept.append((rows[admitted], weights[admitted]))  # copies
+        if named:
             for place, number in enumerate(np.flatnonzero(admitted).tolist()):
                 name, usable = ids[2][number]
                 self.requests[name] = start + place if usable else ~(start + place)
