@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cumae.arrays import Integers, all_true
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids, row_source
@@ -436,7 +436,7 @@ class EverlastingPredictor(PhasedPredictor):
         A stand-in has no weight, but a place like any other query.
         """
         labels, weights = self._release(table)
-        if not all_true(usable):
+        if not usable.all():
             labels[~usable], weights[~usable] = -1, 0
         kept = table if self._state_.rows_from.keeps_queries else None
         self._journal_.answered(len(labels), kept, weights, ids)
