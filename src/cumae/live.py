@@ -13,7 +13,7 @@ from cumae.errors import LiveState
 
 Result = TypeVar("Result")
 
-NOT_KEPT = ("_line", "_lock", "_process")  # what a copy or a pickle must leave out
+NOT_KEPT = ("_lock", "_process", "_queue")  # what a copy or a pickle must leave out
 
 
 class _Running(threading.local):

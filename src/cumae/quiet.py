@@ -27,7 +27,8 @@ HARMLESS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, Resour
 def warnings_raise() -> Iterator[None]:
     """Turn warnings into errors."""
     with GLOBALS, warnings.catch_warnings():
-        # All other filters would come after these. To look through them takes longer than a model.
+        # All other filters would come after these. To look
+        # through them takes longer than to train a small model.
         warnings.resetwarnings()
         for kind in HARMLESS:
             warnings.simplefilter("ignore", kind, append=True)

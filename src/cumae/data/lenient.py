@@ -35,7 +35,7 @@ from cumae.data.rows import row_source
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.quiet import warnings_raise
 
-EXACT = 2**53  # whole numbers up to here are floats
+EXACT = 2**53  # up to here every whole number has an exact float
 FLOAT = np.dtype(np.float64)
 
 
@@ -135,8 +135,8 @@ def typed_frame(
 def plain_floats(X: Any, width: int) -> Floats | None:
     """Return queries that are plain numbers as a table of their own; None for all others.
 
-    It is what ``read_one_by_one`` and ``Columns.read`` make of them where floats stand for
-    themselves, but for single queries it takes a tenth of the time.
+    It is what ``read_one_by_one`` and ``Columns.read`` make of them in columns that hold plain
+    numbers, but for single queries it takes less time.
 
     Parameters
     ----------

@@ -93,8 +93,8 @@ def count_votes(
     """Return how many models vote for each class, with a row for each query.
 
     Arrays vote in threads of this process, and other models in joblib's workers. Under another
-    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there, unless
-    their kind is quick everywhere.
+    backend of joblib, such as ``joblib.parallel_config("dask")``, all of them vote there, except
+    those that are ``quick``, for which sending queries takes longer than voting.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def count_votes(
         that models get. It must not depend on the other queries.
     """
     numbers = running(numbers, len(X))
-    if len(voters) == 1 and voters[0].quick:
+    if len(voters) == 1 and voters[0].quick:  # what a single query mostly meets: no sum, no check
         return voters[0].count(X, numbers)
     votes = np.zeros((len(X), n_classes), dtype=np.int64)
     if all(group.quick for group in voters) or not elsewhere():

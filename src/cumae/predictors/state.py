@@ -28,7 +28,7 @@ FORMAT = 1  # of stored states
 FACTS = "facts"
 NOBODY = (None, None)  # ids where none are needed
 PLAIN = frozenset((int, str, bool, type(None)))  # types that JSON holds as they are
-SMALL = 4_096  # bytes of an array that a copy is made of
+SMALL = 4_096  # bytes; below, copying an array takes less time than a view
 ENCODER = json.JSONEncoder(allow_nan=False)  # json.dumps would make one for each call
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -179,7 +179,7 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
 
 
 class Request:
-    """One call for answers. Its text does not show what is asked.
+    """One call for answers. Its ``repr`` does not show what is asked.
 
     Parameters
     ----------
@@ -190,15 +190,15 @@ class Request:
 
     Attributes
     ----------
-    name, content : bytes
+    id_bytes, body_bytes : bytes
         What stands for the id and for the body, once ``Journal.known`` has looked at them.
     """
 
-    __slots__ = ("body", "content", "id", "name")
+    __slots__ = ("body", "body_bytes", "id", "id_bytes")
 
     def __init__(self, id: Any, body: Any) -> None:  # noqa: A002 - as in request_id
         self.id, self.body = id, body
-        self.name = self.content = b""
+        self.id_bytes = self.body_bytes = b""
 
 
 @claim("EVER", "LATE", "FRESH", "USER", "BBL")

@@ -20,7 +20,7 @@ from cumae.errors import InvalidParameter
 from cumae.live import belongs_here, one_at_a_time
 from cumae.predictors.base import Predictor, Training
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
-from cumae.predictors.line import WaitingLine
+from cumae.predictors.joining import CallQueue
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.state import Arrays, Journal, Request
 from cumae.privacy import Guarantee
@@ -158,7 +158,7 @@ class StatefulPredictor(Predictor):
 
     _state_: Any
     _journal_: Journal
-    _line: WaitingLine  # of threads that ask
+    _queue: CallQueue  # of threads that ask
 
     @one_at_a_time
     def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
@@ -235,7 +235,7 @@ class StatefulPredictor(Predictor):
     def _go_on(self, state: Any, journal: Journal | None = None) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
         belongs_here(self)  # also if it is restored, and forked before the first question
-        self._line = getattr(self, "_line", None) or WaitingLine()
+        self._queue = getattr(self, "_queue", None) or CallQueue()
         self._state_, self._reader_ = state, state.fitted.reader
         self._journal_ = Journal(state) if journal is None else journal
         for name, value in state.fitted.shown.items():

@@ -350,7 +350,7 @@ class Composed(Cost):
         if self.pure < math.inf:
             return np.minimum(best, Pure(self.pure)._curve(epsilon))
         # Without any transform: the pure parts shift the curve of the others.
-        shift, others = self._shifted
+        shift, others = self._pure_and_rest
         behind = epsilon >= shift
         if shift > 0 and behind.any():
             rest = np.maximum(epsilon - shift, 0.0) * (1.0 - 1e-15)
@@ -358,7 +358,7 @@ class Composed(Cost):
         return best
 
     @cached_property
-    def _shifted(self) -> tuple[float, Cost]:
+    def _pure_and_rest(self) -> tuple[float, Cost]:
         """What the pure parts cost together, and the cost of the others."""
         certain = [item for item in self.parts if item[0].pure < math.inf]
         others = [item for item in self.parts if item[0].pure == math.inf]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NoReturn
 
 from cumae.claims import claim
@@ -141,11 +141,11 @@ class DurableJournal(Journal):
         if request.id is None:
             return None
         # All that can fail comes before anything is drawn.
-        request.name, request.content = _name_of(request.id), _content_of(request.body)
-        found = self._stored(self.writer.seal.name_of(request.name))
+        request.id_bytes, request.body_bytes = _id_bytes(request.id), _body_bytes(request.body)
+        found = self._stored(self.writer.seal.name_of(request.id_bytes))
         if found is None:
             return None
-        if found[0] != self.writer.seal.digest_of(request.content):
+        if found[0] != self.writer.seal.digest_of(request.body_bytes):
             raise InvalidParameter(
                 "request_id was used for another request in this phase; give every request its own."
             )
@@ -161,7 +161,8 @@ class DurableJournal(Journal):
         try:
             answers = make()
             if self._change.events or self.writer.last.number > before:
-                self._keep_for_retries(requests, answers)  # what costs nothing is not stored
+                # What costs nothing is not stored.
+                self._keep_for_retries(self._change, requests, answers)
         except BaseException:  # what was recorded so far was spent
             change, self._change = self._change, None
             self.commit(self._add(change))
@@ -172,13 +173,15 @@ class DurableJournal(Journal):
             self._unwritten[name] = (*kept, ticket)
         return answers, ticket
 
-    def _keep_for_retries(self, requests: Sequence[Request], answers: list[Any]) -> None:
-        """Add to what is gathered the answers of requests that have an id."""
-        change, seal = self._change or Change(), self.writer.seal  # of now: a phase may have begun
+    def _keep_for_retries(
+        self, change: Change, requests: Sequence[Request], answers: list[Any]
+    ) -> None:
+        """Add to a change the answers of requests that have an id."""
+        seal = self.writer.seal  # the current key: ``make`` may have begun a new phase
         for request, own in zip(requests, answers, strict=True):
             if request.id is not None and not isinstance(own, Exception):
-                kept = (seal.digest_of(request.content), own)
-                change.answers[seal.name_of(request.name)] = kept
+                kept = (seal.digest_of(request.body_bytes), own)
+                change.answers[seal.name_of(request.id_bytes)] = kept
         if change.answers and not change.events:  # all else is on the disk already
             change.events.append({"event": "rows", "kind": "answers", "count": 0})
 
@@ -191,7 +194,10 @@ class DurableJournal(Journal):
         self.writer.commit(self.writer.asked)
 
     def _stored(self, name: bytes) -> tuple[str, Any, int] | None:
-        """Return body, answer and ticket of an earlier request; the caller holds the lock."""
+        """Return the digest of the body, the answer and the ticket of an earlier request.
+
+        The caller holds the lock.
+        """
         for known, (_, _, ticket) in list(self._unwritten.items()):  # in the order they came
             if ticket > self.writer.done:
                 break
@@ -324,18 +330,19 @@ class DurableJournal(Journal):
             self._end()
 
 
-def _name_of(request_id: Any) -> bytes:
+def _id_bytes(request_id: Any) -> bytes:
     """Return bytes that stand for the id of a request."""
     parts = request_id if isinstance(request_id, tuple) else (request_id,)
-    if not parts or not all(isinstance(one, str | bytes | int) for one in parts):
-        raise InvalidParameter(
-            "request_id is no text, whole number or tuple of these; give the client and a number, "
-            "say."
-        )
-    return _content_of(list(parts))
+    if parts and all(isinstance(one, str | bytes | int) for one in parts):
+        with suppress(ValueError):  # a number of thousands of digits
+            return canonical(list(parts))
+    raise InvalidParameter(
+        "request_id must be a text, bytes, a whole number or a tuple of these, such as "
+        '("client-7", 12).'
+    )
 
 
-def _content_of(body: Any) -> bytes:
+def _body_bytes(body: Any) -> bytes:
     """Return bytes that stand for what is asked."""
     try:
         return canonical(body)

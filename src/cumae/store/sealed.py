@@ -35,8 +35,9 @@ def to_bytes(facts: Mapping[str, Any]) -> bytes:
     """Return facts, as ``cumae.predictors.state.pack`` takes them, as bytes.
 
     Most records are whole numbers, texts and arrays of numbers. They become a line of JSON in which
-    an array is its type and shape, and then the bytes of the arrays. All others, and all of format
-    1, are what ``pack`` makes of them, which takes longer and three times the bytes.
+    an array is its type and shape, and then the bytes of the arrays. All other records, and those
+    of format 1, are stored as ``pack`` returns them, which takes longer and about four times the
+    bytes.
 
     Examples
     --------
@@ -48,8 +49,8 @@ def to_bytes(facts: Mapping[str, Any]) -> bytes:
     """
     arrays: list[NDArray[Any]] = []
     try:
-        line = ENCODER.encode(_thin(facts, arrays))
-    except _NotThin:
+        line = ENCODER.encode(_without_arrays(facts, arrays))
+    except _NeedsPack:
         return arrays_to_bytes(pack(facts))
     return b"".join([line.encode(), b"\n", *[array.tobytes() for array in arrays]])
 
@@ -59,43 +60,49 @@ def from_bytes(content: bytes) -> Any:
     if not content.startswith(b"{"):
         return unpack(arrays_from_bytes(content))
     line, _, rest = content.partition(b"\n")
-    found, left = _thick(json.loads(line), rest)
+    found, left = _with_arrays(json.loads(line), rest)
     if left:
-        raise StoreFailed("a record is longer than it says; the file was damaged or edited.")
+        raise _wrong_length()
     return found
 
 
-class _NotThin(Exception):
+def _wrong_length() -> StoreFailed:
+    return StoreFailed("a record is not as long as it says; the file was damaged or edited.")
+
+
+class _NeedsPack(Exception):
     """Something in a record needs more than its type and shape to be written."""
 
 
-def _thin(value: Any, arrays: list[NDArray[Any]]) -> Any:
+def _without_arrays(value: Any, arrays: list[NDArray[Any]]) -> Any:
     """Return facts with arrays replaced by types and shapes; the arrays are appended."""
     kind = type(value)
     if kind in PLAIN:
         return value
     if kind is dict and ARRAY not in value:
         return {
-            name: part if type(part) in PLAIN else _thin(part, arrays)
+            name: part if type(part) in PLAIN else _without_arrays(part, arrays)
             for name, part in value.items()
         }
     if kind is np.ndarray and value.dtype.kind in "biuf":
         arrays.append(value)
         return {ARRAY: [value.dtype.str, *value.shape]}
-    raise _NotThin
+    raise _NeedsPack
 
 
-def _thick(value: Any, rest: bytes) -> tuple[Any, bytes]:
+def _with_arrays(value: Any, rest: bytes) -> tuple[Any, bytes]:
     """Return facts with their arrays, and what is left of the bytes."""
     if not isinstance(value, dict):
         return value, rest
     if ARRAY in value:
         kind, *shape = value[ARRAY]
         count = math.prod(shape) * np.dtype(kind).itemsize
+        if len(rest) < count:
+            raise _wrong_length()
         return np.frombuffer(rest[:count], dtype=kind).reshape(shape).copy(), rest[count:]
     found = {}
     for name, part in value.items():
-        found[name], rest = _thick(part, rest)
+        found[name], rest = _with_arrays(part, rest)
     return found, rest
 
 
@@ -158,7 +165,8 @@ class Seal:
 
     def __init__(self, key: bytes, oracle: str, epoch: int) -> None:
         self.oracle, self.epoch = oracle, epoch
-        self._here = ENCODER.encode([oracle, epoch])[:-1]  # without the bracket
+        # Oracle and epoch; ``_bound`` adds the rest of the list.
+        self._here = ENCODER.encode([oracle, epoch])[:-1]
         self._cipher = AESGCM(_derived(key, "blobs"))
         self._for_ids = _derived(key, "requests")
 
@@ -192,13 +200,13 @@ class Seal:
             ) from error
         return b"".join(found)
 
-    def name_of(self, request: bytes) -> bytes:
+    def name_of(self, id_bytes: bytes) -> bytes:
         """Return a name for the id of a request, which tells nothing without the key."""
-        return hmac.digest(self._for_ids, b"id" + request, "sha256")[:ID_BYTES]
+        return hmac.digest(self._for_ids, b"id" + id_bytes, "sha256")[:ID_BYTES]
 
-    def digest_of(self, body: bytes) -> str:
-        """Return what two equal bodies of requests have in common, and others have not."""
-        return hmac.digest(self._for_ids, b"body" + body, "sha256").hex()
+    def digest_of(self, body_bytes: bytes) -> str:
+        """Return a fingerprint of the body of a request: equal bodies have the same one."""
+        return hmac.digest(self._for_ids, b"body" + body_bytes, "sha256").hex()
 
 
 @claim("STORE", "USER")

@@ -97,7 +97,7 @@ class Writer:
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
-        self._queue, self._free = threading.Lock(), threading.Condition()
+        self._mutex, self._free = threading.Lock(), threading.Condition()
         self._busy = False  # whether somebody writes
 
     def in_turn(self) -> AbstractContextManager[None]:
@@ -106,7 +106,7 @@ class Writer:
 
     def add(self, change: Change) -> int:
         """Take a change; return its ticket. Whoever adds holds the lock of the predictor."""
-        with self._queue:
+        with self._mutex:
             self._pending.append(change)
             self.asked += 1
             return self.asked
@@ -146,7 +146,7 @@ class Writer:
             ) from self._failed
 
     def _write_pending(self) -> None:
-        with self._queue:
+        with self._mutex:
             changes, self._pending, asked = self._pending, [], self.asked
         if not changes:
             return

@@ -100,7 +100,7 @@ def pack(codes: Codes, starts: Integers, y: Integers) -> tuple[Words, int]:
 
 # Kernels are loops over arrays that numpy made before: numba takes half a second to compile each
 # expression on whole arrays. What trees of depth 2 need is plain numpy as far as that is quick
-# enough, and calls nothing compiled from something compiled, which numba compiles twice.
+# enough. Helpers have ``inline="always"``, because numba would compile a called function twice.
 
 
 @numba.njit(cache=True, nogil=True)

@@ -159,8 +159,8 @@ def _grown(
 
 
 # What follows is compiled at its first use. It consists of loops over arrays that numpy made
-# before, because numba takes half a second for each expression on whole arrays. Helpers are copied
-# into the function that calls them, because numba would compile them twice.
+# before, because numba takes half a second for each expression on whole arrays. Helpers have
+# ``inline="always"``, because numba would compile a called function twice.
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -319,7 +319,7 @@ def _grow_all(
         state = np.uint64(seeds[shard])
         root = node = 2 * starts[shard]
         first, last, depth = starts[shard], starts[shard + 1], 0
-        wait = 0 if first < last else -1
+        wait = 0 if first < last else -1  # right sides that wait; -1 ends the tree
         while wait >= 0:
             sizes[1, shard] = max(sizes[1, shard], depth)
             label, impurity = _sum_up(shares, order, first, last, sums)

@@ -92,7 +92,9 @@ class StackedVoters(Voters):
                 rows = numbers(rows)
             self._fill(np.ascontiguousarray(rows), votes[part])
 
-        if step >= count and type(X) is np.ndarray and X.dtype == np.float64:  # as for one query
+        if (
+            step >= count and type(X) is np.ndarray and X.dtype == np.float64
+        ):  # one piece: no threads, no conversion
             self._fill(np.ascontiguousarray(X), votes)
             return votes
 
@@ -208,6 +210,9 @@ def add_by_rank(
     votes: Integers,
 ) -> None:
     """Add the votes of models that look at ranks of cells among their cuts, and not at cells.
+
+    It is here, where the cells of a query are anyhow, and the compiled loops get no more than they
+    need.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def _affine(scaler: Any) -> tuple[Any, Any]:
     raise TypeError
 
 
-# Helpers are copied into the function that calls them, because numba would compile them twice.
+# Helpers have ``inline="always"``, because numba would compile a called function twice.
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

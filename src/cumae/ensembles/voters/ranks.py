@@ -17,8 +17,8 @@ BLOCK = 512  # rows whose ranks stay in the first cache
 def rank(values: Floats, starts: Integers, cuts: Floats, low: Integers, ranks: Short) -> None:
     """Write how many cuts are smaller than each value.
 
-    All rows take a step of the search together, so that the processor does several at once. Places
-    are unsigned, because numba lets others count from the end.
+    All rows take a step of the search together, so that the processor does several at once. Indices
+    are unsigned: for signed ones numba adds a check for negative numbers.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def complete(
         votes[:, 0] -= counts.sum(axis=0)
 
 
-# Python calls each compiled loop by itself: what one calls from another is compiled twice.
+# Python calls each compiled loop by itself, because numba would compile a called function twice.
 
 
 @numba.njit(cache=True, nogil=True)

@@ -118,7 +118,8 @@ class Posterior:
         unknown = np.einsum("cicj->ij", blocks) / self.scores
         root = _root(unknown + LEAST * np.eye(size))
         bent = self.reference * np.sqrt(bend)[:, None]
-        # A product with its own transpose takes half the time, and that of square ones little.
+        # A matrix times its own transpose takes half the time of another product, and the products
+        # with ``root`` are small.
         told = root.T @ (bent.T @ bent / len(bent)) @ root
         known, axes = _largest(told, most_directions(self.scores))
         kept = known > FLAT * known[-1]  # others vary by rounding alone

@@ -41,7 +41,7 @@ from cumae.predictors.everlasting.renewal import (
 )
 from cumae.predictors.everlasting.rules import check_together
 from cumae.predictors.everlasting.state import EverlastingState
-from cumae.predictors.line import answering_together
+from cumae.predictors.joining import answering_together
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.stateful import PhasedPredictor, changing
 from cumae.privacy import Budget, Guarantee
@@ -398,10 +398,11 @@ class EverlastingPredictor(PhasedPredictor):
 
     @claim("USER")
     def _room(self) -> int:
-        """Return how many queries of several calls are one batch: those that the phase has left.
+        """Return how many queries of several calls can be one batch.
 
-        Then no call is refused, and none waits for a training, because of another one. Where
-        somebody must be named with each query, calls are answered one by one.
+        Those are answered before the next phase is prepared, so that no call is refused or waits
+        for a training because of another one. Where somebody must be named with each query, calls
+        are answered one by one.
         """
         state, rules = self._state_, self._state_.rules
         if self._reader_.as_frames or rules.user_ids or rules.client_cap is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import linecache
-import os
 import sys
 import threading
 from functools import partial
@@ -19,8 +18,8 @@ import cumae
 from cumae import store
 from cumae.concepts import Thresholds
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, InvalidParameter, StoreFailed
-from cumae.predictors import line
-from cumae.predictors.line import WaitingCall, WaitingLine
+from cumae.predictors import joining
+from cumae.predictors.joining import CallQueue, QueuedCall
 from tests.forks import answer_in_a_fork
 from tests.oracles import ROWS, everlasting, oracle
 
@@ -79,7 +78,7 @@ class Crowd:
 
     @property
     def standing(self) -> int:
-        return len(self.predictor._line._waiting) if "_line" in vars(self.predictor) else 0
+        return len(self.predictor._queue._waiting)
 
     def end(self) -> None:
         """Let the first one go on, and wait for all."""
@@ -140,9 +139,10 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
     single = [one.predict(part).tolist() for part in queries]
     calls = [call_of(part) for part in queries]
     alone: Any = type(other).predict
-    way = line.Way(partial(alone.__wrapped__, other), other._predict_joined, other._room)
-    line._answer(other, way, calls)
-    assert all(call.settled for call in calls)
+    alone = partial(alone.__wrapped__, other)
+    answerer = joining.Answerer(alone, other._predict_joined, other._room)
+    joining._answer(other, answerer, calls)
+    assert all(call.committed for call in calls)
     assert [call.answers.tolist() for call in calls] == single
     assert other.answered_ == one.answered_ == 7
     for mine, its in zip(
@@ -151,8 +151,8 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
         assert mine.tolist() == its.tolist()
 
 
-def call_of(X: Any, request_id: Any = None) -> WaitingCall:
-    return WaitingCall(X, {}, request_id)
+def call_of(X: Any, request_id: Any = None) -> QueuedCall:
+    return QueuedCall(X, {}, request_id)
 
 
 @pytest.mark.claim("STORE")
@@ -178,7 +178,7 @@ def test_what_does_not_fit_is_answered_alone(
     assert (stored.phase_, stored.answered_) == (2, 404)
     assert groups == [1, 2, 1, 1]
     groups.clear()
-    monkeypatch.setattr(line, "MOST", 5)
+    monkeypatch.setattr(joining, "MOST_JOINED", 5)
     crowd = Crowd(stored)
     for count in (1, 3, 2, 1, 7):
         crowd.ask(*ROWS[:count].tolist())
@@ -263,18 +263,21 @@ def test_an_odd_id_fails_alone(tmp_path: Path, place: int) -> None:
     assert writer.asked == writer.done
 
 
-class Deep(list):  # type: ignore[type-arg]
-    """A list that shows itself by an error."""
+class Shy:
+    """Something that does not show itself."""
 
     def __repr__(self) -> str:
         raise ValueError("0.123")
 
 
 def nested(depth: int) -> Any:
-    return [nested(depth - 1)] if depth else 0.5
+    found: Any = 0.5
+    for _ in range(depth):
+        found = [found]
+    return found
 
 
-ODD_CELLS = [10**5_000, nested(900), {1: 2, "a": 3}, Deep([1])]
+ODD_CELLS = [10**5_000, nested(5_000), {1: 2, "a": 3}, Shy()]
 
 
 @pytest.mark.claim("STORE", "EVER")
@@ -289,11 +292,9 @@ def test_what_a_query_holds_fails_nobody_else(tmp_path: Path, place: int) -> Non
     crowd.ask([ODD_CELLS[place]])
     crowd.ask([0.2], request_id="even")
     crowd.end()
-    assert crowd.found[1] == [1]
-    assert crowd.found[3] == [-1]
-    assert crowd.found[4] == [0]
-    assert {type(error) for error in crowd.failed.values()} <= {InvalidData}
-    assert used(path) == stored.answered_ == 4 + (2 in crowd.found)
+    assert crowd.found == {0: [0], 1: [1], 3: [-1], 4: [0]}
+    assert [type(error) for error in crowd.failed.values()] == [InvalidData]
+    assert used(path) == stored.answered_ == 4
     stored.close()
     assert cumae.open(path).answered_ == stored.answered_
 
@@ -409,10 +410,10 @@ def test_too_few_answers_refuse_those_who_ask_for_more() -> None:
     assert one.answered_ == 399
 
 
-def settle(calls: list[WaitingCall]) -> None:
+def settle(calls: list[QueuedCall]) -> None:
     """Answer calls by their ids."""
     for call in calls:
-        call.answers, call.settled, call.done = call.request.id, True, True
+        call.answers, call.committed, call.done = call.request.id, True, True
 
 
 class Asking:
@@ -427,10 +428,10 @@ class Asking:
     """
 
     def __init__(self, answer: Any, count: int) -> None:
-        self.line, self.found, self.groups = WaitingLine(), {}, []  # type: ignore[var-annotated]
+        self.queue, self.found, self.groups = CallQueue(), {}, []  # type: ignore[var-annotated]
         here, go_on = threading.Event(), threading.Event()
 
-        def lead(calls: list[WaitingCall]) -> None:
+        def lead(calls: list[QueuedCall]) -> None:
             self.groups.append([call.request.id for call in calls])
             if len(self.groups) == 1:
                 here.set()
@@ -446,7 +447,7 @@ class Asking:
             if name == 0:
                 assert here.wait(PATIENCE)
             else:
-                wait_until(lambda name=name: len(self.line._waiting) == name + 1)
+                wait_until(lambda name=name: len(self.queue._waiting) == name + 1)
         go_on.set()
         for thread in self.threads:
             thread.join(PATIENCE)
@@ -454,7 +455,7 @@ class Asking:
 
     def ask(self, name: int) -> None:
         try:
-            self.found[name] = self.line.join(call_of(None, name), self._lead)
+            self.found[name] = self.queue.join(call_of(None, name), self._lead)
         except BaseException as error:  # noqa: BLE001 - compared below
             self.found[name] = type(error)
 
@@ -462,7 +463,7 @@ class Asking:
 def test_who_is_interrupted_holds_up_nobody() -> None:
     """The second one is interrupted while it answers for itself and another."""
 
-    def interrupted(calls: list[WaitingCall]) -> None:
+    def interrupted(calls: list[QueuedCall]) -> None:
         if calls[0].request.id == 1:
             for call in calls[:2]:
                 call.done = True
@@ -474,18 +475,18 @@ def test_who_is_interrupted_holds_up_nobody() -> None:
     assert asking.found == {0: 0, 1: KeyboardInterrupt, 2: CumaeError, 3: 3, 4: 4}
     asking.ask(5)
     assert asking.found[5] == 5
-    assert (asking.line._leader, asking.line._waiting) == (None, [])
+    assert (asking.queue._leader, asking.queue._waiting) == (None, [])
 
 
 def test_an_interrupt_at_any_line_hangs_nobody() -> None:
     """One thread is interrupted at each line of the line's code in turn; all others get answers."""
-    hit = 1
+    hit, fired = 1, 0
     while hit:
         asking = Asking(settle, 1)
         here, go_on = threading.Event(), threading.Event()
         threads = []
 
-        def slow(calls: list[WaitingCall], here: Any = here, go_on: Any = go_on) -> None:
+        def slow(calls: list[QueuedCall], here: Any = here, go_on: Any = go_on) -> None:
             here.set()
             assert go_on.wait(PATIENCE)
             settle(calls[:1])
@@ -500,18 +501,20 @@ def test_an_interrupt_at_any_line_hangs_nobody() -> None:
         threads.append(threading.Thread(target=asking.ask, args=("last",), daemon=True))
         for thread in threads[1:]:
             thread.start()
-        wait_until(lambda shot=shot, line=asking.line: shot.ended or len(line._waiting) > 1)
+        wait_until(lambda shot=shot, queue=asking.queue: shot.ended or len(queue._waiting) > 1)
         go_on.set()
         for thread in threads:
             thread.join(PATIENCE)
             assert not thread.is_alive(), f"stuck after an interrupt at event {hit}"
         assert (asking.found["first"], asking.found["last"]) == ("first", "last")
         assert asking.found["shot"] in ("shot", KeyboardInterrupt)
+        fired += shot.fired
         hit = hit + 1 if shot.fired else 0
+    assert fired > 15
 
 
 class Shot:
-    """Interrupts its thread at the n-th line that it runs in ``cumae.predictors.line``, once."""
+    """Interrupts its thread at the n-th line that it runs in ``cumae.predictors.joining``, once."""
 
     def __init__(self, place: int) -> None:
         self.left, self.fired, self.ended = place, False, False
@@ -525,9 +528,9 @@ class Shot:
             self.ended = True
 
     def _trace(self, frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename != line.__file__:
+        if frame.f_code.co_filename != joining.__file__:
             return None
-        text = linecache.getline(line.__file__, frame.f_lineno).strip()
+        text = linecache.getline(joining.__file__, frame.f_lineno).strip()
         # Python never interrupts between the last line of a with block and its end.
         if event == "line" and not self.fired and not text.startswith("with "):
             self.left -= 1
@@ -538,11 +541,11 @@ class Shot:
 
 
 def test_a_leader_that_vanished_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line, "LOOK", 0.01)
+    monkeypatch.setattr(joining, "CHECK_SECONDS", 0.01)
     asking = Asking(settle, 1)
     gone = call_of(None, 7)
     gone.left = True
-    asking.line._leader = gone
+    asking.queue._leader = gone
     asking.ask(8)
     assert asking.found[8] == 8
 
@@ -574,36 +577,80 @@ def test_an_error_of_several_shows_nobody_what_others_asked(tmp_path: Path) -> N
         while trace is not None:
             for one in trace.tb_frame.f_locals.values():
                 calls = one if isinstance(one, list) else [one]
-                seen += [part.X for part in calls if isinstance(part, WaitingCall)]
+                seen += [part.X for part in calls if isinstance(part, QueuedCall)]
             trace = trace.tb_next
         assert seen
         assert all(one == [[cells[number]]] for one in seen)
 
 
 def test_a_call_within_a_method_of_the_predictor_is_answered_at_once() -> None:
-    """Also while another thread leads, and waits for the predictor."""
+    """Also while another thread is the first in the queue, and waits for the predictor."""
     one = everlasting()
+    other = threading.Thread(target=one.predict, args=([[0.1]],), daemon=True)
 
     class Asks(list):  # type: ignore[type-arg]
+        found: Any = None
+
         def __len__(self) -> int:
-            self.found = one.predict([[0.9]]).tolist()
+            if self.found is None:
+                self.found = []
+                other.start()
+                wait_until(lambda: one._queue._leader is not None)
+                self.found = one.predict([[0.9]]).tolist()
             return super().__len__()
 
     rows = Asks([[0.2]])
-    crowd = Crowd(one, "turn")
-    crowd.ask([0.1])
     labelled = threading.Thread(target=one.add_labelled, args=(rows, [0]), daemon=True)
     labelled.start()
-    crowd.end()
-    labelled.join(PATIENCE)
+    for thread in (labelled, other):
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
     assert rows.found == [1]
+    assert one.answered_ == 2
+
+
+def test_nobody_waits_for_those_who_do_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last group took a minute, and was large; still the next one begins at once."""
+    slept: list[float] = []
+    monkeypatch.setattr("cumae.predictors.joining.time.sleep", slept.append)
+    now = iter(range(1_000))
+    monkeypatch.setattr("cumae.predictors.joining.time.monotonic", lambda: next(now) / 1_000)
+    queue = CallQueue()
+    queue._together, queue._seconds = 16, 60.0
+    queue.join(call_of(None, 1), settle)
+    assert 0 < len(slept) <= 1_000 * joining.MOST_WAIT
+    slept.clear()
+    queue.join(call_of(None, 2), settle)
+    assert slept == []
+
+
+def test_those_who_come_again_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever leads waits until all are there that stood here before."""
+    monkeypatch.setattr(joining, "MOST_WAIT", PATIENCE)
+    queue = CallQueue()
+    queue._together, queue._seconds = 3, 2 * PATIENCE
+    groups: list[list[Any]] = []
+
+    def answer(calls: list[QueuedCall]) -> None:
+        groups.append([call.request.id for call in calls])
+        settle(calls)
+
+    threads = [
+        threading.Thread(target=queue.join, args=(call_of(None, name), answer), daemon=True)
+        for name in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    assert [sorted(group) for group in groups] == [[0, 1, 2]]
 
 
 def test_a_forked_process_is_refused_while_the_line_is_busy() -> None:
     one = everlasting()
     crowd = Crowd(one)
     crowd.ask([0.1])
-    with one._line._mutex:  # as if another thread stood at the line when the process forks
+    with one._queue._mutex:  # as if another thread stood at the line when the process forks
         assert answer_in_a_fork(one, [[0.5]]) == "refused"
     crowd.end()
-    assert os.getpid() == one._process

@@ -1,6 +1,6 @@
 """Calls of several threads that are answered as one batch: the first one answers for all.
 
-A thread that asks while another one is being answered stands in a line. Whoever is first in it
+A thread that asks while another one is being answered stands in a queue. Whoever is first in it
 answers for those behind it whose queries fit into one batch, and wakes them. So many threads that
 ask for one answer each share the votes, the noise and the commit of a batch.
 """
@@ -22,13 +22,14 @@ from cumae.errors import CumaeError
 from cumae.live import check_process, is_running, one_at_a_time
 from cumae.predictors.state import Journal, Request
 
-MOST = 1_024  # queries of a batch that is joined; the memory of a larger one could run out for all
-PAUSE = 2e-5  # seconds between two looks at who has come
-LOOK = 1.0  # seconds after which a thread that waits looks whether anybody answers
+MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
+MOST_WAIT = 0.005  # seconds; about a commit on a slow disk, while a training may take minutes
+POLL_SECONDS = 2e-5  # between two looks at who has come: a thread asks again after about this long
+CHECK_SECONDS = 1.0  # after which a waiting thread looks whether anybody answers; seldom needed
 
 
 @claim("STORE")
-class WaitingCall:
+class QueuedCall:
     """One call that waits for its answers.
 
     Parameters
@@ -46,20 +47,20 @@ class WaitingCall:
         self.request = Request(request_id, [X, ids])
         self.answers: Any = None
         self.error: BaseException | None = None
-        self.settled = False  # whether the answers are on the disk, and may leave
+        self.committed = False  # whether the answers are on the disk, and may leave
         self.done = False  # whether there is no more to wait for
         self.left = False  # whether its thread has gone on
-        self._gate = threading.Lock()  # open when it is done, or the first in the line
+        self._gate = threading.Lock()  # open when it is done, or the first in the queue
         self._gate.acquire()
 
     @property
     def count(self) -> int:
-        """Number of queries, if it can be joined with others: if they are a list or an array.
+        """Number of queries; ``MOST_JOINED + 1`` for a call that is answered alone.
 
-        It is more than ``MOST`` for all others, and where somebody is named.
+        That is one with ids, or whose queries are neither a list nor an array.
         """
         if self.ids or not (type(self.X) is list or (type(self.X) is np.ndarray and self.X.ndim)):
-            return MOST + 1
+            return MOST_JOINED + 1
         return len(self.X)
 
     def wake(self) -> None:
@@ -69,18 +70,18 @@ class WaitingCall:
 
     def wait(self) -> bool:
         """Wait until it is woken, for some time at most; tell whether it was."""
-        return self._gate.acquire(timeout=LOOK)
+        return self._gate.acquire(timeout=CHECK_SECONDS)
 
     def refuse(self, error: BaseException, *, alone: bool) -> None:
         """Let it raise an error; one that others raise as well must not show what they asked."""
-        if self.error is None and not self.settled:
+        if self.error is None and not self.committed:
             self.error = error if alone else _without_trace(error)
 
     def result(self) -> Any:
         """Return the answers, or raise what went wrong."""
         if self.error is not None:
             raise self.error
-        if not self.settled:
+        if not self.committed:
             raise _lost()
         return self.answers
 
@@ -97,27 +98,28 @@ def _without_trace(error: BaseException) -> BaseException:
 
 def _lost() -> CumaeError:
     return CumaeError(
-        "the thread that answered for several was interrupted. The answers are lost, and may be "
-        "charged; ask again."
+        "this call was answered together with others, and that failed or was interrupted. The "
+        "answers are lost, and may be charged; ask again."
     )
 
 
 @claim("STORE")
-class WaitingLine:
+class CallQueue:
     """Lets the first of several calls do the work of those behind it, one group after the other."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._waiting: list[WaitingCall] = []
-        self._leader: WaitingCall | None = None  # the first one, whose thread answers
-        self._together, self._seconds = 1, 0.0  # calls at the end of the last group, and its time
+        self._waiting: list[QueuedCall] = []
+        self._leader: QueuedCall | None = None  # the first one, whose thread answers
+        # Calls that stood here when the last group was answered, and the seconds that it took.
+        self._together, self._seconds = 1, 0.0
 
-    def join(self, call: WaitingCall, answer: Callable[[list[WaitingCall]], None]) -> Any:
+    def join(self, call: QueuedCall, answer: Callable[[list[QueuedCall]], None]) -> Any:
         """Wait until a call was answered, or answer it with those behind it; return its answers.
 
         Parameters
         ----------
-        call : WaitingCall
+        call : QueuedCall
             What this thread asks.
         answer : callable
             Gets all that wait, this call first. It answers some of the first ones, this one at
@@ -140,8 +142,8 @@ class WaitingLine:
                 raise
         return call.result()
 
-    def _lead(self, answer: Callable[[list[WaitingCall]], None]) -> None:
-        """Answer for the first ones in the line, and wake them."""
+    def _lead(self, answer: Callable[[list[QueuedCall]], None]) -> None:
+        """Answer for the first ones in the queue, and wake them."""
         self._gather()
         began = time.monotonic()
         with self._mutex:
@@ -160,17 +162,18 @@ class WaitingLine:
     def _gather(self) -> None:
         """Let those ask again that were answered a moment ago: a larger group takes hardly longer.
 
-        Whoever leads waits for half of the time that the last group took, at most.
+        Whoever leads waits for half of the time that the last group took, at most, and a few
+        milliseconds in any case.
         """
-        until = time.monotonic() + self._seconds / 2
+        until = time.monotonic() + min(self._seconds / 2, MOST_WAIT)
         while len(self._waiting) < self._together and time.monotonic() < until:
-            time.sleep(PAUSE)
+            time.sleep(POLL_SECONDS)
 
-    def _leave(self, call: WaitingCall) -> None:
-        """Let a call leave the line, and the next one lead if this one did."""
+    def _leave(self, call: QueuedCall) -> None:
+        """Let a call leave the queue, and the next one lead if this one did."""
         call.left = True
         if call.done and self._leader is not call:
-            return  # whoever answered has taken it out of the line
+            return  # whoever answered has taken it out of the queue
         with self._mutex:
             self._waiting = [one for one in self._waiting if one is not call]
             if self._leader is call:
@@ -183,13 +186,13 @@ class WaitingLine:
                 self._choose_leader()
 
     def _choose_leader(self) -> None:
-        """Let the first one in the line answer; the caller holds the mutex."""
+        """Let the first one in the queue answer; the caller holds the mutex."""
         self._leader = self._waiting[0] if self._waiting else None
         if self._leader is not None:
             self._leader.wake()
 
 
-class Way(NamedTuple):
+class Answerer(NamedTuple):
     """How a predictor answers calls.
 
     Parameters
@@ -221,30 +224,30 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
     def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Any:
         if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
             check_is_fitted(self, "guarantee_")
-        check_process(self)  # before the line is touched: a forked process has a broken one
-        call = WaitingCall(X, ids, request_id)
+        check_process(self)  # before the queue is touched: a forked process has a broken one
+        call = QueuedCall(X, ids, request_id)
 
-        def lead(calls: list[WaitingCall]) -> None:
-            way = Way(functools.partial(method, self), self._predict_joined, self._room)
-            _answer(self, way, calls)
+        def lead(calls: list[QueuedCall]) -> None:
+            answerer = Answerer(functools.partial(method, self), self._predict_joined, self._room)
+            _answer(self, answerer, calls)
 
         if is_running(self):  # something that runs within a method of the predictor asks, too
             lead([call])
             return call.result()
-        return self._line.join(call, lead)
+        return self._queue.join(call, lead)
 
     return answer
 
 
 @claim("STORE")
-def _answer(self: Any, way: Way, calls: list[WaitingCall]) -> None:
+def _answer(self: Any, answerer: Answerer, calls: list[QueuedCall]) -> None:
     """Answer the first calls, and mark them as done when nothing of that can be lost."""
-    taken = [calls[0]]
+    taken = [calls[0]]  # whatever happens, the first call is answered or refused here
     try:
-        journal, ticket = _answer_first(self, way, calls, taken)
+        journal, ticket = _answer_first(self, answerer, calls, taken)
         journal.commit(ticket)
         for call in taken:
-            call.settled = True
+            call.committed = True
     except BaseException as error:
         for call in taken:
             call.refuse(error, alone=len(calls) == 1)
@@ -259,14 +262,14 @@ def _answer(self: Any, way: Way, calls: list[WaitingCall]) -> None:
 
 @one_at_a_time
 def _answer_first(
-    self: Any, way: Way, calls: list[WaitingCall], taken: list[WaitingCall]
+    self: Any, answerer: Answerer, calls: list[QueuedCall], taken: list[QueuedCall]
 ) -> tuple[Journal, int]:
     """Answer the first calls, as many as are one batch; return the journal and their ticket.
 
     Calls that are known or refused are taken, too, on the way to the first one that does not fit.
     """
     journal: Journal = self._journal_
-    ticket, group = 0, Group(way)
+    ticket, group = 0, Group(answerer)
     with journal.turn():
         for call in calls:
             try:
@@ -291,26 +294,29 @@ class Group:
 
     Parameters
     ----------
-    way : Way
+    answerer : Answerer
         How the predictor answers.
     """
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
-        self.calls: list[WaitingCall] = []
-        self._left = 0  # queries that there is room for, beside those of the first call
+    def __init__(self, answerer: Answerer) -> None:
+        self._answerer = answerer
+        self.calls: list[QueuedCall] = []
+        self._count, self._room = 0, 0  # queries so far, and how many can be one batch
 
-    def takes(self, call: WaitingCall) -> bool:
+    def takes(self, call: QueuedCall) -> bool:
         """Take a call if it fits, by counts, ids and kinds of tables; the first one always does."""
-        name = call.request.name
-        if name and any(one.request.name == name for one in self.calls):
+        if not self.calls:
+            self.calls, self._count = [call], call.count
+            return True
+        known = call.request.id_bytes
+        if known and any(one.request.id_bytes == known for one in self.calls):
             return False  # a retry, which must see the first one's answers
         if len(self.calls) == 1:
-            self._left = min(MOST, self._way.room()) - self.calls[0].count
-        if self.calls and call.count > self._left:
+            self._room = min(MOST_JOINED, self._answerer.room())
+        if self._count + call.count > self._room:
             return False
-        self._left -= call.count if self.calls else 0
         self.calls.append(call)
+        self._count += call.count
         return True
 
     def answer(self, journal: Journal) -> int:
@@ -325,5 +331,5 @@ class Group:
 
     def _make(self) -> list[Any]:
         if len(self.calls) == 1:
-            return [self._way.alone(self.calls[0].X, **self.calls[0].ids)]
-        return self._way.joined([call.X for call in self.calls])
+            return [self._answerer.alone(self.calls[0].X, **self.calls[0].ids)]
+        return self._answerer.joined([call.X for call in self.calls])
