@@ -455,7 +455,9 @@ class Asking:
 
     def ask(self, name: int) -> None:
         try:
-            self.found[name] = self.queue.join(call_of(None, name), self._lead)
+            call = call_of(None, name)
+            self.queue.join(call, self._lead)
+            self.found[name] = call.result()
         except BaseException as error:  # noqa: BLE001 - compared below
             self.found[name] = type(error)
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +21,8 @@ from cumae.claims import claim
 from cumae.errors import CumaeError
 from cumae.live import check_process, is_running, one_at_a_time
 from cumae.predictors.state import Journal, Request
+
+Answers = TypeVar("Answers")
 
 MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
 MOST_WAIT = 0.005  # seconds; about a commit on a slow disk, while a training may take minutes
@@ -114,8 +116,8 @@ class CallQueue:
         # Calls that stood here when the last group was answered, and the seconds that it took.
         self._together, self._seconds = 1, 0.0
 
-    def join(self, call: QueuedCall, answer: Callable[[list[QueuedCall]], None]) -> Any:
-        """Wait until a call was answered, or answer it with those behind it; return its answers.
+    def join(self, call: QueuedCall, answer: Callable[[list[QueuedCall]], None]) -> None:
+        """Wait until a call was answered, or answer it with those behind it.
 
         Parameters
         ----------
@@ -140,7 +142,6 @@ class CallQueue:
             except BaseException:  # interrupted right here: others must not wait for ever
                 self._leave(call)
                 raise
-        return call.result()
 
     def _lead(self, answer: Callable[[list[QueuedCall]], None]) -> None:
         """Answer for the first ones in the queue, and wake them."""
@@ -211,8 +212,35 @@ class Answerer(NamedTuple):
     room: Callable[[], int]
 
 
+@claim("STORE")
+def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
+    """Let a method that answers record all that it changes as one, before the answers leave.
+
+    The method gets a parameter more, ``request_id``: a durable oracle gives the same answers to the
+    same request, for free, as long as its phase lasts. While one thread waits for the disk, another
+    one can be answered.
+    """
+
+    @functools.wraps(method)
+    def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Answers:
+        check_fitted(self)
+        call = QueuedCall(X, ids, request_id)
+        answerer = Answerer(functools.partial(method, self), list, int)  # no call is joined
+        _answer(self, answerer, [call])
+        found: Answers = call.result()
+        return found
+
+    return answer
+
+
+def check_fitted(predictor: Any) -> None:
+    """Refuse if there was no fit; scikit-learn's check itself takes a tenth of a millisecond."""
+    if "guarantee_" not in vars(predictor):
+        check_is_fitted(predictor, "guarantee_")
+
+
 @claim("STORE", "EVER")
-def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
+def answering_together(method: Callable[..., Answers]) -> Callable[..., Answers]:
     """Let a method that answers private queries record all that it changes before answers leave.
 
     As ``answering``, but calls of other threads that wait by then are answered as one batch, by
@@ -221,9 +249,8 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(method)
-    def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Any:
-        if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
-            check_is_fitted(self, "guarantee_")
+    def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Answers:
+        check_fitted(self)
         check_process(self)  # before the queue is touched: a forked process has a broken one
         call = QueuedCall(X, ids, request_id)
 
@@ -233,8 +260,10 @@ def answering_together(method: Callable[..., Any]) -> Callable[..., Any]:
 
         if is_running(self):  # something that runs within a method of the predictor asks, too
             lead([call])
-            return call.result()
-        return self._queue.join(call, lead)
+        else:
+            self._queue.join(call, lead)
+        found: Answers = call.result()
+        return found
 
     return answer
 

@@ -22,7 +22,7 @@ from cumae.predictors.base import Predictor, Training
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
 from cumae.predictors.joining import CallQueue
 from cumae.predictors.queries import QueryReader
-from cumae.predictors.state import Arrays, Journal, Request
+from cumae.predictors.state import Arrays, Journal
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
 from cumae.storage import from_plain, to_plain
@@ -104,36 +104,6 @@ class Fitted:
             SYSTEM,
             facts["shown"],
         )
-
-
-@claim("STORE")
-def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
-    """Let a method that answers record all that it changes as one, before the answers leave.
-
-    The method gets a parameter more, ``request_id``: a durable oracle gives the same answers to the
-    same request, for free, as long as its phase lasts. While one thread waits for the disk, another
-    one can be answered.
-    """
-
-    @one_at_a_time
-    def recorded(self: Any, request_id: Any, X: Any, ids: dict[str, Any]) -> tuple[Answers, int]:
-        journal, request = self._journal_, Request(request_id, [X, ids])
-        with journal.turn():
-            found: tuple[Answers, int] | None = journal.known(request)
-            if found is None:
-                (answers,), ticket = journal.recorded(lambda: [method(self, X, **ids)], [request])
-                found = answers, ticket
-        return found
-
-    @functools.wraps(method)
-    def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Answers:
-        if "guarantee_" not in vars(self):  # the check itself takes a tenth of a millisecond
-            check_is_fitted(self, "guarantee_")
-        answers, ticket = recorded(self, request_id, X, ids)
-        self._journal_.commit(ticket)
-        return answers
-
-    return answer
 
 
 @claim("STORE", "REPLICAS")

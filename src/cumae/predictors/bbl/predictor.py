@@ -28,8 +28,9 @@ from cumae.predictors.bbl.given import PublicCounts
 from cumae.predictors.bbl.phases import Labelled, boost_labels, noise_share, start_votes
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, trains
+from cumae.predictors.joining import answering
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.stateful import PhasedPredictor, answering, changing, check_classes
+from cumae.predictors.stateful import PhasedPredictor, changing, check_classes
 from cumae.privacy import Budget
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, sample, source_for

@@ -22,13 +22,14 @@ from cumae.mechanisms.sparse import unstable_answers
 from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
+from cumae.predictors.joining import answering
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.relabelling import Relabelling, relabel
 from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand
 from cumae.predictors.release.state import ReleaseState
 from cumae.predictors.release.voting import Voting
-from cumae.predictors.stateful import StatefulPredictor, answering
+from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Approximate
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source

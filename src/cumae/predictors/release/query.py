@@ -22,6 +22,7 @@ from cumae.live import one_at_a_time
 from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
+from cumae.predictors.joining import answering
 from cumae.predictors.release.answers import ONLINE, plan_answers
 from cumae.predictors.release.base import (
     ASSUMPTIONS,
@@ -32,7 +33,6 @@ from cumae.predictors.release.base import (
 )
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.state import ReleaseState
-from cumae.predictors.stateful import answering
 from cumae.privacy import Budget
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, source_for

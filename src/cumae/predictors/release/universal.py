@@ -25,6 +25,7 @@ from cumae.live import one_at_a_time
 from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
+from cumae.predictors.joining import answering
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
 from cumae.predictors.release.first import FirstStage
 from cumae.predictors.release.offline import Offline
@@ -38,7 +39,7 @@ from cumae.predictors.release.stages import (
 )
 from cumae.predictors.release.state import UniversalState
 from cumae.predictors.release.students import Student, check_student, try_student
-from cumae.predictors.stateful import StatefulPredictor, answering
+from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Approximate, Budget
 from cumae.privacy.plans import Plan, promise
 from cumae.randomness import Source, integers, source_for
