@@ -17,7 +17,14 @@ import pytest
 import cumae
 from cumae import store
 from cumae.concepts import Thresholds
-from cumae.errors import BudgetExhausted, CumaeError, InvalidData, InvalidParameter, StoreFailed
+from cumae.errors import (
+    BudgetExhausted,
+    CumaeError,
+    InvalidData,
+    InvalidParameter,
+    LiveState,
+    StoreFailed,
+)
 from cumae.predictors import joining
 from cumae.predictors.joining import CallQueue, QueuedCall
 from tests.forks import answer_in_a_fork
@@ -242,6 +249,13 @@ def test_ids_that_are_stored_alike_are_the_same(tmp_path: Path) -> None:
     assert used(path) == 31
 
 
+def test_whole_numbers_of_any_kind_are_the_same_id(tmp_path: Path) -> None:
+    path, stored = oracle(tmp_path, epsilon=0.05)
+    first = stored.predict(ROWS[:30], request_id=("anna", 9)).tolist()
+    assert stored.predict(ROWS[:30], request_id=("anna", np.int64(9))).tolist() == first
+    assert used(path) == 30
+
+
 ODD_IDS = [np.array([1, 2]), pd.NA, 10**5_000, (), 0.5]
 
 
@@ -312,6 +326,22 @@ def test_what_fails_after_the_draw_is_recorded_all_the_same(tmp_path: Path) -> N
     assert used(path) == 1
     stored.close()
     assert cumae.open(path).answered_ == 1
+
+
+@pytest.mark.claim("STORE")
+def test_closing_waits_for_answers_that_are_being_given(tmp_path: Path) -> None:
+    """Whoever was answered gets the answer, and all others are told that it is closed."""
+    path, stored = oracle(tmp_path)
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    closing = threading.Thread(target=stored.close, daemon=True)
+    closing.start()
+    closing.join(PATIENCE)
+    crowd.ask([0.9])
+    crowd.end()
+    assert crowd.found == {0: [0]}
+    assert isinstance(crowd.failed[1], LiveState)
+    assert used(path) == cumae.open(path).answered_ == 1
 
 
 @pytest.mark.claim("USER")

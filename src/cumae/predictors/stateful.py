@@ -6,6 +6,7 @@ import functools
 import importlib
 import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -167,8 +168,18 @@ class StatefulPredictor(Predictor):
         self._journal_.rotated()
 
     def close(self) -> None:
-        """Let go of the file of a durable oracle; one in memory has nothing to let go of."""
+        """Let go of the file of a durable oracle; one in memory has nothing to let go of.
+
+        Answers that are being given are recorded first.
+        """
         check_is_fitted(self, "guarantee_")
+        if os.getpid() == belongs_here(self):
+            self._close_here()
+        else:  # a forked process lets go of nothing
+            self._journal_.close()
+
+    @one_at_a_time
+    def _close_here(self) -> None:
         self._journal_.close()
 
     def _model_from(self) -> str | None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, NoReturn
 
+import numpy as np
+
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, Request, objects
@@ -147,7 +149,8 @@ class DurableJournal(Journal):
             return None
         if found[0] != self.writer.seal.digest_of(request.body_bytes):
             raise InvalidParameter(
-                "request_id was used for another request in this phase; give every request its own."
+                "request_id was used for another request in this phase; give every request its "
+                "own, and repeat one in the same form: as the same list, array or data frame."
             )
         return found[1:]
 
@@ -333,6 +336,7 @@ class DurableJournal(Journal):
 def _id_bytes(request_id: Any) -> bytes:
     """Return bytes that stand for the id of a request."""
     parts = request_id if isinstance(request_id, tuple) else (request_id,)
+    parts = tuple(int(one) if isinstance(one, np.integer) else one for one in parts)
     if parts and all(isinstance(one, str | bytes | int) for one in parts):
         with suppress(ValueError):  # a number of thousands of digits
             return canonical(list(parts))

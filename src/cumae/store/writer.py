@@ -138,7 +138,9 @@ class Writer:
             self._free.notify_all()
 
     def check(self) -> None:
-        """Refuse to go on after a failure."""
+        """Refuse to go on after a failure, and when it is closed."""
+        if isinstance(self._failed, LiveState):
+            raise LiveState("this oracle was closed; go on with cumae.open.")
         if self._failed is not None:
             raise StoreFailed(
                 "what was to be recorded could not be written, so that the answers were thrown "

@@ -7,6 +7,7 @@ value.
 from __future__ import annotations
 
 import csv
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -59,9 +60,10 @@ def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
             stacklevel=2,
         )
     if delta * n_rows >= 1:
+        safe = 10.0 ** -math.ceil(math.log10(n_rows) + 1)  # a tenth of 1 / n_rows, or less
         warnings.warn(
             f"delta = {delta:g} is not below 1 divided by the number of rows ({n_rows:,}): so "
-            "large a delta would allow to show somebody's row as it is. 1e-6 is usual.",
+            f"large a delta would allow to show somebody's row as it is. Give {safe:.0e}, say.",
             stacklevel=2,
         )
 
