@@ -40,7 +40,6 @@ from _planning_cells import (
     JUDGED,
     LEARNERS,
     PUBLIC,
-    SHAPES,
     SIZES,
     TESTED,
     Cell,
@@ -53,6 +52,7 @@ from _planning_cells import (
     split,
     tasks,
 )
+from _planning_tables import SHAPES
 from _table import Table
 from sklearn.isotonic import IsotonicRegression
 from tables import ELSEWHERE, REAL
