@@ -46,8 +46,8 @@ TOGETHER = (  # columns matter together
     *("triples", "diamonds", "parity", "checkerboard", "gates", "nested", "rings", "orders"),
 )
 SUMS = (  # columns matter each for itself, more or less
-    *("poll", "curves", "tariff", "additive", "fraud", "depots", "tails", "flights", "cardio"),
-    *("thresholds", "noise", "wealth", "sensors", "hospital"),
+    *("poll", "curves", "tariff", "additive", "fraud", "tails", "flights", "cardio"),
+    *("thresholds", "noise", "wealth", "hospital"),
 )
 CALIBRATING = CONCEPTS + TOGETHER + SUMS
 SMALL = (300, 1_000)
