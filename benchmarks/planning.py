@@ -72,7 +72,8 @@ FITS = 3  # of few rows, whose mean is compared with the forecast
 SIMULATED = ("kernel", "trees", "logistic", "learner")  # the booster is close to the regression
 TAILS = (0.1, 0.05, 0.02, 0.0)  # share of the cells beyond each end of an interval
 STEP = 0.25  # between knots, in powers of ten
-NEAR, WIDE = 0.3, 0.5  # how near cells count for a knot: for costs, and for what is behind
+NEAR, WIDE = 0.3, 0.5  # how near cells count for a knot, and for the most likely cost
+CLOSE = 0.02  # what counts as close to a cost
 TIE = 1e-9
 
 
@@ -80,8 +81,8 @@ TIE = 1e-9
 
 
 def situation_of(cell: Cell) -> Situation:
-    """Return the public facts of a cell."""
-    return _situation(cell[:4], cell.epsilon)
+    """Return the public facts of a cell, which are the same for all seeds."""
+    return _situation((*cell[:3], 0), cell.epsilon)
 
 
 @cache
@@ -104,25 +105,30 @@ def twin(cell: Cell) -> Cell:
     return cell._replace(route=route, epsilon=math.inf)
 
 
-def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return, for each private cell, its strength and what privacy cost."""
-    found = []
+def means(done: dict[Cell, dict[str, Any]]) -> dict[Cell, float]:
+    """Return accuracies on the mean over seeds, as cells with the seed -1."""
+    found: dict[Cell, list[float]] = defaultdict(list)
     for cell, line in done.items():
-        if cell.table not in names or cell.epsilon == math.inf or "accuracy" not in line:
+        if "accuracy" in line:
+            found[cell._replace(seed=-1)].append(line["accuracy"])
+    return {cell: float(np.mean(values)) for cell, values in found.items()}
+
+
+def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return, for each private cell, its strength, what privacy cost, and what was better."""
+    found, known = [], means(done)
+    for cell, accuracy in known.items():
+        if cell.table not in names or cell.epsilon == math.inf or twin(cell) not in known:
             continue
-        open_cells = [cell._replace(route=route, epsilon=math.inf) for route in LEARNERS]
-        known = [done[one]["accuracy"] for one in open_cells if "accuracy" in done.get(one, {})]
-        if "accuracy" not in done.get(twin(cell), {}):
-            continue
-        whole = len(known) == len(LEARNERS)
+        others = [known.get(cell._replace(route=route), math.nan) for route in LEARNERS]
         situation = situation_of(cell)
         found.append(
             cell._asdict()
             | {
                 "context": context(situation),
                 "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
-                "cost": done[twin(cell)]["accuracy"] - line["accuracy"],
-                "behind": max(known) - line["accuracy"] if whole else math.nan,
+                "cost": known[twin(cell)] - accuracy,
+                "behind": max(*others, accuracy) - accuracy if sum(others) > 0 else math.nan,
             }
         )
     return found
@@ -140,22 +146,33 @@ def quantile(values: Any, weights: Any, share: float) -> float:
     return float(np.interp(share * weights.sum(), total, values[order]))
 
 
+def most_likely(values: Any, weights: Any) -> float:
+    """Return the value that most others are close to: within about two points."""
+    places = np.linspace(values.min(), values.max(), 401)
+    near_by = np.exp(-(((values[:, None] - places) / CLOSE) ** 2) / 2)
+    return float(places[np.argmax(weights @ near_by)])
+
+
 def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
-    """Return quantiles of the cost around each strength; they fall with it."""
+    """Return what privacy cost around each strength, which falls, and how far it was behind."""
     reached = np.log10([max(one["strength"], 1e-3) for one in found])
     cost, behind = (np.array([one[name] for one in found]) for name in ("cost", "behind"))
     compared = ~np.isnan(behind)  # where all routes were measured
     knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
     lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
     for knot in knots:
+        weights = near(reached, knot, WIDE)
+        lines["likely"].append(most_likely(cost, weights))
         weights = near(reached, knot, NEAR)
-        for name, part in (("low", tail), ("likely", 0.5), ("high", 1 - tail)):
+        for name, part in (("low", tail), ("high", 1 - tail)):
             lines[name].append(quantile(cost, weights, part))
-        weights = near(reached[compared], knot, WIDE)
-        lines["behind"].append(float(np.average(behind[compared], weights=weights)))
-    return {"knots": [round(float(knot), 3) for knot in knots]} | {
-        name: falling(values) for name, values in lines.items()
+        lines["behind"].append(float(np.average(behind[compared], weights=weights[compared])))
+    rounded_knots = [round(float(knot), 3) for knot in knots]
+    lines = {name: falling(lines[name]) for name in ("low", "likely", "high")} | {
+        "behind": [round(value, 4) for value in lines["behind"]]
     }
+    lines["likely"] = np.clip(lines["likely"], lines["low"], lines["high"]).tolist()
+    return {"knots": rounded_knots} | lines
 
 
 def near(reached: Any, knot: float, width: float) -> Any:
@@ -176,22 +193,44 @@ def calibrated(found: list[dict[str, Any]], tail: float) -> dict[str, Any]:
     }
 
 
+def read_curves(known: dict[str, Any], one: dict[str, Any]) -> dict[str, float] | None:
+    """Return what curves say about a cell."""
+    line = known.get(one["route"], {}).get(one["context"])
+    if line is None:
+        return None
+    place = math.log10(max(one["strength"], 1e-3))
+    return {name: float(np.interp(place, line["knots"], line[name])) for name in list(line)[1:]}
+
+
 def left_out(found: list[dict[str, Any]], tail: float) -> dict[str, float]:
     """Return how good forecasts are for a table that was left out of the calibration."""
-    close, inside = [], []
+    every, chosen = [], []
     for name in {one["table"] for one in found}:
         known = calibrated([one for one in found if one["table"] != name], tail)
+        groups = defaultdict(list)
         for one in (one for one in found if one["table"] == name):
-            line = known.get(one["route"], {}).get(one["context"])
-            if line is not None:
-                place = math.log10(max(one["strength"], 1e-3))
-                low, likely, high = (
-                    float(np.interp(place, line["knots"], line[part]))
-                    for part in ("low", "likely", "high")
-                )
-                close.append(abs(likely - one["cost"]) <= 0.02)
-                inside.append(low <= one["cost"] <= high)
-    return {"within_two_points": share(close), "within_interval": share(inside)}
+            told = read_curves(known, one)
+            if told is not None:
+                every.append((one, told))
+                if one["route"] in LEARNERS:
+                    groups[one["rows"], one["public"], one["epsilon"]].append((one, told))
+        whole = [lines for lines in groups.values() if len(lines) == len(LEARNERS)]
+        chosen += [min(lines, key=lambda pair: pair[1]["behind"]) for lines in whole]
+    return {
+        "within_two_points": close_costs(every),
+        "within_interval": share(
+            [told["low"] <= one["cost"] <= told["high"] for one, told in every]
+        ),
+        "cost_of_chosen_within_two_points": close_costs(chosen),
+        "chosen_within_one_point": share([one["behind"] <= 0.01 + TIE for one, _ in chosen]),
+        "mean_points_behind_best": round(
+            100 * float(np.mean([one["behind"] for one, _ in chosen])), 2
+        ),
+    }
+
+
+def close_costs(pairs: list[tuple[dict[str, Any], dict[str, float]]]) -> float:
+    return share([abs(told["likely"] - one["cost"]) <= 0.02 + TIE for one, told in pairs])
 
 
 def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
@@ -221,15 +260,6 @@ def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
 # Judgement, on tables that the calibration did not see
 
 
-def means(done: dict[Cell, dict[str, Any]]) -> dict[Cell, float]:
-    """Return accuracies on the mean over seeds, as cells with the seed -1."""
-    found: dict[Cell, list[float]] = defaultdict(list)
-    for cell, line in done.items():
-        if "accuracy" in line:
-            found[cell._replace(seed=-1)].append(line["accuracy"])
-    return {cell: float(np.mean(values)) for cell, values in found.items()}
-
-
 def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
     """Let the planner choose for each table, size, epsilon and number of public rows."""
     known = means(done)
@@ -241,7 +271,7 @@ def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
         ):
             continue  # not all of it was measured
         accuracy = {route: known[cell._replace(route=route)] for route in LEARNERS}
-        situation = replace(situation_of(cell._replace(seed=0)), n_queries=None)
+        situation = replace(situation_of(cell), n_queries=None)
         advice = advise(situation, [ROUTES[route] for route in LEARNERS], search=False)
         costs = {}
         for route in LEARNERS:

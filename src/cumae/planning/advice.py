@@ -86,9 +86,7 @@ class Prospect:
         if self.simulated is not None:
             text += f" Accuracy about {self.simulated}."
         if self.expected is not None:
-            behind = (
-                f"{100 * self.expected.behind:.1f} points behind the best model without privacy"
-            )
+            behind = f"{100 * self.expected.behind:.1f} points behind the best private one"
             text += f" Privacy costs about {self.expected}; about {behind}."
         return text
 

@@ -1,8 +1,8 @@
 """How much accuracy privacy is going to cost a route, by a model that was calibrated once.
 
 The model has one input for each route, its strength: how far the rows stand out from the noise.
-``forecasts.json`` has quantiles of what privacy cost at each strength, on tables that
-``benchmarks/planning.py`` measured. They fall with the strength, and so with rows and epsilon.
+``forecasts.json`` says what privacy cost at each strength, on tables that
+``benchmarks/planning.py`` measured. That falls with the strength, and so with rows and epsilon.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ class Expected:
     Parameters
     ----------
     likely : float
-        The middle: it is as often more as it is less.
+        The cost that most measured ones were close to: within about two points.
     low, high : float
         Eight of ten lay between them, on tables that the forecast was not made from.
     behind : float
-        How far the route is likely to be behind the best model without privacy. Routes are
-        compared by it, because some models are worse than others even without privacy.
+        How far the route was behind the best private one that was measured, on the mean over
+        tables. Routes are compared by it, because some models are worse than others even without
+        privacy.
     rests_on : str
         What the forecast was made from, in plain words.
     """
@@ -134,9 +135,10 @@ def forecast(
     cases = (situation, replace(situation, n_public=0), replace(situation, concept_class=None))
     curves = next((found[context(one)] for one in cases if context(one) in found), found["any"])
     reached = scale * strength(route, situation, facts)
-    low, likely, high, behind = (
-        _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high", "behind")
+    low, likely, high = (
+        _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high")
     )
+    behind = float(np.interp(math.log10(max(reached, LEAST)), curves["knots"], curves["behind"]))
     return Expected(likely, low, high, behind, _rests_on(route, situation, known))
 
 

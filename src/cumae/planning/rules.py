@@ -36,7 +36,7 @@ STEPS = 15  # of the search for what is most likely; more change nothing
 MOST_CELLS = 40_000_000  # numbers that the search holds at once
 LEARNT = 500  # rows that it looks at
 CONSTANT = 4.0  # variance of the score that all rows share
-SCORES = (1.3, 0.7)  # usual variance of scores, and how far its logarithm may be off
+SCORES = (1.3, 0.7)  # variance that scores seldom exceed, and how far its logarithm may do so
 JITTER = 1e-4  # so that equal rows have an inverse
 SWEEPS, KEPT = 25, 0.2  # of expectation propagation, and what each keeps of the one before
 
@@ -63,9 +63,10 @@ def draw_rules(
     """
     blocks = _blocks(columns, table)
     covariance = _covariance(blocks, labels)
-    sizes = SCORES[0] * 4.0 ** np.arange(-1, 3)
+    sizes = SCORES[0] * 3.0 ** np.arange(-4, 3)
     found = [_posterior(size * covariance, labels).evidence for size in sizes]
-    logs = np.array(found) - (np.log(sizes / SCORES[0]) / SCORES[1]) ** 2 / 2
+    beyond = np.maximum(np.log(sizes / SCORES[0]), 0.0) / SCORES[1]
+    logs = np.array(found) - beyond**2 / 2
     weights = np.exp(logs - logs.max())
     likely = math.exp(float(np.average(np.log(sizes), weights=weights)))
     best = _posterior(likely * covariance, labels)

@@ -70,7 +70,7 @@ PlotFile = Annotated[
 ]
 
 BEHIND = (
-    "behind: how many points a route is likely to be behind the best model without privacy. A "
+    "behind: how many points a route was behind the best private one, on the mean over tables. A "
     "model that is too simple loses little to noise, and is behind nevertheless. So routes are "
     "compared by this or, with --simulate, by their accuracy; within half a point, one that "
     "publishes comes first."
