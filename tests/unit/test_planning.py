@@ -23,12 +23,12 @@ from cumae.concepts import Thresholds
 from cumae.data import Columns
 from cumae.errors import BudgetExhausted, InvalidData, LiveState
 from cumae.outlook import Outlook
-from cumae.planning import Advice, plan
+from cumae.planning import Advice, plan, simulation
 from cumae.planning.forecasts import calibration, forecast, mu_within, strength
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
 from cumae.planning.rules import _blocks, _Search, draw_rules
-from cumae.planning.simulation import LEAST, MOST_SAMPLE, RULES, Sample, simulate
+from cumae.planning.simulation import LEAST, RULES, Sample, simulate
 from cumae.randomness import SeededSource
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -298,16 +298,16 @@ def test_the_search_for_weights_has_the_right_gradient() -> None:
         assert (up - down) / 0.04 == pytest.approx(gradient[number], abs=0.01)
 
 
-def test_a_large_sample_is_cut() -> None:
-    X, y = sample_of(MOST_SAMPLE + 10)
-    assert len(Sample.of(HERE, X, y)) == MOST_SAMPLE
+def test_a_large_sample_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "MOST_SAMPLE", 70)
+    assert len(Sample.of(HERE, *sample_of(90))) == 70
 
 
 def test_more_classes_have_rules_too() -> None:
-    X, _ = sample_of(120)
-    known = replace(HERE, classes=(0, 1, 2), n_public=120)
+    X = sample_of(60)[0][:, :1]
+    known = Situation(500, columns=[(0, 1)], classes=(0, 1, 2), n_public=60)
     sample = Sample.of(known, X, (3 * X[:, 0]).astype(int))
-    assert sample.chances.shape == (RULES, 120, 3)
+    assert sample.chances.shape == (RULES, 60, 3)
     assert np.allclose(sample.chances.sum(axis=2), 1)
 
 
