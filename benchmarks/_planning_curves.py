@@ -30,7 +30,8 @@ from cumae.planning.routes import ROUTES, Situation
 SHIPPED = Path(__file__).parents[1] / "src" / "cumae" / "planning" / "forecasts.json"
 TAILS = (0.1, 0.05, 0.02, 0.0)  # share of the cells beyond each end of an interval
 STEP = 0.25  # between knots, in powers of ten
-NEAR, WIDE = 0.3, 0.5  # how near cells count for a knot, and for the most likely cost
+NEAR, WIDE = 0.3, 0.45  # how near cells count for a knot: for ends of intervals, for the others
+MOST_BEHIND = 0.05  # what counts at most, so that a few tables do not decide
 CLOSE = 0.02  # what counts as close to a cost
 TIE = 1e-9
 
@@ -120,12 +121,13 @@ def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
     knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
     lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
     for knot in knots:
-        weights = near(reached, knot, WIDE)
-        lines["likely"].append(most_likely(cost, weights))
         weights = near(reached, knot, NEAR)
         for name, part in (("low", tail), ("high", 1 - tail)):
             lines[name].append(quantile(cost, weights, part))
-        lines["behind"].append(float(np.average(behind[compared], weights=weights[compared])))
+        weights = near(reached, knot, WIDE)
+        lines["likely"].append(most_likely(cost, weights))
+        lost = np.minimum(behind[compared], MOST_BEHIND)
+        lines["behind"].append(float(np.average(lost, weights=weights[compared])))
     rounded_knots = [round(float(knot), 3) for knot in knots]
     lines = {name: falling(lines[name]) for name in ("low", "likely", "high")} | {
         "behind": [round(value, 4) for value in lines["behind"]]

@@ -49,8 +49,8 @@ class Expected:
         Eight of ten lay between them, on tables that the forecast was not made from.
     behind : float
         How far the route was behind the best private one that was measured, on the mean over
-        tables. Routes are compared by it, because some models are worse than others even without
-        privacy.
+        tables, where more than five points count as five. Routes are compared by it, because some
+        models are worse than others even without privacy.
     rests_on : str
         What the forecast was made from, in plain words.
     """
