@@ -16,6 +16,7 @@ from _planning_cells import (
     DELTA,
     EPSILONS,
     LEARNERS,
+    PREDICTORS,
     Cell,
     Task,
     split,
@@ -81,17 +82,30 @@ def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[s
         if cell.table not in names or cell.epsilon == math.inf or twin(cell) not in known:
             continue
         others = [known.get(cell._replace(route=route), math.nan) for route in LEARNERS]
-        situation = situation_of(cell)
+        lost = max(*others, accuracy) - accuracy if sum(others) > 0 else math.nan
         found.append(
             cell._asdict()
+            | place_of(cell)
             | {
-                "context": context(situation),
-                "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
                 "cost": known[twin(cell)] - accuracy,
-                "behind": max(*others, accuracy) - accuracy if sum(others) > 0 else math.nan,
+                "lost": lost,
+                "behind": min(lost, MOST_BEHIND) if lost >= 0 else math.nan,
             }
         )
+        if cell.route in PREDICTORS:
+            beside = cell._replace(route="kernel")
+            found[-1] |= {
+                "beside": beside._asdict() | place_of(beside),
+                "behind": min(known.get(beside, math.nan) - accuracy, MOST_BEHIND),
+            }
     return found
+
+
+def place_of(cell: Cell) -> dict[str, Any]:
+    """Return on which curve a cell is, and where."""
+    situation = situation_of(cell)
+    reached = strength(ROUTES[cell.route], situation, facts_of(cell))
+    return {"context": context(situation), "strength": reached}
 
 
 def falling(values: Sequence[float]) -> list[float]:
@@ -126,8 +140,7 @@ def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
             lines[name].append(quantile(cost, weights, part))
         weights = near(reached, knot, WIDE)
         lines["likely"].append(most_likely(cost, weights))
-        lost = np.minimum(behind[compared], MOST_BEHIND)
-        lines["behind"].append(float(np.average(lost, weights=weights[compared])))
+        lines["behind"].append(float(np.average(behind[compared], weights=weights[compared])))
     rounded_knots = [round(float(knot), 3) for knot in knots]
     lines = {name: falling(lines[name]) for name in ("low", "likely", "high")} | {
         "behind": [round(value, 4) for value in lines["behind"]]
@@ -141,17 +154,31 @@ def near(reached: Any, knot: float, width: float) -> Any:
 
 
 def calibrated(found: list[dict[str, Any]], tail: float) -> dict[str, Any]:
-    groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for one in found:
-        groups[one["route"]][one["context"]].append(one)
-    return {
-        route: {
-            name: curves(lines, tail)
-            for name, lines in sorted(contexts.items())
-            if any(not math.isnan(one["behind"]) for one in lines)
-        }
-        for route, contexts in groups.items()
-    }
+    """Return curves for each route and context.
+
+    Routes of votes were measured on fewer tables. So how far they are behind is how far they are
+    behind the kernel classifier on these tables, and how far that is behind on all.
+    """
+    known: dict[str, Any] = {}
+    for routes in (LEARNERS, PREDICTORS):
+        groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+        for one in (one for one in found if one["route"] in routes):
+            groups[one["route"]][one["context"]].append(one | beside_kernel(known, one))
+        for route in (route for route in routes if route in groups):
+            known[route] = {
+                name: curves(lines, tail)
+                for name, lines in sorted(groups[route].items())
+                if any(not math.isnan(one["behind"]) for one in lines)
+            }
+    return known
+
+
+def beside_kernel(known: dict[str, Any], one: dict[str, Any]) -> dict[str, float]:
+    """Return how far a cell of votes is behind, by what the kernel classifier did beside it."""
+    if "beside" not in one:
+        return {}
+    led = (read_curves(known, one["beside"]) or {}).get("behind", math.nan)
+    return {"behind": float(np.maximum(0.0, one["behind"] + led))}  # NaN stays what it is
 
 
 def read_curves(known: dict[str, Any], one: dict[str, Any]) -> dict[str, float] | None:
@@ -183,9 +210,9 @@ def left_out(found: list[dict[str, Any]], tail: float) -> dict[str, float]:
             [told["low"] <= one["cost"] <= told["high"] for one, told in every]
         ),
         "cost_of_chosen_within_two_points": close_costs(chosen),
-        "chosen_within_one_point": share([one["behind"] <= 0.01 + TIE for one, _ in chosen]),
+        "chosen_within_one_point": share([one["lost"] <= 0.01 + TIE for one, _ in chosen]),
         "mean_points_behind_best": round(
-            100 * float(np.mean([one["behind"] for one, _ in chosen])), 2
+            100 * float(np.mean([one["lost"] for one, _ in chosen])), 2
         ),
     }
 
