@@ -27,6 +27,7 @@ from cumae.randomness import SeededSource, discrete_gaussian
 Small = NDArray[np.float32]
 
 GRID = 2**20  # steps of a normal number
+HUGE = 1e150  # its square is a float
 WIDEST = 3.0  # standard deviations beyond which a value is pulled in
 WIDTHS = (0.4, 0.12)  # of slow and fast curves, as shares of the ranks
 ORDERS = 3  # columns that count together, at most
@@ -95,7 +96,7 @@ class _Block:
         """Return by three shapes how alike each two rows are: lines, slow and fast curves."""
         count = len(self.numbers)
         found = np.zeros((1 + len(WIDTHS), count, count))
-        for column in self.numbers.T:
+        for column in np.clip(self.numbers.T, -HUGE, HUGE):
             spread = float(column.std())
             if spread == 0:
                 continue
