@@ -41,7 +41,7 @@ SIMULATED = ("kernel", "trees", "logistic", "learner")  # the booster is close t
 # Made-up tables for calibration whose best possible rule is known, without a concept class.
 KNOWN = (
     *("triples", "diamonds", "parity", "checkerboard", "gates", "nested", "rings", "orders"),
-    *("poll", "curves", "tariff", "additive", "fraud", "tails", "thresholds", "wealth"),
+    *("poll", "curves", "tariff", "additive", "fraud", "tails", "thresholds", "wealth", "noise"),
 )
 
 

@@ -118,6 +118,7 @@ def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]])
     with_sample = list(trials.values())
     known = [cell for cell in dict.fromkeys(cells(tasks())) if cell in done]
     planned = len(dict.fromkeys(cells(tasks())))
+    sizes = by(lines, "rows")
     found = {
         "command": "python benchmarks/planning.py judge",
         "delta": DELTA,
@@ -126,7 +127,13 @@ def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]])
         "measured_cells": len(known),
         "left_out_cells": planned - len(known),
         "without_sample": verdict(lines)
-        | {"by_rows": by(lines, "rows"), "by_table": by(lines, "table")},
+        | {
+            "sizes_alike": {  # the largest size has fewer cells that were measured
+                name: share([one[name] for one in sizes.values()])
+                for name in ("chosen_within_one_point", "cost_of_chosen_within_two_points")
+            }
+        }
+        | {"by_rows": sizes, "by_table": by(lines, "table")},
     }
     if with_sample:
         found["with_sample"] = {"sample": SAMPLE} | verdict_on_samples(with_sample)
