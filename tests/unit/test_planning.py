@@ -74,7 +74,7 @@ def test_advice_is_one_sentence_and_the_text_names_all_routes(advice: Advice) ->
     assert str(advice).count("\n- ") == len(ROUTES)
     assert "<pre>" in advice._repr_html_()
     assert json.loads(json.dumps(advice.to_dict()))["best"] == advice.prospects[0].route.name
-    with pytest.raises(KeyError, match="no route"):
+    with pytest.raises(KeyError, match="not among the routes"):
         advice["nonsense"]
 
 
@@ -464,3 +464,18 @@ def test_a_published_model_can_be_pickled_and_a_live_one_cannot(
         for copied in (pickle.dumps, copy.deepcopy):  # both would spend the same answers
             with pytest.raises(LiveState):
                 copied(model)
+
+
+def test_votes_alone_are_forecast_as_votes() -> None:
+    """An everlasting predictor that gets no prior is as good as its votes, and that is told."""
+    few = plan(300, n_features=5, epsilon=0.5, delta=1e-6)
+    votes = few["everlasting"].expected
+    assert votes is not None
+    assert votes.likely > 0.1
+    assert "'gaussian' was measured in its place" in votes.rests_on
+    assert "hardly better than chance" in str(few)
+    many = plan(10_000, columns=[(0, 1)] * 5, epsilon=1.0, delta=1e-6)
+    assert many["everlasting"].outlook.facts["prior_learner"] == "PrivateKernelClassifier"
+    prior = many["everlasting"].expected
+    assert prior is not None
+    assert prior.likely < 0.05
