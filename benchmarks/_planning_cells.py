@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+from _planning_tables import rows_of
 from _table import Table
 from sklearn.tree import DecisionTreeClassifier
 from tables import REAL, load
 
-from cumae.concepts import ConceptClass, Intervals, Rectangles, Thresholds
+from cumae.concepts import ConceptClass
 from cumae.data import Columns
 from cumae.planning.routes import ROUTES, Situation
 
@@ -34,55 +34,31 @@ LEARNERS = ("kernel", "booster", "trees", "logistic", "learner")
 PREDICTORS = ("gaussian", "student", "everlasting")
 
 
-# Tables of concept classes, beside those of tables.py: exact ones are judged, noisy ones calibrate
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A made-up table whose rule is a concept of a class; some labels are wrong."""
-
-    concept: ConceptClass
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    wrong: float
-
-    def table(self, name: str, count: int, seed: int) -> Table:
-        coins = np.random.default_rng(seed)
-        x = coins.random((count, len(self.low)))
-        inside = np.all((x >= self.low) & (x < self.high), axis=1)
-        chance = np.where(inside, 1 - self.wrong, self.wrong)
-        labels = (coins.random(count) < chance).astype(np.int64)
-        names = [f"x{place}" for place in range(x.shape[1])]
-        return Table(
-            pd.DataFrame(x, columns=names),
-            labels,
-            dict.fromkeys(names, (0, 1)),
-            name,
-            chances=np.column_stack([1 - chance, chance]),
-        )
-
-
-SHAPES = {
-    "exact threshold": Shape(Thresholds(), (0.37,), (1.0,), 0.0),
-    "exact box": Shape(Rectangles(), (0.2, 0.3), (0.75, 0.9), 0.0),
-    "noisy threshold": Shape(Thresholds(), (0.58,), (1.0,), 0.1),
-    "noisy interval": Shape(Intervals(), (0.15,), (0.55,), 0.15),
-    "noisy box": Shape(Rectangles(), (0.05, 0.4), (0.7, 1.0), 0.1),
-    "exact interval": Shape(Intervals(), (0.3,), (0.8,), 0.0),
-}
 JUDGED = (
     *("exact threshold", "exact box", "linear", "pairs", "switches", "rare"),
     *("survey", "adult", "credit default"),
 )
-CALIBRATING = (
-    *("noisy threshold", "noisy interval", "noisy box", "exact interval", "poll", "curves"),
-    *("tariff", "additive", "diamonds", "triples", "fraud", "depots", "tails"),
-    *("flights", "cardio"),
+CONCEPTS = (
+    *("noisy threshold", "noisy interval", "noisy box", "exact interval", "late threshold"),
+    *("small box", "deep box"),
 )
-CALIBRATING_SIZES = (300, 1_000, 3_000, 10_000, 40_000)
-# Time is bounded: the most rows, and the routes of votes, are measured for some tables and sizes.
+TOGETHER = (  # columns matter together
+    *("triples", "diamonds", "parity", "checkerboard", "gates", "nested", "rings", "orders"),
+)
+SUMS = (  # columns matter each for itself, more or less
+    *("poll", "curves", "tariff", "additive", "fraud", "tails", "flights", "cardio"),
+    *("thresholds", "noise", "wealth", "hospital"),
+)
+CALIBRATING = CONCEPTS + TOGETHER + SUMS
+SMALL = (300, 1_000)
+# Time is bounded: routes of votes, and many rows, are measured for some tables and sizes.
 LARGE = ("noisy threshold", "noisy box", "poll", "additive", "fraud", "cardio")
 VOTED = (1_000, 10_000)
+WIDE = ("flights", "noise", "hospital")  # tables of many columns, which take long
+MANY = (  # tables that are also measured with 10,000 rows
+    *("noisy threshold", "noisy box", "exact interval", "gates", "nested", "rings", "orders"),
+    *("poll", "additive", "curves", "cardio", "fraud"),
+)
 
 
 class Task(NamedTuple):
@@ -113,7 +89,9 @@ class Split:
     concept: ConceptClass | None
 
     def situation(self, epsilon: float) -> Situation:
-        columns = self.private.declared | self.private.guesses
+        rows = self.private.rows
+        truths = {str(name): bool for name in rows if rows[name].dtype == np.bool_}  # is public
+        columns = self.private.declared | self.private.guesses | truths
         return Situation(
             len(self.private.labels),
             n_public=0 if self.public is None else PUBLIC,
@@ -135,16 +113,13 @@ def size_of(name: str, asked: int) -> int:
 def split(task: Task) -> Split:
     """Return the same rows for all routes; a made-up table has other rows for each seed."""
     count = task.rows + PUBLIC + TESTED
-    shape = SHAPES.get(task.table)
-    table = (
-        shape.table(task.table, count, task.seed) if shape else load(task.table, count, task.seed)
-    )
+    table, concept = rows_of(task.table, count, task.seed)
     order = np.random.default_rng(task.seed).permutation(len(table.labels))
     return Split(
         table.take(order[PUBLIC + TESTED : count]),
         table.take(order[:PUBLIC]) if task.public else None,
         table.take(order[PUBLIC : PUBLIC + TESTED]),
-        shape.concept if shape else None,
+        concept,
     )
 
 
@@ -197,18 +172,20 @@ def measure(cell: Cell) -> dict[str, Any]:
 
 
 def tasks() -> list[Task]:
-    """Return all tasks: the ones that say most first, second seeds last."""
+    """Return all tasks: the ones that say most first, most rows and last seeds last."""
     found = []
-    for name, rows, public in product(JUDGED, SIZES, (False, True)):
-        found.append((2 * (rows > 50_000), Task(name, size_of(name, rows), public, 0)))
-        if rows <= 1_000:
-            found.append((4, Task(name, rows, public, 1)))
-    for first, name in enumerate(CALIBRATING):
-        for place, rows in enumerate(CALIBRATING_SIZES):
-            if rows <= 10_000 or name in LARGE:  # with public rows and without, in turns
-                public = (first + place) % 2 == 0
-                task = Task(name, size_of(name, rows), public, 7)
-                found.append((3 if rows > 10_000 else 1, task))
+    for name in CALIBRATING:
+        for rows, public in product(SMALL, (False, True)):
+            found.append((4 if name in WIDE else 0, Task(name, rows, public, 7)))
+        if name in MANY:
+            found.append((2, Task(name, 10_000, public=False, seed=7)))
+            found.append((4, Task(name, 10_000, public=True, seed=7)))
+    for first, name in enumerate(JUDGED):
+        for rows, public in product(SMALL, (False, True)):
+            found += [(1 if seed == 0 else 5, Task(name, rows, public, seed)) for seed in range(3)]
+        for place, public in enumerate((first % 2 == 0, first % 2 == 1)):
+            found.append((3, Task(name, 10_000, public, 0)))
+            found.append((6 + 2 * place, Task(name, size_of(name, 100_000), public, 0)))
     order = np.random.default_rng(0).permutation(len(found))
     return [task for _, task in sorted((found[place] for place in order), key=lambda one: one[0])]
 

@@ -20,212 +20,44 @@ import argparse
 import json
 import math
 import os
-import tempfile
-import time
-import warnings
-from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from _planning_cells import (
-    CALIBRATING,
     CELLS,
     DELTA,
-    EPSILONS,
     JUDGED,
     LEARNERS,
     PUBLIC,
-    SHAPES,
-    SIZES,
     TESTED,
     Cell,
-    Task,
     cells,
     read,
-    right,
     run,
-    size_of,
-    split,
     tasks,
 )
-from _table import Table
-from sklearn.isotonic import IsotonicRegression
-from tables import ELSEWHERE, REAL
+from _planning_curves import TIE, calibrate, means, share, situation_of
+from _planning_trials import (
+    SAMPLE,
+    TRIALS,
+    Trial,
+    chosen_trials,
+    read_trials,
+    rules_and_truth,
+    run_trials,
+    verdict_on_samples,
+)
+from tables import ELSEWHERE
 
 from cumae.planning.advice import advise
-from cumae.planning.forecasts import VOTES, context, strength
-from cumae.planning.outlooks import outlook
-from cumae.planning.routes import ROUTES, Situation
-from cumae.planning.simulation import Sample, simulate
+from cumae.planning.routes import ROUTES
 
 RESULT = Path(__file__).parent / "results" / "planning.json"
-SHIPPED = Path(__file__).parents[1] / "src" / "cumae" / "planning" / "forecasts.json"
-TRIALS = Path(tempfile.gettempdir()) / "cumae_planning_trials.jsonl"
-SAMPLE = 500  # labelled public rows
-SIMULATED = ("kernel", "trees", "logistic", "learner")  # the booster is close to the regression
-TAILS = (0.1, 0.05, 0.02, 0.0)  # share of the cells beyond each end of an interval
-STEP = 0.25  # between knots, in powers of ten
-NEAR, WIDE = 0.3, 0.5  # how near cells count for a knot: for costs, and for what is behind
-TIE = 1e-9
-
-
-# Calibration: what the package ships
-
-
-def situation_of(cell: Cell) -> Situation:
-    """Return the public facts of a cell."""
-    return _situation(cell[:4], cell.epsilon)
-
-
-@cache
-def _situation(task: tuple[Any, ...], epsilon: float) -> Situation:
-    split.cache_clear()
-    return split(Task(*task)).situation(epsilon)
-
-
-@cache
-def facts_of(cell: Cell) -> dict[str, Any]:
-    """Return what the plan of the cell's estimator says, for routes whose noise is told there."""
-    if cell.route not in VOTES:
-        return {}
-    return dict(outlook(ROUTES[cell.route], situation_of(cell)).facts)
-
-
-def twin(cell: Cell) -> Cell:
-    """Return the same model without privacy."""
-    route = "kernel" if cell.route == "everlasting" and cell.table not in SHAPES else cell.route
-    return cell._replace(route=route, epsilon=math.inf)
-
-
-def costs(done: dict[Cell, dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return, for each private cell, its strength and what privacy cost."""
-    found = []
-    for cell, line in done.items():
-        if cell.table not in names or cell.epsilon == math.inf or "accuracy" not in line:
-            continue
-        open_cells = [cell._replace(route=route, epsilon=math.inf) for route in LEARNERS]
-        known = [done[one]["accuracy"] for one in open_cells if "accuracy" in done.get(one, {})]
-        if "accuracy" not in done.get(twin(cell), {}):
-            continue
-        whole = len(known) == len(LEARNERS)
-        situation = situation_of(cell)
-        found.append(
-            cell._asdict()
-            | {
-                "context": context(situation),
-                "strength": strength(ROUTES[cell.route], situation, facts_of(cell)),
-                "cost": done[twin(cell)]["accuracy"] - line["accuracy"],
-                "behind": max(known) - line["accuracy"] if whole else math.nan,
-            }
-        )
-    return found
-
-
-def falling(values: Sequence[float]) -> list[float]:
-    """Return the falling curve that is nearest to the values."""
-    fitted = IsotonicRegression(increasing=False).fit_transform(np.arange(len(values)), values)
-    return [round(float(value), 4) for value in fitted]
-
-
-def quantile(values: Any, weights: Any, share: float) -> float:
-    order = np.argsort(values)
-    total = np.cumsum(weights[order]) - weights[order] / 2
-    return float(np.interp(share * weights.sum(), total, values[order]))
-
-
-def curves(found: list[dict[str, Any]], tail: float) -> dict[str, list[float]]:
-    """Return quantiles of the cost around each strength; they fall with it."""
-    reached = np.log10([max(one["strength"], 1e-3) for one in found])
-    cost, behind = (np.array([one[name] for one in found]) for name in ("cost", "behind"))
-    compared = ~np.isnan(behind)  # where all routes were measured
-    knots = np.arange(np.floor(4 * reached.min()) / 4, reached.max() + STEP, STEP)
-    lines: dict[str, list[float]] = {name: [] for name in ("low", "likely", "high", "behind")}
-    for knot in knots:
-        weights = near(reached, knot, NEAR)
-        for name, part in (("low", tail), ("likely", 0.5), ("high", 1 - tail)):
-            lines[name].append(quantile(cost, weights, part))
-        weights = near(reached[compared], knot, WIDE)
-        lines["behind"].append(float(np.average(behind[compared], weights=weights)))
-    return {"knots": [round(float(knot), 3) for knot in knots]} | {
-        name: falling(values) for name, values in lines.items()
-    }
-
-
-def near(reached: Any, knot: float, width: float) -> Any:
-    return np.exp(-(((reached - knot) / width) ** 2) / 2) + 1e-9
-
-
-def calibrated(found: list[dict[str, Any]], tail: float) -> dict[str, Any]:
-    groups: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for one in found:
-        groups[one["route"]][one["context"]].append(one)
-    return {
-        route: {
-            name: curves(lines, tail)
-            for name, lines in sorted(contexts.items())
-            if any(not math.isnan(one["behind"]) for one in lines)
-        }
-        for route, contexts in groups.items()
-    }
-
-
-def left_out(found: list[dict[str, Any]], tail: float) -> dict[str, float]:
-    """Return how good forecasts are for a table that was left out of the calibration."""
-    close, inside = [], []
-    for name in {one["table"] for one in found}:
-        known = calibrated([one for one in found if one["table"] != name], tail)
-        for one in (one for one in found if one["table"] == name):
-            line = known.get(one["route"], {}).get(one["context"])
-            if line is not None:
-                place = math.log10(max(one["strength"], 1e-3))
-                low, likely, high = (
-                    float(np.interp(place, line["knots"], line[part]))
-                    for part in ("low", "likely", "high")
-                )
-                close.append(abs(likely - one["cost"]) <= 0.02)
-                inside.append(low <= one["cost"] <= high)
-    return {"within_two_points": share(close), "within_interval": share(inside)}
-
-
-def calibrate(done: dict[Cell, dict[str, Any]]) -> None:
-    """Write the file that the package ships; the interval holds for tables that are left out."""
-    found = costs(done, CALIBRATING)
-    tried = {tail: left_out(found, tail) for tail in TAILS}
-    print("Tables that are left out, by the share beyond each end:", tried)
-    wide = [tail for tail in TAILS if tried[tail]["within_interval"] >= 0.8]
-    tail = wide[0] if wide else TAILS[-1]
-    rows = [one["rows"] for one in found]
-    text = json.dumps(
-        {
-            "command": "python benchmarks/planning.py calibrate",
-            "tables": sorted({one["table"] for one in found}),
-            "rows": [min(rows), max(rows)],
-            "epsilon": [min(EPSILONS), max(EPSILONS)],
-            "delta": DELTA,
-            "cells": len(found),
-            "tail": tail,
-            "left_out": tried[tail],
-            "routes": calibrated(found, tail),
-        }
-    )
-    SHIPPED.write_text(text.replace('"routes": {', '"routes": {\n').replace("}, ", "},\n") + "\n")
 
 
 # Judgement, on tables that the calibration did not see
-
-
-def means(done: dict[Cell, dict[str, Any]]) -> dict[Cell, float]:
-    """Return accuracies on the mean over seeds, as cells with the seed -1."""
-    found: dict[Cell, list[float]] = defaultdict(list)
-    for cell, line in done.items():
-        if "accuracy" in line:
-            found[cell._replace(seed=-1)].append(line["accuracy"])
-    return {cell: float(np.mean(values)) for cell, values in found.items()}
 
 
 def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -239,7 +71,7 @@ def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
         ):
             continue  # not all of it was measured
         accuracy = {route: known[cell._replace(route=route)] for route in LEARNERS}
-        situation = replace(situation_of(cell._replace(seed=0)), n_queries=None)
+        situation = replace(situation_of(cell), n_queries=None)
         advice = advise(situation, [ROUTES[route] for route in LEARNERS], search=False)
         costs = {}
         for route in LEARNERS:
@@ -252,6 +84,7 @@ def judged(done: dict[Cell, dict[str, Any]]) -> list[dict[str, Any]]:
         best = max(accuracy, key=lambda route: accuracy[route])
         line: dict[str, Any] = {"table": cell.table, "rows": cell.rows, "public": cell.public}
         line |= {"epsilon": cell.epsilon, "chosen": chosen, "best": best}
+        line["seeds"] = sum(cell._replace(route=chosen, seed=seed) in done for seed in range(3))
         line |= {"accuracy": accuracy[chosen], "best_accuracy": accuracy[best], "costs": costs}
         lines.append(line)
     return sorted(lines, key=lambda one: (JUDGED.index(one["table"]), *list(one.values())[1:4]))
@@ -279,107 +112,13 @@ def verdict(lines: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def share(holds: Any) -> float:
-    return round(float(np.mean(holds)), 3)
-
-
-# With a public sample: the accuracy itself
-
-
-class Trial(NamedTuple):
-    """A route that is simulated on a public sample, and then fitted with the same public rows."""
-
-    table: str
-    rows: int
-    epsilon: float
-    route: str
-
-
-def trials() -> list[Trial]:
-    """Return all trials, in a random order of tables, sizes and epsilons; the largest size last."""
-    found = list(product(JUDGED, SIZES, EPSILONS))
-    order = np.random.default_rng(1).permutation(len(found))
-    found = sorted((found[place] for place in order), key=lambda one: one[1] > 50_000)
-    return [
-        Trial(name, size_of(name, rows), epsilon, route)
-        for name, rows, epsilon in found
-        for route in SIMULATED
-    ]
-
-
-@cache
-def sampled(name: str) -> tuple[Table, Sample]:
-    """Return a public sample of a table, with rules that it leaves open."""
-    # The public rows of a real table are the same for all sizes, and nobody else sees them.
-    given = split(Task(name, 300, public=True, seed=0 if name in REAL else 5))
-    shown = (given.public or given.tested).take(slice(0, SAMPLE))
-    situation = replace(given.situation(1.0), n_public=SAMPLE)
-    return shown, Sample.of(situation, shown.rows, shown.labels)
-
-
-def tried(trial: Trial) -> dict[str, Any]:
-    """Return the accuracy of a route as it is forecast, and as it is measured."""
-    shown, sample = sampled(trial.table)
-    given = replace(split(Task(trial.table, trial.rows, public=True, seed=0)), public=shown)
-    situation = replace(given.situation(trial.epsilon), n_public=SAMPLE, n_queries=None)
-    forecast = simulate(ROUTES[trial.route], situation, sample)
-    model = ROUTES[trial.route].build(situation).set_params(random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(given.private.rows, given.private.labels, shown.rows)
-        accuracy = right(given.tested, model.predict(given.tested.rows))
-    figures = {"accuracy": accuracy}
-    if forecast is not None:
-        figures |= {"forecast": forecast.accuracy, "low": forecast.low, "high": forecast.high}
-    return trial._asdict() | {name: round(value, 5) for name, value in figures.items()}
-
-
-def verdict_on_samples(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return how often forecasts of accuracy held, and how good the routes are that they choose."""
-    pairs = chosen_trials(lines)
-    chosen = [one for one, _ in pairs]
-    errors = np.array([one["forecast"] - one["accuracy"] for one in chosen])
-    every = np.array([one["forecast"] - one["accuracy"] for one in lines if "forecast" in one])
-    behind = np.array([top - one["accuracy"] for one, top in pairs])
-    inside = [one["low"] <= one["accuracy"] <= one["high"] for one in chosen]
-    return {
-        "cells": len(pairs),
-        "accuracy_of_chosen_within_two_points": share(np.abs(errors) <= 0.02 + TIE),
-        "accuracy_of_all_routes_within_two_points": share(np.abs(every) <= 0.02 + TIE),
-        "accuracy_of_chosen_within_interval": share(inside),
-        "mean_error": round(float(errors.mean()), 4),
-        "chosen_within_one_point": share(behind <= 0.01 + TIE),
-        "mean_points_behind_best": round(100 * float(behind.mean()), 2),
-    }
-
-
-def run_trials(path: Path, minutes: float) -> None:
-    """Run what is not done, and write each trial down as soon as it is there."""
-    done = read_trials(path)
-    left = [trial for trial in dict.fromkeys(trials()) if trial not in done]
-    end = time.monotonic() + 60 * minutes
-    with path.open("a", encoding="utf-8") as file:
-        for place, trial in enumerate(left):
-            if time.monotonic() > end:
-                print(f"{len(left) - place} trials are left")
-                return
-            file.write(json.dumps(tried(trial)) + "\n")
-            file.flush()
-
-
-def read_trials(path: Path) -> dict[Trial, dict[str, Any]]:
-    """Return the trials of a file."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    found = [json.loads(line) for line in lines]
-    return {Trial(*(line[name] for name in Trial._fields)): line for line in found}
-
-
 def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]]) -> None:
     """Write what was found, and print how often each promise held."""
     lines = judged(done)
     with_sample = list(trials.values())
     known = [cell for cell in dict.fromkeys(cells(tasks())) if cell in done]
     planned = len(dict.fromkeys(cells(tasks())))
+    sizes = by(lines, "rows")
     found = {
         "command": "python benchmarks/planning.py judge",
         "delta": DELTA,
@@ -388,10 +127,23 @@ def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]])
         "measured_cells": len(known),
         "left_out_cells": planned - len(known),
         "without_sample": verdict(lines)
-        | {"by_rows": by(lines, "rows"), "by_table": by(lines, "table")},
+        | {
+            "sizes_alike": {  # the largest size has fewer cells that were measured
+                name: share([one[name] for one in sizes.values()])
+                for name in ("chosen_within_one_point", "cost_of_chosen_within_two_points")
+            }
+        }
+        | {"by_rows": sizes, "by_table": by(lines, "table")},
     }
     if with_sample:
         found["with_sample"] = {"sample": SAMPLE} | verdict_on_samples(with_sample)
+        rules = rules_and_truth()
+        errors = np.array([drawn - truth for truth, drawn in rules.values()])
+        found["rules"] = {
+            "mean_points_off": round(100 * float(errors.mean()), 2),
+            "mean_points_off_either_way": round(100 * float(np.abs(errors).mean()), 2),
+            "truth_and_rules": rules,
+        }
     text = json.dumps(found, indent=1)[:-2]
     for name, values in (("grid", lines), ("trials", with_sample)):
         text += (
@@ -423,21 +175,6 @@ def table(lines: list[dict[str, Any]], trials: list[dict[str, Any]]) -> str:
         ]
         text += f"| {name} | {rows:,} | " + " | ".join(counts) + " |\n"
     return text
-
-
-def chosen_trials(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], float]]:
-    """Return the route that the sample chooses in each complete trial, and the best accuracy."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for line in lines:
-        groups[line["table"], line["rows"], line["epsilon"]].append(line)
-    whole = [found for found in groups.values() if len(found) == len(SIMULATED)]
-    return [
-        (
-            max(found, key=lambda one: one.get("forecast", 0.0)),
-            max(one["accuracy"] for one in found),
-        )
-        for found in whole
-    ]
 
 
 def by(lines: list[dict[str, Any]], name: str) -> dict[str, Any]:

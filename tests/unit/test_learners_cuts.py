@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cumae.concepts import Rectangles, Stumps, TreeCuts, Trees
+from cumae.learners import PrivateLearner
 from cumae.learners.cuts import grid_points, joined, public_points, quantile_cuts, with_ends
 
 
@@ -48,3 +49,20 @@ def test_points_are_joined_for_classes_that_look_at_columns_together() -> None:
     assert with_ends(np.zeros((0, 1)), [(2.0, 3.0)]).tolist() == [[2], [3]]
     assert isinstance(public_points(Trees(2), points, 3), TreeCuts)
     assert len(public_points(Rectangles(), np.zeros((5000, 2)), 3)) == 2000
+
+
+def test_boxes_get_cuts_as_labels_allow_and_find_their_place() -> None:
+    """Three cuts a column, which trees have at few labels, cost a box eight points here."""
+    rng = np.random.default_rng(3)
+    rows = rng.random((3_000, 2))
+    y = np.all((rows >= [0.05, 0.4]) & (rows < [0.7, 0.95]), axis=1).astype(int)
+    unit = [(0.0, 1.0)] * 2
+    found = []
+    for points in ("auto", 3):
+        model = PrivateLearner(Rectangles(), 3.0, n_points=points, columns=unit, random_state=0)
+        found.append(model.fit(rows[:1_000], y[:1_000]).score(rows[1_000:], y[1_000:]))
+    assert found[0] > 0.95 > found[1] + 0.03
+    plain = PrivateLearner(Rectangles(), columns=unit)
+    counts = [plain.plan(rows, 2).facts["n_candidates"] for rows in (20, 200, 400, 10_000)]
+    assert counts == sorted(set(counts))  # more labels, more candidates, up to a limit
+    assert plain.plan(10**6, 2).facts["n_candidates"] == counts[-1]

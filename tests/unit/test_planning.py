@@ -13,19 +13,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from scipy.special import ndtr
 from sklearn.base import clone
 
 from cumae import Budget, InvalidParameter, PrivateClassifier
 from cumae.checks import LEARNER_LAWS, PublicNeighbours
 from cumae.checks.learners import one_row_cannot_be_seen, refusals_spend_nothing
 from cumae.concepts import Thresholds
+from cumae.data import Columns
 from cumae.errors import BudgetExhausted, InvalidData, LiveState
 from cumae.outlook import Outlook
-from cumae.planning import Advice, plan
+from cumae.planning import Advice, plan, simulation
 from cumae.planning.forecasts import calibration, forecast, mu_within, strength
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
+from cumae.planning.rules import _blocks, _Search, draw_rules
 from cumae.planning.simulation import LEAST, RULES, Sample, simulate
+from cumae.randomness import SeededSource
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -70,7 +74,7 @@ def test_advice_is_one_sentence_and_the_text_names_all_routes(advice: Advice) ->
     assert str(advice).count("\n- ") == len(ROUTES)
     assert "<pre>" in advice._repr_html_()
     assert json.loads(json.dumps(advice.to_dict()))["best"] == advice.prospects[0].route.name
-    with pytest.raises(KeyError, match="no route"):
+    with pytest.raises(KeyError, match="not among the routes"):
         advice["nonsense"]
 
 
@@ -152,9 +156,24 @@ def test_costs_fall_with_rows_and_epsilon(name: str, n_public: int) -> None:
     epsilons = [replace(here, epsilon=epsilon) for epsilon in (0.01, 0.1, 1.0, 10.0)]
     for line in (rows, epsilons):
         found = [forecast(ROUTES[name], one, {}) for one in line]
-        for part in ("low", "likely", "high", "behind"):
+        for part in ("low", "likely", "high"):
             values = [getattr(one, part) for one in found]
             assert values == sorted(values, reverse=True)
+
+
+def test_routes_are_compared_with_the_best_private_one() -> None:
+    """Trees lead where rows are few, and what is too simple falls behind where they are many."""
+    for n_public in (0, 2_000):
+        few, many = (replace(HERE, n_labelled=rows, n_public=n_public) for rows in (200, 30_000))
+        behind = {
+            (name, one.n_labelled): found.behind
+            for name in ("kernel", "trees", "learner")
+            for one in (few, many)
+            if (found := forecast(ROUTES[name], one, {})) is not None
+        }
+        assert all(value >= 0 for value in behind.values())
+        assert behind["trees", 200] < behind["kernel", 200]
+        assert behind["kernel", 30_000] < behind["trees", 30_000] < behind["learner", 30_000]
 
 
 def test_strength_is_rows_over_noise() -> None:
@@ -227,6 +246,71 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     more = simulate(ROUTES["logistic"], replace(known, n_labelled=50_000), sample)
     assert more is not None
     assert "in the place of more rows" in more.rests_on
+
+
+def rules_of(labels: Any, rows: Any) -> Any:
+    columns = Columns.of(rows, [(0.0, 1.0)] * rows.shape[1])
+    return draw_rules(columns, rows, labels, RULES, SeededSource(0))
+
+
+def sureness(chances: Any) -> float:
+    """Return how often the best answers are right, on the mean over rows and rules."""
+    return float(np.maximum(chances, 1 - chances).mean())
+
+
+def test_rules_have_the_interactions_that_a_sample_shows() -> None:
+    """Each column alone says nothing here, and the best answers are right in 9 of 10 cases."""
+    rng = np.random.default_rng(2)
+    rows = rng.random((400, 4))
+    chance = np.where((rows[:, 0] > 0.4) ^ (rows[:, 1] > 0.5), 0.9, 0.1)
+    drawn = rules_of((rng.random(400) < chance).astype(int), rows)
+    assert drawn.shape == (RULES, 400)
+    assert sureness(drawn) == pytest.approx(0.9, abs=0.06)
+    assert np.mean((drawn > 0.5) == (chance > 0.5)) > 0.85
+
+
+def test_rules_have_no_more_structure_than_the_labels() -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.random((400, 4))
+    coins = rules_of(rng.integers(0, 2, 400), rows)
+    assert sureness(coins) < 0.65
+    line = rules_of((rng.random(400) < ndtr(3 * rows[:, 0] - 1.5)).astype(int), rows)
+    truth = ndtr(3 * rows[:, 0] - 1.5)
+    assert sureness(line) == pytest.approx(sureness(truth), abs=0.05)
+
+
+def test_rules_for_a_sample_of_one_class_are_nearly_sure() -> None:
+    rows = np.random.default_rng(4).random((80, 2))
+    rows[:2, 0] = np.finfo(np.float64).max, -np.inf
+    drawn = rules_of(np.zeros(80, dtype=int), rows)
+    assert drawn.mean() < 0.1
+    assert np.isfinite(drawn).all()
+
+
+def test_the_search_for_weights_has_the_right_gradient() -> None:
+    rng = np.random.default_rng(5)
+    columns = Columns.of(rows := rng.random((30, 3)), [(0.0, 1.0)] * 3)
+    search = _Search.of(_blocks(columns, rows))
+    target = rng.standard_normal(30)
+    place = search.usual + 0.3 * rng.standard_normal(len(search.usual))
+    _, gradient = search.loss(place, target)
+    for number in range(len(place)):
+        step = 0.02 * np.eye(len(place))[number]
+        up, down = (search.loss(place + sign * step, target)[0] for sign in (1, -1))
+        assert (up - down) / 0.04 == pytest.approx(gradient[number], abs=0.01)
+
+
+def test_a_large_sample_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "MOST_SAMPLE", 70)
+    assert len(Sample.of(HERE, *sample_of(90))) == 70
+
+
+def test_more_classes_have_rules_too() -> None:
+    X = sample_of(60)[0][:, :1]
+    known = Situation(500, columns=[(0, 1)], classes=(0, 1, 2), n_public=60)
+    sample = Sample.of(known, X, (3 * X[:, 0]).astype(int))
+    assert sample.chances.shape == (RULES, 60, 3)
+    assert np.allclose(sample.chances.sum(axis=2), 1)
 
 
 def test_a_concept_class_is_where_rules_come_from() -> None:
@@ -380,3 +464,18 @@ def test_a_published_model_can_be_pickled_and_a_live_one_cannot(
         for copied in (pickle.dumps, copy.deepcopy):  # both would spend the same answers
             with pytest.raises(LiveState):
                 copied(model)
+
+
+def test_votes_alone_are_forecast_as_votes() -> None:
+    """An everlasting predictor that gets no prior is as good as its votes, and that is told."""
+    few = plan(300, n_features=5, epsilon=0.5, delta=1e-6)
+    votes = few["everlasting"].expected
+    assert votes is not None
+    assert votes.likely > 0.1
+    assert "'gaussian' was measured in its place" in votes.rests_on
+    assert "hardly better than chance" in str(few)
+    many = plan(10_000, columns=[(0, 1)] * 5, epsilon=1.0, delta=1e-6)
+    assert many["everlasting"].outlook.facts["prior_learner"] == "PrivateKernelClassifier"
+    prior = many["everlasting"].expected
+    assert prior is not None
+    assert prior.likely < 0.05

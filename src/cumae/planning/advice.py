@@ -86,11 +86,9 @@ class Prospect:
         if self.simulated is not None:
             text += f" Accuracy about {self.simulated}."
         if self.expected is not None:
-            behind = (
-                f"{100 * self.expected.behind:.1f} points behind the best model without privacy"
-            )
+            behind = f"{100 * self.expected.behind:.1f} points behind the best private route"
             text += f" Privacy costs about {self.expected}; about {behind}."
-        return text
+        return " ".join([text, *self.outlook.warnings])
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,8 @@ class Advice:
         for found in self.prospects:
             if found.route.name == name:
                 return found
-        raise KeyError(f"{name!r} is no route; there are {', '.join(ROUTES)}.")
+        names = ", ".join(found.route.name for found in self.prospects)
+        raise KeyError(f"{name!r} is not among the routes that were compared: {names}.")
 
     def curves(self, against: str = "rows") -> Curves:
         """Return what privacy costs each route against rows or epsilon; it prints as a table.

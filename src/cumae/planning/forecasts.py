@@ -1,8 +1,8 @@
 """How much accuracy privacy is going to cost a route, by a model that was calibrated once.
 
 The model has one input for each route, its strength: how far the rows stand out from the noise.
-``forecasts.json`` has quantiles of what privacy cost at each strength, on tables that
-``benchmarks/planning.py`` measured. They fall with the strength, and so with rows and epsilon.
+``forecasts.json`` says what privacy cost at each strength, on tables that
+``benchmarks/planning.py`` measured. That falls with the strength, and so with rows and epsilon.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ class Expected:
     Parameters
     ----------
     likely : float
-        The middle: it is as often more as it is less.
+        The cost that most measured ones were close to: within about two points.
     low, high : float
         Eight of ten lay between them, on tables that the forecast was not made from.
     behind : float
-        How far the route is likely to be behind the best model without privacy. Routes are
-        compared by it, because some models are worse than others even without privacy.
+        How far the route was behind the best private route that was measured, on the mean over
+        tables, where more than five points count as five. Routes are compared by it, because some
+        models are worse than others even without privacy.
     rests_on : str
         What the forecast was made from, in plain words.
     """
@@ -101,11 +102,14 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
         What the estimator's plan says, for the noise of votes.
     """
     rows, shared = situation.n_labelled, 2 / max(2, len(situation.classes))
-    if route.name in VOTES:
+    name = route.name
+    if name == "everlasting":  # by votes alone, or mostly by its prior
+        name = stands_for(route, facts) or name
+    if name in VOTES:
         noise = float(facts.get("noise_per_vote", math.inf)) * float(facts.get("n_shards", 1))
         rows = int(facts.get("n_sampled", rows))
         return rows / noise * shared if noise > 0 else 0.0
-    if route.name in GAUSSIAN:
+    if name in GAUSSIAN:
         mu = mu_within(situation.epsilon, situation.delta) / mu_within(*USUAL)
         return rows * mu * shared
     return rows * situation.epsilon * shared
@@ -128,16 +132,33 @@ def forecast(
         By how much the strength has grown since that plan was made.
     """
     known = calibration()
-    found = known["routes"].get(STANDS_FOR.get(route.name, route.name))
+    found = known["routes"].get(stands_for(route, facts) or route.name)
     if found is None:
         return None
     cases = (situation, replace(situation, n_public=0), replace(situation, concept_class=None))
     curves = next((found[context(one)] for one in cases if context(one) in found), found["any"])
     reached = scale * strength(route, situation, facts)
-    low, likely, high, behind = (
-        _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high", "behind")
+    low, likely, high = (
+        _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high")
     )
-    return Expected(likely, low, high, behind, _rests_on(route, situation, known))
+    behind = float(np.interp(math.log10(max(reached, LEAST)), curves["knots"], curves["behind"]))
+    instead = stands_for(route, facts)
+    return Expected(likely, low, high, behind, _rests_on(instead, situation, known))
+
+
+def stands_for(route: Route, facts: Mapping[str, Any]) -> str | None:
+    """Return the measured route that does the same to the rows; None if it was measured itself.
+
+    Parameters
+    ----------
+    route : Route
+        What would run.
+    facts : mapping
+        What the estimator's plan says. An everlasting predictor without a prior has votes alone.
+    """
+    if route.name == "everlasting" and facts.get("prior_learner") == "none":
+        return "gaussian"
+    return STANDS_FOR.get(route.name)
 
 
 def context(situation: Situation) -> str:
@@ -160,13 +181,13 @@ def _at(reached: float, knots: list[float], values: list[float]) -> float:
     return found if found <= 0 else min(found * 10 ** (-beyond / 2), max(found, WORST))
 
 
-def _rests_on(route: Route, situation: Situation, known: Mapping[str, Any]) -> str:
+def _rests_on(instead: str | None, situation: Situation, known: Mapping[str, Any]) -> str:
     tables, rows = known["tables"], known["rows"]
     text = f"{len(tables)} tables with {rows[0]:,} to {rows[1]:,} rows"
     if not rows[0] <= situation.n_labelled <= rows[1]:
         text += f", none with {situation.n_labelled:,}"
-    if route.name in STANDS_FOR:
-        text += f", on which the route {STANDS_FOR[route.name]!r} was measured in its place"
+    if instead is not None:
+        text += f", on which the route {instead!r} was measured in its place"
     if len(situation.classes) > 2:
         text += ", all of two classes"
     return text

@@ -23,7 +23,8 @@ from cumae.errors import CumaeError, InvalidData
 from cumae.learners import PrivateKernelClassifier
 from cumae.learners.scored import chances
 from cumae.planning.routes import Route, Situation
-from cumae.randomness import SeededSource, discrete_gaussian, integers, permutation
+from cumae.planning.rules import draw_rules, normal
+from cumae.randomness import SeededSource, integers, permutation
 from cumae.threads import one_thread
 
 RULES = 4  # that are drawn; an even number
@@ -31,7 +32,7 @@ MOST_ROWS = 10_000  # beyond, a larger epsilon stands for more rows
 MOST_EPSILON = 50.0
 LEAST = 50  # labelled public rows, so that a posterior means something
 DELTA = 1e-6
-GRID = 2**20  # steps of a normal number
+MOST_SAMPLE = 1_000  # public rows that rules are drawn for; more take minutes
 WIDE = 1.3  # standard deviations on both sides of which eight of ten cases lie
 
 
@@ -102,11 +103,17 @@ class Sample:
             raise InvalidData(
                 f"public has {len(labels)} labelled rows; {LEAST} are the least that tell anything."
             )
+        X, labels = _at(X, np.arange(min(len(labels), MOST_SAMPLE))), labels[:MOST_SAMPLE]
         concept = situation.concept_class
         source = SeededSource(0)  # public rows need no protection, and plans should repeat
-        if concept is not None and len(situation.classes) == 2:
+        if len(situation.classes) > 2:
+            return cls(X, _functions(situation, X, labels, source))
+        if concept is not None:
             return cls(X, _concepts(concept, situation, X, labels, source))
-        return cls(X, _functions(situation, X, labels, source))
+        columns = Columns.of(X, situation.columns)
+        with one_thread():
+            drawn = draw_rules(columns, columns.encode(X), labels, RULES, source)
+        return cls(X, np.stack([1 - drawn, drawn], axis=2))
 
     def __len__(self) -> int:
         """Return the number of public rows."""
@@ -153,11 +160,6 @@ def _concepts(
         one = np.where(np.asarray(rule.predict(table)) == 1, 1 - wrong, wrong)
         drawn.append(np.column_stack([1 - one, one]))
     return np.stack(drawn)
-
-
-def normal(count: int, source: SeededSource) -> Floats:
-    """Return normal numbers for simulations, as whole numbers on a fine grid."""
-    return np.asarray(discrete_gaussian(GRID, count, source) / GRID)
 
 
 def simulate(route: Route, situation: Situation, sample: Sample) -> Simulated | None:

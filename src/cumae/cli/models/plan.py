@@ -70,10 +70,11 @@ PlotFile = Annotated[
 ]
 
 BEHIND = (
-    "behind: how many points a route is likely to be behind the best model without privacy. A "
-    "model that is too simple loses little to noise, and is behind nevertheless. So routes are "
-    "compared by this or, with --simulate, by their accuracy; within half a point, one that "
-    "publishes comes first."
+    "What privacy costs is the accuracy that a model loses against the same one without privacy. "
+    "It does not tell how good that model is: one that is too simple loses little. So routes are "
+    "compared by how far they are behind: by how many points, on the mean over measured tables, a "
+    "route was less accurate than the best private route or, with --simulate, by their accuracy. "
+    "Within half a point, one that publishes comes first."
 )
 FITTED = (
     "`cumae fit` takes the best route that suits its output by itself: one that publishes for "
@@ -149,12 +150,13 @@ def _lines(advice: Advice, *, why: bool) -> list[str]:
     """Return the advice, a line for each route that can run, and those that cannot."""
     runs = [found for found in advice.prospects if found.can_run]
     refused = [found for found in advice.prospects if not found.can_run]
-    head = f"  {'route':<12}{'privacy costs about':<26}{'behind':<8}what it does"
-    lines = [advice.sentence, "", head]
+    head = f"  {'route':<12}{'privacy costs about':<27}{'behind':<8}what it does"
+    warned = runs[0].outlook.warnings if runs else ()
+    lines = [advice.sentence, *(f"Careful: {told}" for told in warned), "", head]
     for found in runs:
         cost = "unknown" if found.expected is None else str(found.expected)
         behind = "" if found.expected is None else f"{100 * found.expected.behind:.1f}"
-        line = f"  {found.route.name:<12}{cost:<26}{behind:<8}{found.route.title}"
+        line = f"  {found.route.name:<12}{cost:<27}{behind:<8}{found.route.title}"
         right = "" if found.simulated is None else f"; accuracy about {found.simulated}"
         lines.append(line + right)
     rests = [found.expected.rests_on for found in runs if found.expected is not None]
