@@ -265,6 +265,25 @@ def test_a_busy_replica_lets_others_answer(where: Where) -> None:
     two.close()
 
 
+def test_large_pieces_do_not_make_the_driver_wait_for_ever(where: Where) -> None:
+    """A snapshot of some megabytes is larger than the buffers of a socket."""
+    stored = where.oracle()
+    rows = np.random.default_rng(0).random((200_000, 1))
+    stored._state_.kept.append((rows, np.ones((len(rows), 2), dtype=np.int64)))
+
+    def write() -> None:
+        for _ in range(4):
+            with stored._journal_.turn():
+                stored._journal_.compacted()
+
+    writing = threading.Thread(target=write, daemon=True)
+    writing.start()
+    writing.join(60)
+    assert not writing.is_alive()
+    stored.close()
+    assert where.open()._state_.n_kept == 200_000
+
+
 def test_a_fork_is_refused(where: Where) -> None:
     one = where.oracle()
     assert answer_in_a_fork(one, ROWS[:1]) == "refused"

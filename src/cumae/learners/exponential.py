@@ -42,12 +42,12 @@ from cumae.privacy import Budget
 from cumae.randomness import Source
 from cumae.sanitizers import Quantiles, Ranges
 
-ONE_CUTS = 63  # cuts of a column that is the only one
+MOST_CUTS = 63  # of a column that is the only one, and of a column of a box
 SEVERAL_CUTS = 7  # cuts of each column where there are more
 FEW_CUTS, FEW_LABELS = 3, 2_000  # so many if labels times epsilon are fewer than that
 # Boxes: with c cuts a column, a side is off by 1 / (4 c) of the rows on the mean, and the draw pays
 # (2 / epsilon) ln c errors for it. The sum is least where c is labels times epsilon over 8.
-BOX_LABELS = 8
+LABELS_PER_BOX_CUT = 8
 
 CONCEPT = Object("ConceptClass", (ConceptClass,), "one of cumae.concepts, such as Trees(2)")
 CONCEPT_OR_TREES = Or(None, CONCEPT)
@@ -86,9 +86,9 @@ class ConceptLearner(Learner):
         if not isinstance(self.n_points, str):
             return int(self.n_points)
         if features == 1:
-            return ONE_CUTS
+            return MOST_CUTS
         if isinstance(self._concept, Rectangles):
-            return int(min(max(FEW_CUTS, labelled * self.epsilon / BOX_LABELS), ONE_CUTS))
+            return int(min(max(FEW_CUTS, labelled * self.epsilon / LABELS_PER_BOX_CUT), MOST_CUTS))
         return FEW_CUTS if labelled * self.epsilon < FEW_LABELS else SEVERAL_CUTS
 
     def _takes_anything(self, X: Any) -> bool:
@@ -168,8 +168,8 @@ class PrivateLearner(ConceptLearner):
         Privacy parameter.
     n_points : int of 1 or more, or "auto"
         Cuts for a column, at public quantiles or evenly between bounds. ``"auto"`` takes 63 for a
-        single column. For each of several columns it takes 7, or 3 if labels are few. Boxes get
-        more the more labels there are, up to 63 for two columns.
+        single column. For each of several columns it takes 7, or 3 if labels are few. Boxes
+        take labels times epsilon over 8, between 3 and 63, as long as the grid is not too large.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms.

@@ -39,7 +39,8 @@ class SemiPrivateLearner(ConceptLearner):
         define candidates, too, and only the labels are protected.
     n_points : int of 1 or more, or "auto"
         Cuts for a column, for trees. ``"auto"`` takes 63 for a single column. For each of several
-        columns it takes 7, or 3 if labels are few.
+        columns it takes 7, or 3 if labels are few. Boxes take labels times epsilon over 8, between
+        3 and 63, as long as the grid is not too large.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms.

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,6 +35,7 @@ from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.keys import HOME, KeyCommand, KeyFolder, KeyStore, keys_elsewhere
 from cumae.store.ledger import LedgerEntry
 
+LARGE = 2**14  # bytes; the buffers of a socket hold less than ten times as much
 NAMES = ("meta", "head", "ledger", "blobs", "answers")  # of tables, each after "cumae_"
 TABLES = """
 CREATE TABLE cumae_meta (name text PRIMARY KEY, value text NOT NULL);
@@ -285,7 +286,7 @@ class PostgresHome(Home):
     def commit(self, change: Transaction) -> None:
         if change.after is None:
             raise AssertionError("nobody commits without saying what came before")
-        with failing(self.name), self._connection.pipeline() as running:
+        with failing(self.name), self._sent_together(change) as sync:
             self._execute("BEGIN")
             # The condition. A second one that would follow the same entry waits here for the
             # first one's commit, and then changes nothing.
@@ -295,7 +296,7 @@ class PostgresHome(Home):
                 (*change.head, *change.after),
             )
             _write_rows(self._connection, change)
-            running.sync()
+            sync()
             head = moved.fetchone()
             if head is None:
                 raise StoreFailed(
@@ -303,10 +304,25 @@ class PostgresHome(Home):
                     "open it again."
                 )
             done = self._execute("COMMIT")
-            running.sync()
+            sync()
             if done.statusmessage != "COMMIT":  # which a transaction that has failed does not get
                 raise StoreFailed(f"{self.name} did not commit; open it again.")
         self.written = Head(*head)
+
+    @contextmanager
+    def _sent_together(self, change: Transaction) -> Iterator[Callable[[], None]]:
+        """Send small statements without waiting for each answer; yield what waits for all of them.
+
+        With large ones psycopg may wait for ever for the answer to what it has not sent yet
+        (psycopg/psycopg, issue 685), so these are sent one by one.
+        """
+        sealed = [part for blob in change.blobs for part in blob.parts]
+        sealed += [answer for _, answer in change.answers.values()]
+        if sum(map(len, sealed)) > LARGE:
+            yield lambda: None
+            return
+        with self._connection.pipeline() as running:
+            yield running.sync
 
     def for_reading(self) -> PostgresHome:
         return PostgresHome(self.address, reading=True)
