@@ -163,8 +163,8 @@ class CallQueue:
     def _gather(self) -> None:
         """Let those ask again that were answered a moment ago: a larger group takes hardly longer.
 
-        Whoever leads waits for half of the time that the last group took, at most, and a few
-        milliseconds in any case.
+        Whoever leads waits for half of the time that the last group took, at most, and never longer
+        than a few milliseconds.
         """
         until = time.monotonic() + min(self._seconds / 2, MOST_WAIT)
         while len(self._waiting) < self._together and time.monotonic() < until:
