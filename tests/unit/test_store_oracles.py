@@ -22,7 +22,7 @@ from cumae.concepts import Thresholds
 from cumae.mechanisms import base
 from cumae.predictors.state import restore
 from cumae.store import sealed
-from cumae.store.sealed import HiddenIds, canonical
+from cumae.store.sealed import HiddenIds, canonical, from_bytes, to_bytes
 from cumae.store.writer import MERGE
 from tests.forks import answer_in_a_fork
 from tests.oracles import ROWS, Where, ask_part, break_off, everlasting, key_command, oracle
@@ -537,3 +537,17 @@ def test_a_normal_end_of_the_process_costs_nothing(tmp_path: Path) -> None:
     assert (stored.answered_, store.status(path).totals.used) == (1, 1)
     break_off(stored)
     assert cumae.open(path).answered_ == 1
+
+
+@pytest.mark.parametrize(
+    "facts", [{"$array": 5}, {"a": {"$array": ["<f8", 1]}}, {"a": [1, 2]}], ids=str
+)
+def test_records_that_look_like_arrays_are_read_as_they_were(facts: dict[str, Any]) -> None:
+    assert from_bytes(to_bytes(facts)) == facts
+
+
+def test_a_record_of_another_length_is_refused() -> None:
+    whole = to_bytes({"rows": np.ones((3, 2))})
+    for other in (whole[:-1], whole + b"x"):
+        with pytest.raises(StoreFailed, match="not as long as it says"):
+            from_bytes(other)
