@@ -322,3 +322,31 @@ def test_votes_are_not_trusted_by_luck(epsilon: float) -> None:
     if epsilon > 1:  # votes that know better are trusted
         drawn = [prior.choose_trust(right, 100, shares, labels, epsilon, source) for _ in range(50)]
         assert set(drawn) <= {1.0, 3.0}
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("sizes", [(6,), (1,) * 6, (2, 4), (5, 1)])
+def test_a_querys_place_before_the_prior_is_its_running_number_in_any_batch(
+    sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Prior.shares.fget
+    assert made is not None
+    seen: list[int] = []
+
+    def spied(self: Prior) -> Any:
+        shares = made(self)
+
+        def ask(table: Any, numbers: Any) -> Any:
+            seen.extend(numbers.tolist())
+            return shares(table, numbers)
+
+        return ask
+
+    one = EverlastingPredictor(
+        Thresholds(), 3.0, 1e-6, columns=[(0, 1)], growth=1.0, random_state=0
+    ).fit(RNG.random((4_000, 1)), RNG.integers(0, 2, 4_000))
+    monkeypatch.setattr(Prior, "shares", property(spied))
+    start = one._state_.phase.majority.asked
+    for size in sizes:
+        one.predict(RNG.random((size, 1)))
+    assert seen == list(range(start, start + 6))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import FEW
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
 from cumae.parameters import check_count
@@ -18,7 +19,6 @@ from cumae.privacy import REPLACE_ONE, Cost, Guarantee
 from cumae.privacy.validation import plain_number
 from cumae.randomness import Source, source_for
 
-FEW = 16  # numbers of an array that Python's own comparisons look at faster
 PORTION = 1024  # draws that are made ahead; drawing them one by one takes ten times as long
 
 
@@ -204,6 +204,8 @@ class Ahead:
         """Return ``count`` draws that were never returned before."""
         parts, waiting = [], self._waiting
         self._waiting = waiting[count:]
+        if len(waiting) >= count:
+            return waiting[:count].copy()
         while len(waiting) < count:
             parts.append(waiting)
             count -= len(waiting)
@@ -225,7 +227,7 @@ def check_left(value: object, most: int, name: str) -> int:
 
 
 def check_integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Return ``values`` as 64-bit integers; refuse anything that would be rounded."""
+    """Return ``values`` as new 64-bit integers; refuse anything that would be rounded."""
     try:
         array = np.asarray(values)
     except ValueError as error:

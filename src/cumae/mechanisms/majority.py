@@ -131,7 +131,7 @@ class NoisyMajority(Interactive):
         A batch larger than ``remaining`` is refused whole. The noisy counts of two classes add up
         to the number of voters, because only one of them is drawn.
         """
-        counts = check_integers(votes, "votes")
+        counts = check_integers(votes, "votes")  # a copy
         if counts.ndim < 2:
             counts = np.atleast_2d(counts)
         if counts.ndim != 2 or counts.shape[1] != self.n_classes:
@@ -148,11 +148,12 @@ class NoisyMajority(Interactive):
                 )
             self.remaining -= len(counts)  # before anything is drawn
             if self.n_classes == 2:
-                noisy = np.empty_like(counts)
-                np.add(counts[:, 1], self._ahead.take(len(counts)), out=noisy[:, 1])
-                np.subtract(counts[:, 0] + counts[:, 1], noisy[:, 1], out=noisy[:, 0])
-                return noisy
-            return counts + self._ahead.take(counts.size).reshape(counts.shape)
+                noise = self._ahead.take(len(counts))
+                counts[:, 1] += noise
+                counts[:, 0] -= noise
+            else:
+                counts += self._ahead.take(counts.size).reshape(counts.shape)
+            return counts
 
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries: the column of the label; a tie goes to the class declared first."""

@@ -382,13 +382,13 @@ class Predictor(PrivateEstimator, ABC):
         The type follows from the classes and from whether there may be queries without an answer,
         not from the answers.
         """
+        named = self.classes_[labels]
         if not unanswered:
-            return np.asarray(self.classes_[labels])
-        if self.classes_.dtype.kind in "iu":
-            classes = self.classes_.astype(np.int64, copy=False)
-            return np.where(labels >= 0, classes[labels], -1)
-        named = np.full(len(labels), -1, dtype=object)
-        named[labels >= 0] = self.classes_[labels[labels >= 0]]
+            return np.asarray(named)
+        named = named.astype(np.int64 if named.dtype.kind in "iu" else object, copy=False)
+        missing = labels < 0
+        if missing.any():
+            named[missing] = -1
         return named
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.arrays import Floats, Integers
+from cumae.arrays import Floats, Integers, all_finite
 from cumae.claims import claim
 from cumae.data import (
     Columns,
@@ -150,10 +150,9 @@ class QueryReader:
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
-        finite = np.isfinite(table)
-        if finite.all():
+        if all_finite(table):
             return table, np.ones(len(table), dtype=bool)
-        usable = np.asarray(finite.all(axis=1))
+        usable = np.asarray(np.isfinite(table).all(axis=1))
         table[~usable] = self.stand_in[0]
         return table, usable
 

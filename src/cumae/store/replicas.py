@@ -122,7 +122,7 @@ class SharedWriter(Writer):
         with self._gate:
             if self._failed is not None:
                 self.home.close()  # which ends the turn as well; nobody begins another one
-            elif self._has_turn and not (self._depth or self._pending or self._busy):
+            elif self._has_turn and not (self._depth or self._pending or self._writing.locked()):
                 self._has_turn = False
                 try:
                     self.home.end_turn()

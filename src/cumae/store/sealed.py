@@ -74,20 +74,23 @@ class _NeedsPack(Exception):
     """Something in a record needs more than its type and shape to be written."""
 
 
-def _without_arrays(value: Any, arrays: list[NDArray[Any]]) -> Any:
+def _without_arrays(facts: Mapping[str, Any], arrays: list[NDArray[Any]]) -> dict[str, Any]:
     """Return facts with arrays replaced by types and shapes; the arrays are appended."""
-    kind = type(value)
-    if kind in PLAIN:
-        return value
-    if kind is dict and ARRAY not in value:
-        return {
-            name: part if type(part) in PLAIN else _without_arrays(part, arrays)
-            for name, part in value.items()
-        }
-    if kind is np.ndarray and value.dtype.kind in "biuf":
-        arrays.append(value)
-        return {ARRAY: [value.dtype.str, *value.shape]}
-    raise _NeedsPack
+    if ARRAY in facts:
+        raise _NeedsPack
+    found: dict[str, Any] = {}
+    for name, value in facts.items():
+        kind = type(value)
+        if kind in PLAIN:
+            found[name] = value
+        elif kind is dict:
+            found[name] = _without_arrays(value, arrays)
+        elif kind is np.ndarray and value.dtype.kind in "biuf":
+            arrays.append(value)
+            found[name] = {ARRAY: [value.dtype.str, *value.shape]}
+        else:
+            raise _NeedsPack
+    return found
 
 
 def _with_arrays(value: Any, rest: bytes) -> tuple[Any, bytes]:
@@ -170,27 +173,28 @@ class Seal:
         self._cipher = AESGCM(_derived(key, "blobs"))
         self._for_ids = _derived(key, "requests")
 
-    def _bound(self, *where: str | int) -> bytes:
-        """Return what a piece is bound to, as a list in JSON."""
-        return f"{self._here}, {ENCODER.encode(where)[1:]}".encode()
+    def _bound(self, kind: str, place: str | int, part: int, count: int) -> bytes:
+        """Return what a part is bound to, as a list in JSON; kinds and places are plain words."""
+        name = place if type(place) is int else f'"{place}"'
+        return f'{self._here}, "{kind}", {name}, {part}, {count}]'.encode()
 
-    def close(self, content: bytes, *where: Any) -> list[bytes]:
-        """Return encrypted parts; ``where`` says what they are, and must be given again."""
+    def close(self, content: bytes, kind: str, place: str | int) -> list[bytes]:
+        """Return encrypted parts; kind and place say what they are, and must be given again."""
         starts = range(0, max(1, len(content)), CHUNK)
         parts = []
         for part, start in enumerate(starts):
             nonce = os.urandom(NONCE_BYTES)
-            bound = self._bound(*where, part, len(starts))
+            bound = self._bound(kind, place, part, len(starts))
             piece = content[start : start + CHUNK]
             parts.append(nonce + self._cipher.encrypt(nonce, piece, bound))
         return parts
 
-    def open(self, parts: list[bytes], *where: Any) -> bytes:
+    def open(self, parts: list[bytes], kind: str, place: str | int) -> bytes:
         """Return what was encrypted; raise ``StoreFailed`` if anything was changed."""
         found = []
         try:
             for part, sealed in enumerate(parts):
-                bound = self._bound(*where, part, len(parts))
+                bound = self._bound(kind, place, part, len(parts))
                 nonce, piece = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
                 found.append(self._cipher.decrypt(nonce, piece, bound))
         except (InvalidTag, ValueError) as error:

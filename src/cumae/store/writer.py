@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -97,8 +97,7 @@ class Writer:
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
-        self._mutex, self._free = threading.Lock(), threading.Condition()
-        self._busy = False  # whether somebody writes
+        self._mutex, self._writing = threading.Lock(), threading.Lock()
 
     def in_turn(self) -> AbstractContextManager[None]:
         """Return a context in which no other process changes the oracle: here none ever does."""
@@ -114,28 +113,12 @@ class Writer:
     @claim("STORE")
     def commit(self, ticket: int) -> None:
         """Return when the change with this ticket is on the disk; raise if that is not certain."""
-        if ticket <= self.done or not self._begin_writing(ticket):
+        if ticket <= self.done:
             return
-        try:  # who comes first writes for all that wait
-            self._write_pending()
-        finally:
-            self._end_writing()
-
-    def _begin_writing(self, ticket: int) -> bool:
-        """Wait until nobody writes, or until this ticket was written; tell whether to write."""
-        with self._free:
-            while self._busy and ticket > self.done:
-                self._free.wait()
-            if ticket <= self.done:
-                return False
-            self.check()
-            self._busy = True
-            return True
-
-    def _end_writing(self) -> None:
-        with self._free:
-            self._busy = False
-            self._free.notify_all()
+        with self._writing:  # who comes first writes for all that wait
+            if ticket > self.done:
+                self.check()
+                self._write_pending()
 
     def check(self) -> None:
         """Refuse to go on after a failure, and when it is closed."""
@@ -204,7 +187,7 @@ class Writer:
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
         events: list[dict[str, Any]] = []
-        for facts in chain.from_iterable(change.events for change in changes):
+        for facts in [facts for change in changes for facts in change.events]:
             if events and events[-1]["event"] == facts["event"] == ANSWERED:  # one for the group
                 before = events.pop()
                 sums = {name: before[name] + facts[name] for name in ("count", "debit")}
@@ -296,9 +279,7 @@ class Writer:
 
     def close(self) -> None:
         """Write what is left and the exact mark."""
-        with self._free:
-            while self._busy:
-                self._free.wait()
+        with self._writing:
             try:
                 if self._failed is None:
                     self._write_pending()

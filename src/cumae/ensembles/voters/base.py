@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.arrays import Floats, Integers
+from cumae.arrays import Floats, Integers, all_finite
 from cumae.claims import claim
 from cumae.data import numbers
 from cumae.ensembles.voters.ranks import BLOCK, rank
@@ -84,6 +84,9 @@ class StackedVoters(Voters):
             threads = 1
         threads = threads or _cores()
         step = max(1, min(CELLS // max(1, columns), -(-count // threads)))
+        if step >= count and type(X) is np.ndarray and X.dtype == np.float64:  # one piece
+            self._fill(np.ascontiguousarray(X), votes)
+            return votes
 
         def fill(start: int) -> None:
             part = slice(start, start + step)
@@ -91,12 +94,6 @@ class StackedVoters(Voters):
             if rows.dtype != np.float64:
                 rows = numbers(rows)
             self._fill(np.ascontiguousarray(rows), votes[part])
-
-        if (
-            step >= count and type(X) is np.ndarray and X.dtype == np.float64
-        ):  # one piece: no threads, no conversion
-            self._fill(np.ascontiguousarray(X), votes)
-            return votes
 
         for_each(fill, range(0, count, step), threads)
         return votes
@@ -106,11 +103,10 @@ class StackedVoters(Voters):
             with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
                 rows = rows.astype(np.float32).astype(np.float64)
         add, arrays = self.adder
-        finite = np.isfinite(rows)
-        if finite.all():
+        if all_finite(rows):
             add(rows, *arrays, votes)
             return
-        usable = finite.all(axis=1)
+        usable = np.isfinite(rows).all(axis=1)
         found = np.zeros((int(usable.sum()), self.n_classes), dtype=np.int64)
         add(rows[usable], *arrays, found)
         votes[usable] = found

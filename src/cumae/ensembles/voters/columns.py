@@ -213,6 +213,7 @@ def _disjoint(intervals: Iterable[tuple[Any, Any]]) -> list[Run]:
     return merged
 
 
+@numba.njit(cache=True, nogil=True)
 def _look_up(
     rows: Floats,
     columns: Integers,
@@ -223,12 +224,19 @@ def _look_up(
     size: int,
     votes: Integers,
 ) -> None:
-    votes[:, 1] = base
-    for i, column in enumerate(columns.tolist()):
-        mine = cuts[starts[i] : starts[i + 1]]
-        table = ones[starts[i] + i : starts[i + 1] + i + 1]
-        votes[:, 1] += table[mine.searchsorted(rows[:, column], side="right")]
-    votes[:, 0] = size - votes[:, 1]
+    for row in range(len(rows)):
+        found = base
+        for i in range(len(columns)):
+            value, low, high = rows[row, columns[i]], starts[i], starts[i + 1]
+            while low < high:  # how many cuts are at most the value
+                middle = (low + high) // 2
+                if cuts[middle] <= value:
+                    low = middle + 1
+                else:
+                    high = middle
+            found += ones[low + i]
+        votes[row, 1] = found
+        votes[row, 0] = size - found
 
 
 @numba.njit(cache=True, nogil=True)

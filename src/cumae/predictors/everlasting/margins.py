@@ -11,6 +11,7 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numba
 import numpy as np
 
 from cumae.arrays import Floats, Integers
@@ -63,8 +64,21 @@ def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
     >>> weights_of_votes(np.array([[70, 30], [-20, 120]]), 100).tolist()
     [[40, 0], [0, 100]]
     """
-    counts = np.minimum(np.maximum(noisy, 0), n_shards)  # for few rows np.clip takes longer
-    return np.asarray(counts - counts.min(axis=1, keepdims=True), dtype=np.int64)
+    found = np.empty_like(noisy)
+    _ahead_of_weakest(noisy, n_shards, found)
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _ahead_of_weakest(noisy: Integers, n_shards: int, found: Integers) -> None:
+    for row in range(noisy.shape[0]):
+        weakest = n_shards
+        for place in range(noisy.shape[1]):
+            count = min(max(noisy[row, place], 0), n_shards)
+            found[row, place] = count
+            weakest = min(weakest, count)
+        for place in range(noisy.shape[1]):
+            found[row, place] -= weakest
 
 
 @claim("EVER")

@@ -166,7 +166,7 @@ class OpenPhase:
         That is their running number in the phase or, with a memo's keys, their own cells.
         """
         if keys is None:
-            return self.majority.asked + np.arange(count)
+            return np.arange(self.majority.asked, self.majority.asked + count)
         return query_numbers_by_keys(keys, width)
 
     def release(self, votes: Integers, keys: Sequence[bytes] | None = None) -> Integers:

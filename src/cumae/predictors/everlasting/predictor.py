@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -383,17 +382,18 @@ class EverlastingPredictor(PhasedPredictor):
         names = check_ids(requests, requests is not None, len(usable), "requests")
         if names is not None:
             check_new(names, state)
-        state.rows_from.check_batch(state, len(usable), owners, askers)
-        labels = np.empty(len(usable), dtype=np.int64)
+        rows_from, count = state.rows_from, len(usable)
+        rows_from.check_batch(state, count, owners, askers)
+        parts = []
         start = 0
-        while start < len(usable):
+        while start < count:
             self._switch()
-            part = slice(start, min(len(usable), start + state.rows_from.until_next(state)))
+            part = slice(start, min(count, start + rows_from.until_next(state)))
             named = names and list(zip(names[part], usable[part].tolist(), strict=True))
             ids = (owners and owners[part], askers and askers[part], named)
-            labels[part] = self._answer(table[part], usable[part], ids)
+            parts.append(self._answer(table[part], usable[part], ids))
             start = part.stop
-        self._prepare()
+        labels = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
         return self._named(labels)
 
     @claim("USER")
@@ -449,12 +449,15 @@ class EverlastingPredictor(PhasedPredictor):
         """Return labels and whole weights from fresh noise; both are functions of it."""
         state, phase = self._state_, self._state_.phase
         keys = row_keys(table) if state.rules.memoize else None
-        numbers = partial(phase.query_numbers, len(table), keys)
-        noisy = phase.release(phase.ensemble.votes(table, numbers(table.shape[1])), keys)
+        votes = phase.ensemble.votes(table, phase.query_numbers(len(table), keys, table.shape[1]))
         if state.prior is None:
+            noisy = phase.release(votes, keys)
             weights = weights_of_votes(noisy, phase.ensemble.n_shards)
             return np.asarray(noisy.argmax(axis=1), dtype=np.int64), weights
-        shares = state.prior.shares(table, numbers(state.prior.width))
+        # Before the release, which moves the running numbers on by the size of the batch.
+        numbers = phase.query_numbers(len(table), keys, state.prior.width)
+        shares = state.prior.shares(table, numbers)
+        noisy = phase.release(votes, keys)
         trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
         weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
         return np.asarray(weights.argmax(axis=1), dtype=np.int64), weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,7 +102,7 @@ class EverlastingState(State):
         """All public numbers and options."""
         return self.school.rules
 
-    @property
+    @functools.cached_property  # each answer asks several times
     def rows_from(self) -> RowsOfNextPhase:
         """Where the rows of the next phase come from."""
         return SUPPLIED_ROWS if self.rules.fresh else QUERY_ROWS

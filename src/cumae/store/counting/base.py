@@ -48,7 +48,8 @@ class Counting(ABC):
     @property
     def used(self) -> int:
         """Releases of this phase that are gone."""
-        return 0 if self.mechanism is None else int(self.mechanism.asked)
+        mechanism = self.mechanism
+        return 0 if mechanism is None else int(mechanism.asked)
 
     @property
     def releases(self) -> int:
@@ -63,9 +64,10 @@ class Counting(ABC):
     @property
     def spare(self) -> int:
         """Releases that a crash may cost; 0 where each one counts."""
-        if not isinstance(self.mechanism, NoisyMajority):
+        mechanism = self.mechanism
+        if not isinstance(mechanism, NoisyMajority):
             return 0
-        return min(self.mechanism.remaining, self.releases // BLOCKS)
+        return min(mechanism.remaining, mechanism.max_queries // BLOCKS)
 
     @property
     def each_costs(self) -> bool:
