@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.arrays import Floats, Integers, all_finite
+from cumae.arrays import FEW, Floats, Integers
 from cumae.claims import claim
 from cumae.data import (
     Columns,
@@ -150,7 +151,7 @@ class QueryReader:
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
-        if all_finite(table):
+        if _all_finite(table):
             return table, np.ones(len(table), dtype=bool)
         usable = np.asarray(np.isfinite(table).all(axis=1))
         table[~usable] = self.stand_in[0]
@@ -168,6 +169,12 @@ class QueryReader:
                 f"{self.columns.original_names!r}."
             )
         return self.columns.arrange(X, self.owner)
+
+
+def _all_finite(table: Floats) -> bool:
+    if table.size <= FEW:
+        return all(map(math.isfinite, table.ravel().tolist()))
+    return bool(np.isfinite(table).all())
 
 
 def _check_finite(table: Floats, names: list[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.arrays import Floats, Integers, all_finite
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import numbers
 from cumae.ensembles.voters.ranks import BLOCK, rank
@@ -103,10 +103,11 @@ class StackedVoters(Voters):
             with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
                 rows = rows.astype(np.float32).astype(np.float64)
         add, arrays = self.adder
-        if all_finite(rows):
+        finite = np.isfinite(rows)
+        if finite.all():
             add(rows, *arrays, votes)
             return
-        usable = np.isfinite(rows).all(axis=1)
+        usable = finite.all(axis=1)
         found = np.zeros((int(usable.sum()), self.n_classes), dtype=np.int64)
         add(rows[usable], *arrays, found)
         votes[usable] = found
