@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -544,6 +545,23 @@ def test_a_normal_end_of_the_process_costs_nothing(tmp_path: Path) -> None:
 )
 def test_records_that_look_like_arrays_are_read_as_they_were(facts: dict[str, Any]) -> None:
     assert from_bytes(to_bytes(facts)) == facts
+
+
+def test_a_record_is_a_line_of_json_and_then_its_arrays() -> None:
+    facts = {
+        "count": -3,
+        'a "name"\n': "text \u00e9",
+        "nothing": None,
+        "yes": True,
+        "grown": {"rows": np.arange(4.0).reshape(2, 2), "one": np.array(7), "none": {}},
+    }
+    line, _, rest = to_bytes(facts).partition(b"\n")
+    told = {"rows": {"$array": ["<f8", 2, 2]}, "one": {"$array": ["<i8"]}, "none": {}}
+    assert line.decode() == json.dumps(facts | {"grown": told})
+    assert rest == np.arange(4.0).tobytes() + np.array(7).tobytes()
+    again = from_bytes(to_bytes(facts))
+    assert again["grown"]["one"].shape == ()
+    assert {**again, "grown": 0} == {**facts, "grown": 0}
 
 
 def test_a_record_of_another_length_is_refused() -> None:

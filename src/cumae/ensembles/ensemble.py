@@ -48,7 +48,8 @@ class Ensemble:
         ``numbers`` are the running numbers of the queries, as for ``count_votes``.
         """
         counts = count_votes(self.voters, X, self.n_classes, numbers)
-        return counts + self.constant
+        counts += self.constant
+        return counts
 
     @property
     def stacked(self) -> bool:

@@ -166,6 +166,8 @@ class CallQueue:
         Whoever leads waits for half of the time that the last group took, at most, and never longer
         than a few milliseconds.
         """
+        if len(self._waiting) >= self._together:
+            return
         until = time.monotonic() + min(self._seconds / 2, MOST_WAIT)
         while len(self._waiting) < self._together and time.monotonic() < until:
             time.sleep(POLL_SECONDS)

@@ -111,6 +111,10 @@ class Totals:
     priors: int = 0
     key: str = ""
 
+    def copy(self) -> Totals:
+        """Return the same totals, to add to them."""
+        return Totals(**vars(self))
+
     def take(self, facts: dict[str, Any], *, recompute: bool = True) -> None:
         """Add what one entry says; raise ``StoreFailed`` if it breaks the promise.
 
@@ -251,7 +255,7 @@ def walk(
     StoreFailed
         If the chain is broken, or says that more was spent than was promised.
     """
-    totals, last = (Totals(), None) if known is None else (Totals(**vars(known[0])), known[1])
+    totals, last = (Totals(), None) if known is None else (known[0].copy(), known[1])
     for number, text, stored in entries:
         try:
             facts = json.loads(text)

@@ -13,6 +13,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def to_bytes(facts: Mapping[str, Any]) -> bytes:
     """
     arrays: list[NDArray[Any]] = []
     try:
-        line = ENCODER.encode(_without_arrays(facts, arrays))
+        line = _line(facts, arrays)
     except _NeedsPack:
         return arrays_to_bytes(pack(facts))
     return b"".join([line.encode(), b"\n", *[array.tobytes() for array in arrays]])
@@ -74,23 +75,35 @@ class _NeedsPack(Exception):
     """Something in a record needs more than its type and shape to be written."""
 
 
-def _without_arrays(facts: Mapping[str, Any], arrays: list[NDArray[Any]]) -> dict[str, Any]:
-    """Return facts with arrays replaced by types and shapes; the arrays are appended."""
+def _line(facts: Mapping[str, Any], arrays: list[NDArray[Any]]) -> str:
+    """Return facts as JSON, with types and shapes in the place of arrays, which are appended.
+
+    An encoder of the library would need a copy of the facts without arrays, and takes longer.
+    """
     if ARRAY in facts:
         raise _NeedsPack
-    found: dict[str, Any] = {}
+    found = []
     for name, value in facts.items():
         kind = type(value)
-        if kind in PLAIN:
-            found[name] = value
+        if kind is int:
+            text = str(value)
         elif kind is dict:
-            found[name] = _without_arrays(value, arrays)
+            text = _line(value, arrays)
         elif kind is np.ndarray and value.dtype.kind in "biuf":
             arrays.append(value)
-            found[name] = {ARRAY: [value.dtype.str, *value.shape]}
+            text = _described(value.dtype.str, value.shape)
+        elif kind in PLAIN:
+            text = ENCODER.encode(value)
         else:
             raise _NeedsPack
-    return found
+        found.append(f"{encode_basestring_ascii(name)}: {text}")
+    return f"{{{', '.join(found)}}}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _described(kind: str, shape: tuple[int, ...]) -> str:
+    """Return what stands in the place of an array; making it anew takes longer."""
+    return ENCODER.encode({ARRAY: [kind, *shape]})
 
 
 def _with_arrays(value: Any, rest: bytes) -> tuple[Any, bytes]:

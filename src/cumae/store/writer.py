@@ -195,7 +195,7 @@ class Writer:
             else:
                 events.append(facts)
         events[-1] = {**events[-1], "blob": blob}
-        entries, last, totals = [], self.last, Totals(**vars(self.totals))
+        entries, last, totals = [], self.last, self.totals.copy()
         for given in events:
             facts = given
             if facts["event"] in ("phase", "rotated"):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import numbers
-from cumae.ensembles.voters.ranks import BLOCK, rank
+from cumae.ensembles.voters.ranks import BLOCK, all_finite, rank
 from cumae.errors import InvalidData, InvalidParameter
 
 CELLS = 2**18  # cells of a table that are looked at in one go: 2 MB
@@ -103,11 +103,10 @@ class StackedVoters(Voters):
             with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
                 rows = rows.astype(np.float32).astype(np.float64)
         add, arrays = self.adder
-        finite = np.isfinite(rows)
-        if finite.all():
+        if all_finite(rows):
             add(rows, *arrays, votes)
             return
-        usable = finite.all(axis=1)
+        usable = np.isfinite(rows).all(axis=1)
         found = np.zeros((int(usable.sum()), self.n_classes), dtype=np.int64)
         add(rows[usable], *arrays, found)
         votes[usable] = found
