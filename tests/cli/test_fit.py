@@ -267,6 +267,9 @@ def test_a_plan_needs_no_rows_and_reads_none(folder: Path) -> None:
     assert "privacy is likely to cost" in " ".join(done.stdout.split())
     assert "Cannot run: " in done.stdout
     assert "semi: Publish a SemiPrivateLearner: refused." in done.stdout
+    assert "X_public is --public" in done.stdout
+    done = run("plan", "--rows", "300", "--columns", "5", *price)
+    assert "That is what --schema is for." in " ".join(done.stdout.split())
     rows = people(1_500, 99)  # other people: the same plan
     pd.DataFrame(rows, columns=COLUMNS).to_csv("others.csv", index=False)
     words = ["--label", "income", "--schema", "schema.toml", *price, "--json"]

@@ -115,8 +115,24 @@ def test_impossible_input_is_refused_for_each_route_with_a_reason(case: str) -> 
     found = plan(**given)
     assert found.best is None
     assert "No route can run" in found.sentence
+    assert words in found.sentence
     for one in found.prospects:
         assert any(words in reason for reason in one.outlook.reasons), one
+
+
+def test_what_ranges_would_change_is_told() -> None:
+    few = plan(1_000, n_features=5)
+    assert few.best is not None
+    assert not few.best.route.publishes
+    assert few.hint.startswith("Declare the range of each column")
+    assert "you could publish a" in few.hint
+    assert few.hint in str(few)
+    assert few.to_dict()["hint"] == few.hint
+    named = {"age": (0, 99), "income": float, "job": ["nurse", "other"]}
+    assert "publish" in plan(200, columns=named).hint
+    for enough in ({"columns": [(0, 1)] * 5}, {"n_features": 5, "n_public": 500}):
+        assert plan(1_000, **enough).hint == ""
+    assert plan(1_000_000, n_features=5).hint == ""  # ranges are found for hardly anything
 
 
 def test_without_a_delta_gaussian_routes_are_refused_and_pure_ones_run() -> None:
@@ -429,7 +445,7 @@ def test_with_a_number_of_questions_any_route_may_be_taken(monkeypatch: Any) -> 
     monkeypatch.setattr(PrivateClassifier, "_routes", lambda _: kept)
     model.fit(X, y)
     assert model.route_ == "gaussian"
-    assert "only route" in model.why_
+    assert "the only one that can run" in model.why_
     assert model.remaining_ == 60
     assert model.predict(X[:10]).shape == (10,)
     assert model.remaining_ == 50

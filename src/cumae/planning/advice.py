@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -101,10 +101,13 @@ class Advice:
         The public facts.
     prospects : tuple of Prospect
         One for each route: those that can run first, the most accurate of them in front.
+    hint : str
+        What a declared range for each column would change, if that is much; else "".
     """
 
     situation: Situation
     prospects: tuple[Prospect, ...]
+    hint: str = ""
 
     @property
     def best(self) -> Prospect | None:
@@ -116,6 +119,9 @@ class Advice:
         """One plain sentence of advice."""
         best = self.best
         if best is None:
+            reasons = {found.outlook.reasons for found in self.prospects}
+            if len(reasons) == 1:
+                return f"No route can run. {' '.join(*reasons)}"
             first = next((found for found in self.prospects if found.needs), None)
             if first is not None:
                 return f"No route can run; with {first.needs} you could {first.route.title}."
@@ -123,7 +129,7 @@ class Advice:
         count = sum(found.can_run for found in self.prospects)
         told = f"{best.route.title[0].upper()}{best.route.title[1:]}: "
         if count == 1:
-            told += "it is the only route that can run"
+            told += "of the routes that were compared it is the only one that can run"
         else:
             told += f"of {count} routes that can run it is likely to be the most accurate"
         if best.simulated is not None:
@@ -178,6 +184,7 @@ class Advice:
         """Return plain values that JSON can hold."""
         return {
             "advice": self.sentence,
+            "hint": self.hint,
             "best": None if self.best is None else self.best.route.name,
             "prospects": [found.to_dict() for found in self.prospects],
         }
@@ -185,7 +192,8 @@ class Advice:
     def __str__(self) -> str:
         """Return the advice, and one line for each route."""
         rests = {found.expected.rests_on for found in self.prospects if found.expected}
-        lines = [self.sentence, "", *(f"- {found}" for found in self.prospects)]
+        lines = [self.sentence, *filter(None, [self.hint])]
+        lines += ["", *(f"- {found}" for found in self.prospects)]
         if rests:
             lines += ["", f"What privacy costs is forecast from {min(rests, key=len)}."]
         simulated = next((one.simulated for one in self.prospects if one.simulated), None)
@@ -279,7 +287,26 @@ def plan(
         delta,
         tuple(classes),
     )
-    return advise(situation, ROUTES.values(), public)
+    found = advise(situation, ROUTES.values(), public)
+    return replace(found, hint=_hint(found))
+
+
+def _hint(found: Advice) -> str:
+    """Return what declared ranges would change; routes that publish need them most."""
+    ranged = found.situation.with_ranges()
+    if ranged is None:
+        return ""
+    routes = [route for route in ROUTES.values() if route.publishes]
+    then = advise(ranged, routes, search=False).best
+    if then is None or then.expected is None:
+        return ""
+    now = found.best
+    if now is not None and now.expected and now.expected.behind < then.expected.behind + LEVEL:
+        return ""
+    return (
+        "Declare the range of each column, from what is known without the rows: then you could "
+        f"{then.route.title}, and privacy would be likely to cost {then.expected} of accuracy."
+    )
 
 
 def _check_numbers(epsilon: Any, delta: Any, n_queries: Any) -> None:

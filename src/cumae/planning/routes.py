@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -76,6 +76,18 @@ class Situation:
         """Columns of numbers, once text and gaps are encoded by what was declared."""
         names = MadeUpRows(self.columns, 0, self.n_features).names
         return len(Columns(self.columns, names, self.n_features))
+
+    def with_ranges(self) -> Situation | None:
+        """Return the same situation with a range for each column; None if it has all it needs.
+
+        Public rows take the place of declared ranges.
+        """
+        names = MadeUpRows(self.columns, 0, self.n_features).names
+        columns = Columns(self.columns, names, self.n_features)
+        if self.n_public or not columns.open:
+            return None
+        known = columns.within([(0.0, 1.0)] * len(columns.open)).columns
+        return replace(self, columns=dict(enumerate(known)))
 
     @property
     def shared(self) -> dict[str, Any]:

@@ -76,6 +76,10 @@ BEHIND = (
     "route was less accurate than the best private route or, with --simulate, by their accuracy. "
     "Within half a point, one that publishes comes first."
 )
+PARAMETERS = (
+    "Reasons use the names of the Python library: X_public is --public, n_queries and max_queries "
+    "are --max-queries, and columns is what --schema declares."
+)
 FITTED = (
     "`cumae fit` takes the best route that suits its output by itself: one that publishes for "
     "-o model.json, one that answers for -o oracle.db."
@@ -152,7 +156,9 @@ def _lines(advice: Advice, *, why: bool) -> list[str]:
     refused = [found for found in advice.prospects if not found.can_run]
     head = f"  {'route':<12}{'privacy costs about':<27}{'behind':<8}what it does"
     warned = runs[0].outlook.warnings if runs else ()
-    lines = [advice.sentence, *(f"Careful: {told}" for told in warned), "", head]
+    lines = [advice.sentence, *(f"Careful: {told}" for told in warned)]
+    lines += [f"{advice.hint} That is what --schema is for."] if advice.hint else []
+    lines += ["", head]
     for found in runs:
         cost = "unknown" if found.expected is None else str(found.expected)
         behind = "" if found.expected is None else f"{100 * found.expected.behind:.1f}"
@@ -167,6 +173,7 @@ def _lines(advice: Advice, *, why: bool) -> list[str]:
         lines += ["", f"Cannot run: {names}." + ("" if why else " --why tells the reasons.")]
     if why:
         lines += [f"  {found.route.name}: {' '.join(str(found).split())}" for found in refused]
+        lines += ["", PARAMETERS]
     return [*lines, "", FITTED]
 
 
