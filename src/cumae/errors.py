@@ -21,7 +21,10 @@ it. Of the data it names a row and a column at most, never a value.
 from __future__ import annotations
 
 import numbers
+import sys
+import warnings
 from collections.abc import Sequence
+from types import FrameType
 
 LISTED = 10  # names in a message
 
@@ -98,3 +101,15 @@ def listed(names: Sequence[str]) -> str:
     """
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return ", ".join(names[:LISTED]) + more
+
+
+def warn(told: str | Warning, kind: type[Warning] = UserWarning) -> None:
+    """Warn, and name the line outside cumae from which it was called."""
+    frame: FrameType | None = sys._getframe(1)
+    level = outside = 2
+    while frame is not None:
+        level += 1
+        if frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+            outside = level
+        frame = frame.f_back
+    warnings.warn(told, kind, stacklevel=outside)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from cumae.errors import EveryFitPays
+from cumae.errors import EveryFitPays, warn
 from cumae.outlook import Outlook
 from cumae.privacy import Guarantee
 from cumae.quiet import is_quiet
@@ -128,11 +127,10 @@ def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:
         known.origin.paying += 1
         if known.origin.paying != 2:
             return
-    warnings.warn(
+    warn(
         f"a second clone of the same {type(estimator).__name__} is fitted, as GridSearchCV and "
         "cross_val_score do. Every fit pays: k fits to the same rows cost k times epsilon and "
         "delta. Give the original a Budget, which all clones share and which refuses what it does "
         "not cover, or search on public rows.",
         EveryFitPays,
-        stacklevel=3,
     )

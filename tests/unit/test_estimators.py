@@ -36,6 +36,7 @@ from cumae import (
 )
 from cumae.concepts import Thresholds
 from cumae.ensembles.trainer import Trainer
+from cumae.errors import AnswersDrift, TooFewRows
 from cumae.estimators import own_clone
 from cumae.privacy import ZCDP, Pure
 
@@ -257,3 +258,24 @@ def test_the_account_of_a_shown_estimator_is_not_copied() -> None:
     assert "Budget(epsilon=1.0" in one._repr_html_()
     with pytest.raises(BudgetExhausted):
         own_clone(one).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        QueryRelease(epsilon=0.5, max_queries=1_000, random_state=0),
+        EverlastingPredictor(epsilon=0.2, prior=False, random_state=0),
+        PrivateBooster(0.1, 1e-6, columns=[(0, 1)] * 2, random_state=0),
+        OneVsRest(PrivateBooster(columns=[(0, 1)] * 2), (0, 1, 2), 0.1, 1e-6, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_warning_names_the_line_that_called_cumae(model: Any) -> None:
+    rows = np.random.default_rng(0).random((100, 2))
+    labels = (rows[:, 0] > 0.5).astype(int)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        model.fit(rows, labels)
+    found = [one for one in heard if one.category in (TooFewRows, AnswersDrift)]
+    assert found
+    assert {one.filename for one in found} == {__file__}

@@ -12,7 +12,6 @@ of its users by the same function.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +30,7 @@ from cumae.data.containers import RowSource
 from cumae.data.kinds import column_kind
 from cumae.data.parquet import ParquetRows
 from cumae.data.readings import codes_of, is_missing, places_of
-from cumae.errors import InvalidData
+from cumae.errors import InvalidData, warn
 
 UNLABELLED = -1  # marks a row without a label, for learners that can use such rows
 
@@ -160,10 +159,9 @@ def _given_labels(y: Any) -> tuple[NDArray[Any], str]:
     if y is None:
         raise InvalidData("y is missing; fit requires y to be passed, but the target y is None.")
     if isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected; it is taken as one.",
             DataConversionWarning,
-            stacklevel=4,
         )
     return _label_cells(y, "y")
 

@@ -6,7 +6,6 @@ import importlib
 import json
 import math
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +35,7 @@ from cumae.data import (
     width_of,
 )
 from cumae.effort import Effort, total_effort
-from cumae.errors import InvalidData, InvalidParameter, TooFewRows
+from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import forget
 from cumae.made_up import few_labels, made_up_table
@@ -346,12 +345,11 @@ class Learner(PrivateEstimator, ABC):
         needed = ENOUGH_ROWS * math.sqrt(sizes.features) / epsilon
         count = sizes.labelled + sizes.unlabelled
         if count < needed:
-            warnings.warn(
+            warn(
                 f"{count} rows with {sizes.features} columns of numbers are few for "
                 f"epsilon={epsilon!r}: noise is likely to drown them. {math.ceil(needed)} rows "
                 "would do, or a larger epsilon, or fewer columns.",
                 TooFewRows,
-                stacklevel=5,
             )
 
     def declared_columns(self) -> Declared:

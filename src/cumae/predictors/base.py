@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +32,7 @@ from cumae.effort import Effort, total_effort
 from cumae.ensembles.growing.trees import can_grow
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
-from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown
+from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown, warn
 from cumae.estimators import PrivateEstimator, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
 from cumae.made_up import MadeUpRows, few_labels, stand_in_row
@@ -332,12 +331,11 @@ class Predictor(PrivateEstimator, ABC):
         facts = (training.rows, training.stand_in)
         while not try_out(trainer, *facts, n_rows // n_shards, larger):
             if fixed or n_shards < 2 * FEW_SHARDS:
-                warnings.warn(
+                warn(
                     f"with {n_rows // n_shards} rows, the size of a shard, the estimator gives "
                     f"every made-up row the same label; make shards larger with {larger}, or let "
                     "it learn from fewer rows (such as min_samples_leaf=1).",
                     TooFewRows,
-                    stacklevel=4,
                 )
                 return n_shards
             n_shards //= 2

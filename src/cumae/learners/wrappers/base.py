@@ -34,6 +34,7 @@ from cumae.errors import (
     InvalidParameter,
     TooFewRows,
     UnknownCost,
+    warn,
 )
 from cumae.estimators import own_clone
 from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows, Sizes
@@ -203,7 +204,7 @@ def fit_base(base: Any, *rows: Any) -> set[str]:
     ours = AnswersDrift if isinstance(base, Learner) else (AnswersDrift, TooFewRows)
     for warning in heard:
         if issubclass(warning.category, ours):
-            warnings.warn(warning.message, stacklevel=2)
+            warn(warning.message)
     if failed:
         raise InvalidData(
             f"{described(base)} could not be fitted to these rows; try it by itself on rows that "

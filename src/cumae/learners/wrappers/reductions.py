@@ -7,7 +7,6 @@ something made of the copies. So a row pays once, what its own copy costs.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from typing import Any, ClassVar
 
 from cumae.claims import claim
 from cumae.effort import Effort
-from cumae.errors import InvalidParameter, TooFewRows, UnknownCost
+from cumae.errors import InvalidParameter, TooFewRows, UnknownCost, warn
 from cumae.estimators import PrivateEstimator
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import Wrapper, plan_base, rows_for_base
@@ -149,7 +148,7 @@ class Reduction(Wrapper):
             return None
         outlook = base.plan(run.labelled, len(run.columns.columns), run.public)
         for told in outlook.warnings:
-            warnings.warn(told, TooFewRows, stacklevel=2)
+            warn(told, TooFewRows)
         if not outlook.can_run:
             raise InvalidParameter(f"{self.wraps} cannot be fitted: {' '.join(outlook.reasons)}")
         self._need_answers(float(outlook.facts.get("max_queries", math.inf)))

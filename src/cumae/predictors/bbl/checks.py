@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 
-from cumae.errors import InvalidData, InvalidParameter, TooFewRows
+from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.mechanisms import BetweenThresholds
 from cumae.predictors.bbl.phases import start_votes
 from cumae.predictors.bbl.rules import BBLRules, PhaseSizes
@@ -78,4 +77,4 @@ def warn_of_noise(rules: BBLRules, noise: float, worst: PhaseSizes) -> None:
             "phase they would be good. Give more rows, or a larger epsilon, growth or "
             "max_rows."
         )
-    warnings.warn(told, TooFewRows, stacklevel=5)
+    warn(told, TooFewRows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
 from cumae.effort import Effort
 from cumae.ensembles.sizing import try_sizes
-from cumae.errors import AnswersDrift, InvalidParameter, listed
+from cumae.errors import AnswersDrift, InvalidParameter, listed, warn
 from cumae.outlook import Fact
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
@@ -214,11 +213,10 @@ def warn_of_drift(asked: Any, training: Training, missing: str) -> None:
     """
     if isinstance(training.model, ConceptClass) or not missing or asked is False:
         return
-    warnings.warn(
+    warn(
         f"answers of {type(training.model).__name__} drift from phase to phase, perhaps until all "
         f"are the same, because no prior is trained: {missing}, or give prior=False to accept it.",
         AnswersDrift,
-        stacklevel=5,
     )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from cumae.claims import claim
 from cumae.data import Columns
-from cumae.errors import InvalidParameter, TooFewRows
+from cumae.errors import InvalidParameter, TooFewRows, warn
 from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS
 from cumae.predictors.everlasting.margins import MarginTrainer
@@ -242,12 +241,11 @@ class EverlastingRules:
             wanted, of_what = rows_with_prior(wanted, share), f"{of_what} given to fit"
         large = schedule.growth is not None and schedule.growth > 2
         less = f", or a growth below {schedule.growth:g}" if large else ""
-        warnings.warn(
+        warn(
             f"the noise is {noise:.2f} of the votes of shards of {schedule.shard_size(self.first)} "
             f"rows, so that {follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
             f"epsilon{less}.",
             TooFewRows,
-            stacklevel=5,
         )
 
 

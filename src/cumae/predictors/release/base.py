@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.effort import Effort
 from cumae.ensembles.sizing import SizeTrial, try_sizes
-from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows
+from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows, warn
 from cumae.mechanisms.sparse import unstable_answers
 from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
@@ -226,12 +225,11 @@ class Release(StatefulPredictor):
         noise = answers.noise / n_shards
         if noise > MUCH_NOISE:
             wanted = math.ceil(answers.noise * max(SMALL_SHARD, n_rows / n_shards) / GOOD_NOISE)
-            warnings.warn(
+            warn(
                 f"the noise is {noise:.2f} of the {n_shards} votes, so that answers are hardly "
                 f"better than chance; about {wanted:,} rows would do for "
                 f"max_queries={self.max_queries!r}, or fewer queries, or a larger epsilon.",
                 TooFewRows,
-                stacklevel=4,
             )
 
     # Answering

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from cumae.claims import claim
 from cumae.data import Columns
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
+from cumae.errors import warn
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.base import Ahead
 from cumae.mechanisms.stability import UNSTABLE
@@ -76,10 +76,9 @@ class Voting:
             looked_at = len(found)
             labels[:looked_at] = found
         if looked_at < len(table):
-            warnings.warn(
+            warn(
                 f"the last {len(table) - looked_at} queries of this batch were not looked at, "
                 "because no unclear answer is left; declare a larger alpha or max_unstable.",
-                stacklevel=3,
             )
         return labels
 
