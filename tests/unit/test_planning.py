@@ -292,8 +292,9 @@ def test_what_a_score_has_in_common_with_no_other_row_is_chance() -> None:
     alone = _chances(scores - scores.mean(axis=1, keepdims=True), 9 * np.eye(40))
     assert alone == pytest.approx(0.5, abs=0.05)
     # With a twin, the score is that of the twin.
-    twins = _chances(np.repeat(scores, 2, axis=1), 9 * np.kron(np.eye(40), np.ones((2, 2))))
-    assert twins == pytest.approx(ndtr(np.repeat(scores, 2, axis=1)), abs=0.001)
+    doubled = np.repeat(scores, 2, axis=1)
+    same = np.repeat(np.repeat(9 * np.eye(40), 2, axis=0), 2, axis=1)
+    assert _chances(doubled, same) == pytest.approx(ndtr(doubled), abs=0.001)
 
 
 def test_rules_for_a_sample_of_one_class_are_nearly_sure() -> None:

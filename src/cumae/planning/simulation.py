@@ -30,7 +30,7 @@ from cumae.threads import one_thread
 MOST_ROWS = 10_000  # beyond, a larger epsilon stands for more rows
 # Rules that are drawn, and the fewest that a route runs on; even numbers. With few rows noise moves
 # a run by two or three points, and the best of several routes would be the luckiest one. Then more
-# runs take no longer than the fewest do with MOST_ROWS.
+# runs take about as long as the fewest do with MOST_ROWS.
 RULES, FEWEST = 12, 4
 MOST_EPSILON = 50.0
 LEAST = 50  # labelled public rows, so that a posterior means something
