@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _made_up_tables import _made, _named, _numbers, _ranges
+from _planning_registers import REGISTERS
 from _table import Table, words
 from tables import load
 
@@ -99,7 +100,7 @@ def orders(count: int, seed: int) -> Table:
 
 MORE: dict[str, Callable[[int, int], Table]] = {
     maker.__name__: maker for maker in (gates, nested, rings, orders)
-}
+} | REGISTERS
 
 
 def rows_of(name: str, count: int, seed: int) -> tuple[Table, ConceptClass | None]:

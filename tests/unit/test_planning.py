@@ -27,7 +27,7 @@ from cumae.planning import Advice, plan, simulation
 from cumae.planning.forecasts import calibration, forecast, mu_within, strength
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.routes import ROUTES, Situation
-from cumae.planning.rules import _blocks, _Search, draw_rules
+from cumae.planning.rules import _blocks, _chances, _Search, draw_rules
 from cumae.planning.simulation import LEAST, RULES, Sample, simulate
 from cumae.randomness import SeededSource
 
@@ -293,6 +293,24 @@ def test_rules_have_no_more_structure_than_the_labels() -> None:
     line = rules_of((rng.random(400) < ndtr(3 * rows[:, 0] - 1.5)).astype(int), rows)
     truth = ndtr(3 * rows[:, 0] - 1.5)
     assert sureness(line) == pytest.approx(sureness(truth), abs=0.05)
+
+
+def test_columns_that_say_nothing_do_not_make_rules_surer() -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.random((400, 20))
+    truth = ndtr(2 * rows[:, 0] - 2 * (rows[:, 1] > 0.5))
+    drawn = rules_of((rng.random(400) < truth).astype(int), rows)
+    assert sureness(drawn) == pytest.approx(sureness(truth), abs=0.03)
+
+
+def test_what_a_score_has_in_common_with_no_other_row_is_chance() -> None:
+    scores = 3 * np.random.default_rng(6).standard_normal((2, 40))
+    alone = _chances(scores - scores.mean(axis=1, keepdims=True), 9 * np.eye(40))
+    assert alone == pytest.approx(0.5, abs=0.05)
+    # With a twin, the score is that of the twin.
+    doubled = np.repeat(scores, 2, axis=1)
+    same = np.repeat(np.repeat(9 * np.eye(40), 2, axis=0), 2, axis=1)
+    assert _chances(doubled, same) == pytest.approx(ndtr(doubled), abs=0.001)
 
 
 def test_rules_for_a_sample_of_one_class_are_nearly_sure() -> None:
