@@ -8,5 +8,3 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]  # 64 bits each
-
-FEW = 64  # numbers up to which Python's own are quicker than a call of NumPy

@@ -104,12 +104,15 @@ def listed(names: Sequence[str]) -> str:
 
 
 def warn(told: str | Warning, kind: type[Warning] = UserWarning) -> None:
-    """Warn, and name the line outside cumae from which it was called."""
+    """Warn, and name the line from which cumae was called.
+
+    Other libraries may stand between two lines of cumae, so the outermost line of ours counts.
+    """
     frame: FrameType | None = sys._getframe(1)
-    level = outside = 2
+    level = outside = 2  # whoever calls this function
     while frame is not None:
         level += 1
-        if frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
             outside = level
         frame = frame.f_back
     warnings.warn(told, kind, stacklevel=outside)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.arrays import FEW
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
 from cumae.parameters import check_count
@@ -19,6 +18,7 @@ from cumae.privacy import REPLACE_ONE, Cost, Guarantee
 from cumae.privacy.validation import plain_number
 from cumae.randomness import Source, source_for
 
+FEW = 16  # numbers of an array that Python's own comparisons look at faster
 PORTION = 1024  # draws that are made ahead; drawing them one by one takes ten times as long
 
 
@@ -204,7 +204,7 @@ class Ahead:
         """Return ``count`` draws that were never returned before."""
         parts, waiting = [], self._waiting
         self._waiting = waiting[count:]
-        if len(waiting) >= count:
+        if len(waiting) >= count:  # nearly always
             return waiting[:count].copy()
         while len(waiting) < count:
             parts.append(waiting)

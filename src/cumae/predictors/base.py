@@ -380,7 +380,7 @@ class Predictor(PrivateEstimator, ABC):
         The type follows from the classes and from whether there may be queries without an answer,
         not from the answers.
         """
-        named = self.classes_[labels]
+        named = self.classes_[labels]  # a copy; -1 takes the last class, and is replaced below
         if not unanswered:
             return np.asarray(named)
         named = named.astype(np.int64 if named.dtype.kind in "iu" else object, copy=False)

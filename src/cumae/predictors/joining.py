@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
-from cumae.errors import CumaeError
+from cumae.errors import CumaeError, warn
 from cumae.live import check_process, is_running, one_at_a_time
 from cumae.predictors.state import Journal, Request
 
@@ -214,6 +214,22 @@ class Answerer(NamedTuple):
     room: Callable[[], int]
 
 
+class _Told(threading.local):
+    """What a thread is going to warn of when its answers are recorded."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+
+TOLD = _Told()
+
+
+@claim("STORE")
+def warn_later(told: str) -> None:
+    """Warn once the answers of this call are recorded: a warning may tell what was drawn."""
+    TOLD.warnings.append(told)
+
+
 @claim("STORE")
 def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
     """Let a method that answers record all that it changes as one, before the answers leave.
@@ -228,8 +244,13 @@ def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
         check_fitted(self)
         call = QueuedCall(X, ids, request_id)
         answerer = Answerer(functools.partial(method, self), list, int)  # no call is joined
+        inner = is_running(self)
+        if not inner:
+            TOLD.warnings.clear()
         _answer(self, answerer, [call])
         found: Answers = call.result()
+        while TOLD.warnings and not inner:
+            warn(TOLD.warnings.pop(0))
         return found
 
     return answer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.arrays import FEW, Floats, Integers
+from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import (
     Columns,
@@ -27,6 +26,7 @@ from cumae.data import (
     usable_frame,
 )
 from cumae.errors import InvalidData
+from cumae.finite import all_finite
 
 
 @claim("BBL", "QUERY", "EVER")
@@ -151,7 +151,7 @@ class QueryReader:
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
-        if _all_finite(table):
+        if all_finite(table):
             return table, np.ones(len(table), dtype=bool)
         usable = np.asarray(np.isfinite(table).all(axis=1))
         table[~usable] = self.stand_in[0]
@@ -169,12 +169,6 @@ class QueryReader:
                 f"{self.columns.original_names!r}."
             )
         return self.columns.arrange(X, self.owner)
-
-
-def _all_finite(table: Floats) -> bool:
-    if table.size <= FEW:
-        return all(map(math.isfinite, table.ravel().tolist()))
-    return bool(np.isfinite(table).all())
 
 
 def _check_finite(table: Floats, names: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections.abc import Callable, Sequence
@@ -50,6 +51,21 @@ class Moved(Journal):
 
     answered = supplied = labelled = labelled_requests = _refuse
     used = prepared = entered = known = recorded = settled = _refuse
+
+
+@claim("STORE")
+def unbroken(method: Callable[..., None]) -> Callable[..., None]:
+    """Refuse everything once a change was broken off: memory may know more than the disk."""
+
+    @functools.wraps(method)
+    def change(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except BaseException as error:
+            self.writer.fail(error)
+            raise
+
+    return change
 
 
 @claim("STORE")
@@ -160,21 +176,45 @@ class DurableJournal(Journal):
     ) -> tuple[list[Any], int]:
         if self._change is not None:  # a method that calls another one
             return make(), 0
+        try:
+            return self._gathered(make, requests)
+        except BaseException as error:
+            self._fail_if_gathering(error)
+            raise
+
+    def _fail_if_gathering(self, error: BaseException) -> None:
+        """Refuse everything if a call was broken off before the writer had its change."""
+        if self._change is not None:
+            self.writer.fail(error)
+            self._change = None
+
+    @claim("STORE")
+    def _gathered(
+        self, make: Callable[[], list[Any]], requests: Sequence[Request]
+    ) -> tuple[list[Any], int]:
+        """Make answers, gather what they change, and give it to the writer."""
         self._change, before = Change(), self.writer.last.number
         try:
             answers = make()
             if self._change.events or self.writer.last.number > before:
                 # What costs nothing is not stored.
                 self._keep_for_retries(self._change, requests, answers)
-        except BaseException:  # what was recorded so far was spent
-            change, self._change = self._change, None
-            self.commit(self._add(change))
+        except BaseException:  # what was recorded so far was spent, and so was what was drawn
+            if self._counting.used > self._used:
+                self._record_counts("broken off")
+            self.commit(self._hand_over()[1])
             raise
-        change, self._change = self._change, None
-        ticket = self._add(change)
+        change, ticket = self._hand_over()
         for name, kept in change.answers.items():
             self._unwritten[name] = (*kept, ticket)
         return answers, ticket
+
+    def _hand_over(self) -> tuple[Change, int]:
+        """Give what was gathered to the writer; return it, and its ticket."""
+        change = self._change or Change()
+        ticket = self._add(change)
+        self._change = None  # not before: until then, ``recorded`` knows that it was broken off
+        return change, ticket
 
     def _keep_for_retries(
         self, change: Change, requests: Sequence[Request], answers: list[Any]
@@ -221,12 +261,12 @@ class DurableJournal(Journal):
 
     def _record(self, event: dict[str, Any], kind: str, record: Any) -> None:
         """Add to what is gathered; commit it at once if nothing is."""
-        change = Change() if self._change is None else self._change
-        change.events.append(event)
-        change.records.append((kind, record))
         if self._change is None:
             self.check()
-            self.commit(self._add(change))
+            self.commit(self._add(Change([event], [(kind, record)])))
+        else:
+            self._change.events.append(event)
+            self._change.records.append((kind, record))
 
     def _record_whole(self, event: dict[str, Any]) -> None:
         """Record the whole state."""
@@ -247,9 +287,10 @@ class DurableJournal(Journal):
         self._change = None if gathered is None else self._change
 
     def _commit_gathered(self) -> None:
-        change, self._change = self._change, Change()
-        if change is not None:
-            self.commit(self._add(change))
+        if self._change is not None:
+            ticket = self._add(self._change)
+            self._change = Change()
+            self.commit(ticket)
 
     def training(self) -> None:
         if self._change is not None:
@@ -258,6 +299,7 @@ class DurableJournal(Journal):
     # The changes
 
     @claim("STORE")
+    @unbroken
     def answered(
         self, count: int, rows: Any = None, weights: Any = None, ids: tuple[Any, ...] = NOBODY
     ) -> None:
@@ -276,11 +318,13 @@ class DurableJournal(Journal):
         record = {"count": count, "counts": counting.counts(), "grown": grown}
         self._record(event, ANSWERED, record)
 
+    @unbroken
     def supplied(self, rows: Any) -> None:
         self.check()
         super().supplied(rows)
         self._rows("supplied", {"rows": rows}, len(rows))
 
+    @unbroken
     def labelled(self, rows: Any, weights: Any, users: Any) -> None:
         self.check()
         super().labelled(rows, weights, users)
@@ -290,6 +334,7 @@ class DurableJournal(Journal):
             facts["users"] = objects(map(self._hide, users))
         self._rows("labelled", facts, len(weights))
 
+    @unbroken
     def labelled_requests(self, requests: Any, weights: Any) -> None:
         self.check()
         super().labelled_requests(requests, weights)
@@ -299,10 +344,12 @@ class DurableJournal(Journal):
     def _rows(self, kind: str, facts: Record, count: int) -> None:
         self._record({"event": "rows", "kind": kind, "count": count}, kind, facts)
 
+    @unbroken
     def prepared(self, following: Any, taken: int = 0) -> None:
         super().prepared(following, taken)
         self._record_whole({"event": "prepared", "used": self._counting.used})
 
+    @unbroken
     def entered(self, phase: Any) -> None:
         renewed = getattr(phase, "prior", None) is not None
         super().entered(phase)
@@ -310,19 +357,26 @@ class DurableJournal(Journal):
         self._begin_epoch(phase_event(counting_of(self.state)), *filter(None, before))
 
     @claim("STORE")
+    @unbroken
     def charged(self, count: int, event: str) -> None:
         """Charge what may have been used, though the file does not know of it, and record that."""
         if count:
             self._counting.charge(count)
+        self._record_counts(event)
+        self.writer.settle()  # else it would be charged again, or look like an older copy for ever
+
+    def _record_counts(self, event: str) -> None:
+        """Record what is used, without an answer."""
         self._used = self._counting.used
         record = {"count": 0, "counts": self._counting.counts(), "grown": {}}
         self._record({"event": event, "used": self._used}, ANSWERED, record)
-        self.writer.settle()  # else it would be charged again, or look like an older copy for ever
 
+    @unbroken
     def compacted(self) -> None:
         """Write the whole state in the place of many small pieces."""
         self._record_whole({"event": "compacted", "used": self._counting.used})
 
+    @unbroken
     def rotated(self) -> None:
         """Write everything anew under a new key; the old one is destroyed."""
         event = {**phase_event(self._counting), "event": "rotated"}

@@ -76,7 +76,8 @@ class Totals:
     answers : int
         Answers recorded.
     charged : int
-        Releases that were charged without an answer, after a crash or a rollback.
+        Releases that were charged without an answer: after a crash, after a rollback, or because
+        a call was broken off.
     rollbacks : int
         How often the owner went on with an older copy.
     epoch, phase : int
@@ -137,6 +138,7 @@ class Totals:
             "rotated": self._begin,
             "restarted": self._charge,
             "rollback": self._charge,
+            "broken off": self._charge,
             "prepared": self._go_on,
             "compacted": self._go_on,
             "rows": self._go_on,

@@ -78,14 +78,17 @@ class _NeedsPack(Exception):
 def _line(facts: Mapping[str, Any], arrays: list[NDArray[Any]]) -> str:
     """Return facts as JSON, with types and shapes in the place of arrays, which are appended.
 
-    An encoder of the library would need a copy of the facts without arrays, and takes longer.
+    Each value is looked at anyway, because lists, floats and the like need ``pack``; an encoder
+    that looks at them once more takes longer.
     """
     if ARRAY in facts:
         raise _NeedsPack
     found = []
     for name, value in facts.items():
         kind = type(value)
-        if kind is int:
+        if type(name) is not str:
+            raise _NeedsPack
+        if kind is int:  # most of them; an encoder takes longer
             text = str(value)
         elif kind is dict:
             text = _line(value, arrays)
@@ -187,7 +190,12 @@ class Seal:
         self._for_ids = _derived(key, "requests")
 
     def _bound(self, kind: str, place: str | int, part: int, count: int) -> bytes:
-        """Return what a part is bound to, as a list in JSON; kinds and places are plain words."""
+        """Return what a part is bound to, as a list in JSON.
+
+        It is put together here because an encoder takes longer. Kinds are words of this package,
+        and places are numbers or hexadecimal: nothing needs a mark of its own in JSON, and no two
+        lists look alike.
+        """
         name = place if type(place) is int else f'"{place}"'
         return f'{self._here}, "{kind}", {name}, {part}, {count}]'.encode()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -120,6 +120,10 @@ class Writer:
                 self.check()
                 self._write_pending()
 
+    def fail(self, error: BaseException) -> None:
+        """Let everything be refused from now on: memory may know more than the disk."""
+        self._failed = self._failed or error
+
     def check(self) -> None:
         """Refuse to go on after a failure, and when it is closed."""
         if isinstance(self._failed, LiveState):
@@ -131,14 +135,13 @@ class Writer:
             ) from self._failed
 
     def _write_pending(self) -> None:
-        with self._mutex:
-            changes, self._pending, asked = self._pending, [], self.asked
-        if not changes:
-            return
         try:
-            self._write(changes)
+            with self._mutex:
+                changes, self._pending, asked = self._pending, [], self.asked
+            if changes:
+                self._write(changes)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised by check
-            self._failed = error
+            self.fail(error)
             self.check()
         self.done = asked
 
@@ -187,7 +190,7 @@ class Writer:
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
         events: list[dict[str, Any]] = []
-        for facts in [facts for change in changes for facts in change.events]:
+        for facts in chain.from_iterable(change.events for change in changes):
             if events and events[-1]["event"] == facts["event"] == ANSWERED:  # one for the group
                 before = events.pop()
                 sums = {name: before[name] + facts[name] for name in ("count", "debit")}

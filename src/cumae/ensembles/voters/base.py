@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import numbers
-from cumae.ensembles.voters.ranks import BLOCK, all_finite, rank
+from cumae.ensembles.voters.ranks import BLOCK, rank
 from cumae.errors import InvalidData, InvalidParameter
+from cumae.finite import all_finite
 
 CELLS = 2**18  # cells of a table that are looked at in one go: 2 MB
 WORTH_THREADS = 2**21  # cells times models below which starting threads takes longer than voting

@@ -234,7 +234,7 @@ def _look_up(
                     low = middle + 1
                 else:
                     high = middle
-            found += ones[low + i]
+            found += ones[low + i]  # a column has one cell more than cuts
         votes[row, 1] = found
         votes[row, 0] = size - found
 

@@ -1,7 +1,4 @@
-"""Loops that all voters share: finite cells, and ranks, which are all that small trees need.
-
-The rank of a cell is how many cuts of its column are smaller.
-"""
+"""Ranks: how many cuts of a column are smaller than a cell, which is all that small trees need."""
 
 from __future__ import annotations
 
@@ -14,15 +11,6 @@ from cumae.arrays import Floats, Integers
 Short = NDArray[np.int16]
 
 BLOCK = 512  # rows whose ranks stay in the first cache
-
-
-@numba.njit(cache=True, nogil=True)
-def all_finite(rows: Floats) -> bool:
-    """Tell whether all cells are finite; for a single row NumPy takes six times as long."""
-    for cell in rows.flat:  # noqa: SIM110 - numba knows no all()
-        if not np.isfinite(cell):
-            return False
-    return True
 
 
 @numba.njit(cache=True, nogil=True)

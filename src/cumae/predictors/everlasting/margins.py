@@ -64,7 +64,7 @@ def weights_of_votes(noisy: Integers, n_shards: int) -> Integers:
     >>> weights_of_votes(np.array([[70, 30], [-20, 120]]), 100).tolist()
     [[40, 0], [0, 100]]
     """
-    found = np.empty_like(noisy)
+    found = np.empty(noisy.shape, dtype=np.int64)
     _ahead_of_weakest(noisy, n_shards, found)
     return found
 

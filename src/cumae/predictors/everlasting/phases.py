@@ -178,7 +178,7 @@ class OpenPhase:
         if keys is None:
             return fresh
         found = [self.memo.setdefault(key, own) for key, own in zip(keys, fresh, strict=True)]
-        return np.array(found).reshape(fresh.shape)
+        return np.array(found, dtype=np.int64).reshape(fresh.shape)
 
     @property
     def noise(self) -> float:

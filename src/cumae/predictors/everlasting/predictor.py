@@ -393,8 +393,9 @@ class EverlastingPredictor(PhasedPredictor):
             ids = (owners and owners[part], askers and askers[part], named)
             parts.append(self._answer(table[part], usable[part], ids))
             start = part.stop
-        labels = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
-        return self._named(labels)
+        if len(parts) != 1:  # none if nothing is asked
+            parts = [np.concatenate([np.zeros(0, dtype=np.int64), *parts])]
+        return self._named(parts[0])
 
     @claim("USER")
     def _room(self) -> int:

@@ -149,7 +149,7 @@ class EverlastingRules:
         """Whether rows of ``add_unlabelled`` take the place of queries."""
         return self.schedule.fresh
 
-    @functools.cached_property  # each answer asks several times
+    @functools.cached_property  # each answer asks several times, and this never changes
     def least(self) -> int:
         """Fewest rows of a phase: less than half of the first one's would drown in noise."""
         return max(LEAST_ROWS_PER_CLASS * self.n_classes, self.first // 2)

@@ -102,7 +102,7 @@ class EverlastingState(State):
         """All public numbers and options."""
         return self.school.rules
 
-    @functools.cached_property  # each answer asks several times
+    @functools.cached_property  # each answer asks several times, and rules never change
     def rows_from(self) -> RowsOfNextPhase:
         """Where the rows of the next phase come from."""
         return SUPPLIED_ROWS if self.rules.fresh else QUERY_ROWS

@@ -11,10 +11,10 @@ from cumae.claims import claim
 from cumae.data import Columns
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
-from cumae.errors import warn
 from cumae.mechanisms import NoisyMajority
 from cumae.mechanisms.base import Ahead
 from cumae.mechanisms.stability import UNSTABLE
+from cumae.predictors.joining import warn_later
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.predictors.release.answers import Answers, answers_from_facts
 from cumae.predictors.stateful import Fitted
@@ -76,7 +76,7 @@ class Voting:
             looked_at = len(found)
             labels[:looked_at] = found
         if looked_at < len(table):
-            warn(
+            warn_later(
                 f"the last {len(table) - looked_at} queries of this batch were not looked at, "
                 "because no unclear answer is left; declare a larger alpha or max_unstable.",
             )
