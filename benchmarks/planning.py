@@ -40,6 +40,7 @@ from _planning_cells import (
 )
 from _planning_curves import TIE, calibrate, means, share, situation_of
 from _planning_trials import (
+    KNOWN,
     SAMPLE,
     TRIALS,
     Trial,
@@ -115,7 +116,8 @@ def verdict(lines: list[dict[str, Any]]) -> dict[str, Any]:
 def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]]) -> None:
     """Write what was found, and print how often each promise held."""
     lines = judged(done)
-    with_sample = list(trials.values())
+    with_sample = [one for one in trials.values() if one["table"] in JUDGED]
+    checked = [one for one in trials.values() if one["table"] not in JUDGED]
     known = [cell for cell in dict.fromkeys(cells(tasks())) if cell in done]
     planned = len(dict.fromkeys(cells(tasks())))
     sizes = by(lines, "rows")
@@ -136,14 +138,17 @@ def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]])
         | {"by_rows": sizes, "by_table": by(lines, "table")},
     }
     if with_sample:
-        found["with_sample"] = {"sample": SAMPLE} | verdict_on_samples(with_sample)
-        rules = rules_and_truth()
-        errors = np.array([drawn - truth for truth, drawn in rules.values()])
-        found["rules"] = {
-            "mean_points_off": round(100 * float(errors.mean()), 2),
-            "mean_points_off_either_way": round(100 * float(np.abs(errors).mean()), 2),
-            "truth_and_rules": rules,
+        found["with_sample"] = (
+            {"sample": SAMPLE}
+            | verdict_on_samples(with_sample)
+            | {"by_rows": by_rows(with_sample), "tables_not_judged": verdict_on_samples(checked)}
+        )
+        rules = {name: rules_and_truth(tables) for name, tables in KNOWN.items()}
+        rules["all"] = {
+            name: pair for group in list(rules.values()) for name, pair in group.items()
         }
+        off = {name: points_off(pairs) for name, pairs in rules.items()}
+        found["rules"] = off | {"truth_and_rules": rules["all"]}
     text = json.dumps(found, indent=1)[:-2]
     for name, values in (("grid", lines), ("trials", with_sample)):
         text += (
@@ -152,6 +157,25 @@ def judge(done: dict[Cell, dict[str, Any]], trials: dict[Trial, dict[str, Any]])
     RESULT.write_text(text + "\n}\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
     print(table(lines, with_sample))
+
+
+def by_rows(trials: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the verdicts on trials of each size."""
+    sizes = dict.fromkeys(band(one["rows"]) for one in trials)
+    return {
+        size: verdict_on_samples([one for one in trials if band(one["rows"]) == size])
+        for size in sizes
+    }
+
+
+def points_off(pairs: dict[str, list[float]]) -> dict[str, Any]:
+    """Return by how many points rules of samples are surer than the truth."""
+    errors = 100 * np.array([drawn - truth for truth, drawn in pairs.values()])
+    return {
+        "samples": len(errors),
+        "mean_points_off": round(float(errors.mean()), 2),
+        "mean_points_off_either_way": round(float(np.abs(errors).mean()), 2),
+    }
 
 
 def table(lines: list[dict[str, Any]], trials: list[dict[str, Any]]) -> str:

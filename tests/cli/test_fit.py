@@ -269,7 +269,12 @@ def test_a_plan_needs_no_rows_and_reads_none(folder: Path) -> None:
     assert "semi: Publish a SemiPrivateLearner: refused." in done.stdout
     assert "X_public is --public" in done.stdout
     done = run("plan", "--rows", "300", "--columns", "5", *price)
-    assert "That is what --schema is for." in " ".join(done.stdout.split())
+    assert "Ranges stand in the file of --schema." in " ".join(done.stdout.split())
+    assert "From Python, but not by `cumae fit`:" in done.stdout
+    assert "publish a student" not in done.stdout.partition("\n\n")[0]
+    done = run("plan", "--rows", "0", "--columns", "5", *price)
+    assert done.stdout.startswith("No route can run. n_labelled=0")
+    assert "takes the best route" not in done.stdout
     rows = people(1_500, 99)  # other people: the same plan
     pd.DataFrame(rows, columns=COLUMNS).to_csv("others.csv", index=False)
     words = ["--label", "income", "--schema", "schema.toml", *price, "--json"]

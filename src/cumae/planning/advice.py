@@ -102,7 +102,8 @@ class Advice:
     prospects : tuple of Prospect
         One for each route: those that can run first, the most accurate of them in front.
     hint : str
-        What a declared range for each column would change, if that is much; else "".
+        What a declared range for each column would change, if that is more than half a point of
+        accuracy; else "".
     """
 
     situation: Situation
@@ -119,9 +120,9 @@ class Advice:
         """One plain sentence of advice."""
         best = self.best
         if best is None:
-            reasons = {found.outlook.reasons for found in self.prospects}
-            if len(reasons) == 1:
-                return f"No route can run. {' '.join(*reasons)}"
+            reason, *others = {found.outlook.reasons for found in self.prospects}
+            if not others:
+                return f"No route can run. {' '.join(reason)}"
             first = next((found for found in self.prospects if found.needs), None)
             if first is not None:
                 return f"No route can run; with {first.needs} you could {first.route.title}."
@@ -292,7 +293,10 @@ def plan(
 
 
 def _hint(found: Advice) -> str:
-    """Return what declared ranges would change; routes that publish need them most."""
+    """Return what declared ranges would change: routes that publish cannot do without any.
+
+    Routes are compared by how far they are behind the best one, as everywhere.
+    """
     ranged = found.situation.with_ranges()
     if ranged is None:
         return ""

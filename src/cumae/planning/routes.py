@@ -74,16 +74,20 @@ class Situation:
     @property
     def width(self) -> int:
         """Columns of numbers, once text and gaps are encoded by what was declared."""
+        return len(self._known)
+
+    @property
+    def _known(self) -> Columns:
         names = MadeUpRows(self.columns, 0, self.n_features).names
-        return len(Columns(self.columns, names, self.n_features))
+        return Columns(self.columns, names, self.n_features)
 
     def with_ranges(self) -> Situation | None:
         """Return the same situation with a range for each column; None if it has all it needs.
 
-        Public rows take the place of declared ranges.
+        Public rows take the place of declared ranges. Any range will do: plans ask whether there
+        is one.
         """
-        names = MadeUpRows(self.columns, 0, self.n_features).names
-        columns = Columns(self.columns, names, self.n_features)
+        columns = self._known
         if self.n_public or not columns.open:
             return None
         known = columns.within([(0.0, 1.0)] * len(columns.open)).columns

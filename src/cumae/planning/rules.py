@@ -37,9 +37,9 @@ WIDEST = 3.0  # standard deviations beyond which a value is pulled in
 # their mean about once, or three times.
 WIDTHS = (0.4, 0.12)
 ORDERS = 3  # columns that count together, at most
-# Variance of labels that functions of one, two and three columns explain. In most tables it falls
-# with each further column. A tenth each time makes what labels do not show small, and what they do
-# show costs little, because orders may be far off.
+# Variance of labels that functions of one, two and three columns explain: small for pairs and
+# triples, so that they count if labels show it; SPREADS lets them grow by a factor of seven at
+# little cost. Picked by hand on made-up tables; 0.1 and 0.05 did hardly worse.
 USUAL = (0.3, 0.03, 0.003)
 # How far weights of columns, shapes and orders may be off, as logarithms: by a factor of three for
 # columns, of which there are many, so that some seem to count by chance; by one of seven for the
@@ -64,8 +64,7 @@ def draw_rules(
 ) -> Floats:
     """Draw chances of class 1 for each row, by each of some rules.
 
-    Rules come in pairs, as far above the mean as below it, so that few of them stand for all; one
-    of a pair follows the other.
+    Rules come in pairs, one after the other, as in ``draw_around``.
 
     Parameters
     ----------
@@ -90,20 +89,33 @@ def draw_rules(
     likely = math.exp(float(np.average(np.log(sizes), weights=weights)))
     prior = likely * covariance
     best = _posterior(prior, labels)
-    values, vectors = np.linalg.eigh((best.covariance + best.covariance.T) / 2)
-    coins = normal(count // 2 * len(values), source).reshape(count // 2, -1)
+    return _chances(draw_around(best.mean, best.covariance, count, source), prior)
+
+
+def draw_around(mean: Floats, covariance: Floats, count: int, source: SeededSource) -> Floats:
+    """Draw scores from a normal distribution.
+
+    Draws come in pairs, as far above the mean as below it, so that few of them stand for all. The
+    two of a pair follow each other, so that the first few are pairs as well.
+
+    Parameters
+    ----------
+    mean, covariance : array of float
+        Of the scores of all rows.
+    count : int
+        How many draws; an even number.
+    source : SeededSource
+        Where coins come from.
+    """
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    coins = _normal(count // 2 * len(values), source).reshape(count // 2, -1)
     moved = (coins * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return _chances(best.mean + pairs(moved), prior)
+    return np.asarray(mean + np.stack([moved, -moved], axis=1).reshape(-1, len(values)))
 
 
-def normal(count: int, source: SeededSource) -> Floats:
+def _normal(count: int, source: SeededSource) -> Floats:
     """Return normal numbers for simulations, as whole numbers on a fine grid."""
     return np.asarray(discrete_gaussian(GRID, count, source) / GRID)
-
-
-def pairs(moved: Floats) -> Floats:
-    """Return each way from the mean, followed by the opposite way."""
-    return np.stack([moved, -moved], axis=1).reshape(-1, moved.shape[1])
 
 
 # How alike rows are in one column
@@ -303,7 +315,7 @@ class _Scores:
 
 def _posterior(prior: Floats, labels: Integers) -> _Scores:
     """Return what is known about scores after the labels were seen, by expectation propagation."""
-    prior = _whole(prior)
+    prior = _with_shared_score(prior)
     signs = 2.0 * labels - 1
     # Each label is seen as a normal measurement that changes its score as much as the label does.
     precision, shift = np.zeros(len(signs)), np.zeros(len(signs))
@@ -337,17 +349,19 @@ def _posterior(prior: Floats, labels: Integers) -> _Scores:
     return _Scores(mean, prior - part.T @ part, float(evidence))
 
 
-def _whole(prior: Floats) -> Floats:
-    """Return the covariance of scores together with the score that all rows share."""
+def _with_shared_score(prior: Floats) -> Floats:
+    """Return the covariance of scores to which a score is added that all rows share."""
     return np.asarray(prior + CONSTANT + JITTER * np.eye(len(prior)))
 
 
 def _chances(scores: Floats, prior: Floats) -> Floats:
     """Return chances of class 1, by what the score of each row has in common with other rows.
 
-    That is its mean given all other scores of the rule. The rest has no use for other rows, and
-    counts as chance: its variance is added to that of the labels.
+    That is its mean given all other scores of the rule (Rasmussen, Williams, section 5.4.2). The
+    rest cannot be learnt from other rows, and counts as chance: its variance is added to that of
+    the labels.
     """
-    inverse = np.linalg.inv(_whole(prior))
-    own = 1 / np.diag(inverse)
-    return np.asarray(ndtr((scores - (scores @ inverse) * own) / np.sqrt(1 + own)))
+    inverse = np.linalg.inv(_with_shared_score(prior))
+    alone = 1 / np.diag(inverse)  # variance of a score, given all others
+    expected = scores - (scores @ inverse) * alone
+    return np.asarray(ndtr(expected / np.sqrt(1 + alone)))

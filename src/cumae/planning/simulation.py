@@ -23,14 +23,14 @@ from cumae.errors import CumaeError, InvalidData
 from cumae.learners import PrivateKernelClassifier
 from cumae.learners.scored import chances
 from cumae.planning.routes import Route, Situation
-from cumae.planning.rules import draw_rules, normal, pairs
+from cumae.planning.rules import draw_around, draw_rules
 from cumae.randomness import SeededSource, integers, permutation
 from cumae.threads import one_thread
 
 MOST_ROWS = 10_000  # beyond, a larger epsilon stands for more rows
-# Rules that are drawn, and the fewest that a route runs on; even numbers. With few rows noise moves
-# a run by two or three points, and the best of several routes would be the luckiest one. Then more
-# runs take about as long as the fewest do with MOST_ROWS.
+# Rules that are drawn, and the fewest that a route runs on; even numbers. With few rows a run is
+# quick, but noise moves it by two or three points, and the best of several routes would be the
+# luckiest one. So more rules are run: as many as take the time of the fewest with MOST_ROWS.
 RULES, FEWEST = 12, 4
 MOST_EPSILON = 50.0
 LEAST = 50  # labelled public rows, so that a posterior means something
@@ -138,10 +138,7 @@ def _functions(situation: Situation, X: Any, labels: Integers, source: SeededSou
     for score in range(found.weights.shape[1]):
         learnt = rows @ found.learnt[score]
         covariance = (rows * found.prior) @ rows.T - (learnt * found.signs[score]) @ learnt.T
-        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-        coins = normal(RULES // 2 * len(values), source).reshape(RULES // 2, -1)
-        moved = (coins * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        drawn.append(rows @ found.weights[:, score] + pairs(moved))
+        drawn.append(draw_around(rows @ found.weights[:, score], covariance, RULES, source))
     scores = np.stack(drawn, axis=2)
     flat = scores.reshape(-1, scores.shape[2])
     found_chances = chances(flat[:, 0] if flat.shape[1] == 1 else flat)
@@ -185,8 +182,8 @@ def simulate(route: Route, situation: Situation, sample: Sample) -> Simulated | 
     n_rows = min(situation.n_labelled, MOST_ROWS)
     epsilon = min(situation.epsilon * situation.n_labelled / n_rows, MOST_EPSILON)
     scaled = replace(situation, n_labelled=n_rows, epsilon=epsilon)
-    n_pairs = max(FEWEST * MOST_ROWS // (2 * n_rows), FEWEST // 2)
-    rules = sample.chances[: 2 * n_pairs]
+    n_pairs = FEWEST * MOST_ROWS // (2 * n_rows)
+    rules = sample.chances[: min(RULES, 2 * n_pairs)]
     source = SeededSource(1)
     try:
         shares = [_one_run(route, scaled, sample, rule, source) for rule in rules]

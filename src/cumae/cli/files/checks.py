@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from cumae.arrays import Integers
 from cumae.cli.files.tables import TableFile
 from cumae.data import Column, Columns, RowSource, faults_of, label_codes
 from cumae.data.readings import canonical, is_missing, read_cells
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter, warn
 from cumae.progress import Progress
 
 BLOCK_ROWS = 65_536  # that are looked at together
@@ -54,17 +53,15 @@ def classes_of(given: str) -> list[Any]:
 def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
     """Warn of an epsilon or a delta that hardly protects anybody; the number of rows is public."""
     if epsilon > LARGE_EPSILON:
-        warnings.warn(
+        warn(
             f"epsilon = {epsilon:g} hardly protects anybody: one row may make an outcome "
             f"exp({epsilon:g}) times as likely. 1 is usual.",
-            stacklevel=2,
         )
     if delta * n_rows >= 1:
         safe = 10.0 ** -math.ceil(math.log10(n_rows) + 1)  # a tenth of 1 / n_rows, or less
-        warnings.warn(
+        warn(
             f"delta = {delta:g} is not below 1 divided by the number of rows ({n_rows:,}): so "
             f"large a delta would allow to show somebody's row as it is. Give {safe:.0e}, say.",
-            stacklevel=2,
         )
 
 

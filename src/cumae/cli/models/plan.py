@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cumae.cli.files.tables import TableFile
     from cumae.data import Columns
     from cumae.planning import Advice
+    from cumae.planning.advice import Prospect
 
 DataOrNone = Annotated[
     str | None,
@@ -77,13 +78,13 @@ BEHIND = (
     "Within half a point, one that publishes comes first."
 )
 PARAMETERS = (
-    "Reasons use the names of the Python library: X_public is --public, n_queries and max_queries "
-    "are --max-queries, and columns is what --schema declares."
+    "Reasons use the names of the Python library: n_labelled is the number of rows, X_public is "
+    "--public, n_queries and max_queries are --max-queries, and columns is what --schema declares."
 )
-FITTED = (
-    "`cumae fit` takes the best route that suits its output by itself: one that publishes for "
-    "-o model.json, one that answers for -o oracle.db."
-)
+FITTED = {  # by whether a route publishes
+    True: "-o model.json asks for one that publishes.",
+    False: "-o oracle.db asks for one that answers.",
+}
 
 
 def plan(
@@ -143,28 +144,39 @@ def plan(
         )
         if plot is not None:
             draw_to(plot, advice.plot, force=force)
+    fitted, others = _split(advice)
     if as_json:
-        typer.echo(json.dumps(advice.to_dict(), indent=1))
+        found = fitted.to_dict() | {"python_only": [one.to_dict() for one in others]}
+        typer.echo(json.dumps(found, indent=1))
         return
-    for line in _lines(advice, why=why):
+    for line in _lines(fitted, others, why=why):
         typer.echo(paragraph(line, hanging="  "))
 
 
-def _lines(advice: Advice, *, why: bool) -> list[str]:
+def _split(advice: Advice) -> tuple[Advice, list[Prospect]]:
+    """Return the advice for routes that ``cumae fit`` can take, and prospects of the others."""
+    from cumae.cli.models.routes import ORACLE_ROUTES  # noqa: PLC0415
+
+    ours: list[Prospect] = []
+    others: list[Prospect] = []
+    for found in advice.prospects:
+        can_fit = found.route.publishes or found.route.name in ORACLE_ROUTES
+        (ours if can_fit else others).append(found)
+    return replace(advice, prospects=tuple(ours)), others
+
+
+def _lines(advice: Advice, others: list[Prospect], *, why: bool) -> list[str]:
     """Return the advice, a line for each route that can run, and those that cannot."""
     runs = [found for found in advice.prospects if found.can_run]
-    refused = [found for found in advice.prospects if not found.can_run]
+    beside = [found for found in others if found.can_run]
+    refused = [found for found in [*advice.prospects, *others] if not found.can_run]
     head = f"  {'route':<12}{'privacy costs about':<27}{'behind':<8}what it does"
     warned = runs[0].outlook.warnings if runs else ()
     lines = [advice.sentence, *(f"Careful: {told}" for told in warned)]
-    lines += [f"{advice.hint} That is what --schema is for."] if advice.hint else []
-    lines += ["", head]
-    for found in runs:
-        cost = "unknown" if found.expected is None else str(found.expected)
-        behind = "" if found.expected is None else f"{100 * found.expected.behind:.1f}"
-        line = f"  {found.route.name:<12}{cost:<27}{behind:<8}{found.route.title}"
-        right = "" if found.simulated is None else f"; accuracy about {found.simulated}"
-        lines.append(line + right)
+    lines += [f"{advice.hint} Ranges stand in the file of --schema."] if advice.hint else []
+    lines += ["", head, *map(_line, runs)] if runs else []
+    if beside:
+        lines += ["", "From Python, but not by `cumae fit`:", *map(_line, beside)]
     rests = [found.expected.rests_on for found in runs if found.expected is not None]
     if rests:
         lines += ["", BEHIND, "", f"What privacy costs is forecast from {min(rests, key=len)}."]
@@ -174,7 +186,18 @@ def _lines(advice: Advice, *, why: bool) -> list[str]:
     if why:
         lines += [f"  {found.route.name}: {' '.join(str(found).split())}" for found in refused]
         lines += ["", PARAMETERS]
-    return [*lines, "", FITTED]
+    outputs = {found.route.publishes: FITTED[found.route.publishes] for found in runs}
+    if outputs:
+        lines += ["", f"`cumae fit` takes the best route by itself: {' '.join(outputs.values())}"]
+    return lines
+
+
+def _line(found: Prospect) -> str:
+    """Return a line about a route that can run."""
+    cost = "unknown" if found.expected is None else str(found.expected)
+    behind = "" if found.expected is None else f"{100 * found.expected.behind:.1f}"
+    line = f"  {found.route.name:<12}{cost:<27}{behind:<8}{found.route.title}"
+    return line if found.simulated is None else f"{line}; accuracy about {found.simulated}"
 
 
 @dataclass(frozen=True)
@@ -206,6 +229,7 @@ class _Task:
         from cumae.cli.files.schemas import SchemaFile, read_schema  # noqa: PLC0415
         from cumae.cli.files.source import refuse_private_as_public  # noqa: PLC0415
         from cumae.cli.files.tables import read_table_file  # noqa: PLC0415
+        from cumae.cli.models.private import drafted  # noqa: PLC0415
 
         refuse_private_as_public(data, public)
         shown = None if public is None else read_table_file(public, form)
@@ -217,6 +241,8 @@ class _Task:
         if table is not None:
             if label is not None:
                 table.need([label], "which --label names")
+            if schema is None:
+                declared = drafted(table, label or "", shown)
             found = declared.columns_for(table, label or "")
         elif declared.declared:
             found = declared.columns_alone()

@@ -92,7 +92,7 @@ def read_private(
     table = read_table_file(data, form)
     table.need([label], "which --label names")
     if declared is None:
-        declared = _undeclared(table, label, shown)
+        declared = drafted(table, label, shown)
     columns = declared.columns_for(table, label)
     places = label_places(table, label, wanted)
     rows = table.features(columns.columns)
@@ -100,8 +100,18 @@ def read_private(
     return PrivateTable(table, rows, places, columns, wanted, _public_rows(shown, columns))
 
 
-def _undeclared(table: TableFile, label: str, public: TableFile | None) -> SchemaFile:
-    """Return what public rows say about the columns, or nothing."""
+def drafted(table: TableFile, label: str, public: TableFile | None) -> SchemaFile:
+    """Return what public rows say about the columns, or nothing.
+
+    Parameters
+    ----------
+    table : TableFile
+        The private rows, of which the names of columns are looked at, and types that a file states.
+    label : str
+        The column of the labels.
+    public : TableFile, or None
+        The public rows.
+    """
     if public is None:
         return SchemaFile()
     names = [name for name in table.names if name != label]

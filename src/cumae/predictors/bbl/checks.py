@@ -72,7 +72,7 @@ def warn_of_noise(rules: BBLRules, noise: float, worst: PhaseSizes) -> None:
     else:
         wanted = math.ceil(worst.rows * (noise / AIMED_NOISE) ** 2)
         told = (
-            f"the noise is {noise:.2f} of the {worst.shards} votes of phase {worst.number}, so "
+            f"the noise is {noise:.0%} of the {worst.shards} votes of phase {worst.number}, so "
             f"that answers are hardly better than chance; with about {wanted:,} rows in a "
             "phase they would be good. Give more rows, or a larger epsilon, growth or "
             "max_rows."

@@ -313,7 +313,7 @@ class EverlastingPredictor(PhasedPredictor):
         prior, left = self._state_.prior, self.remaining_
         given = f"{self.answered_:,} answers were given"
         given += ", any number is left" if left == math.inf else f", {left:,} are left"
-        votes = f"noise is {self.noise_per_vote_:.2f} of its {self.n_shards_:,} votes"
+        votes = f"noise is {self.noise_per_vote_:.0%} of its {self.n_shards_:,} votes"
         told = "No prior."
         if prior is not None:
             told = f"Prior: {type(prior.learner).__name__}; trust in votes: {self.trust_:g}."

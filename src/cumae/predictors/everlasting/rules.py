@@ -242,7 +242,7 @@ class EverlastingRules:
         large = schedule.growth is not None and schedule.growth > 2
         less = f", or a growth below {schedule.growth:g}" if large else ""
         warn(
-            f"the noise is {noise:.2f} of the votes of shards of {schedule.shard_size(self.first)} "
+            f"the noise is {noise:.0%} of the votes of shards of {schedule.shard_size(self.first)} "
             f"rows, so that {follows}; about {math.ceil(wanted):,} {of_what} would do, or a larger "
             f"epsilon{less}.",
             TooFewRows,

@@ -226,7 +226,7 @@ class Release(StatefulPredictor):
         if noise > MUCH_NOISE:
             wanted = math.ceil(answers.noise * max(SMALL_SHARD, n_rows / n_shards) / GOOD_NOISE)
             warn(
-                f"the noise is {noise:.2f} of the {n_shards} votes, so that answers are hardly "
+                f"the noise is {noise:.0%} of the {n_shards} votes, so that answers are hardly "
                 f"better than chance; about {wanted:,} rows would do for "
                 f"max_queries={self.max_queries!r}, or fewer queries, or a larger epsilon.",
                 TooFewRows,
