@@ -21,7 +21,8 @@ def all_finite(table: Floats) -> bool:
     >>> all_finite(np.array([[1.0, 2.0]])), all_finite(np.array([[1.0, np.nan]]))
     (True, False)
     """
-    for cell in table.flat:  # noqa: SIM110 - numba knows no all()
-        if not np.isfinite(cell):
-            return False
+    for row in range(table.shape[0]):
+        for column in range(table.shape[1]):
+            if not np.isfinite(table[row, column]):
+                return False
     return True

@@ -116,7 +116,7 @@ def plan(
     """
     from cumae.cli.files.checks import classes_of, warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
-    from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
+    from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
     from cumae.planning import plan as plan_routes  # noqa: PLC0415
 
@@ -144,6 +144,12 @@ def plan(
         )
         if plot is not None:
             draw_to(plot, advice.plot, force=force)
+    _print(advice, why=why, as_json=as_json)
+
+
+def _print(advice: Advice, *, why: bool, as_json: bool) -> None:
+    from cumae.cli.files.messages import paragraph  # noqa: PLC0415
+
     fitted, others = _split(advice)
     if as_json:
         found = fitted.to_dict() | {"python_only": [one.to_dict() for one in others]}

@@ -286,7 +286,7 @@ def _fill(
 @numba.njit(cache=True, nogil=True)
 def _best(before: Integers, distinct: int, above: bool, below: bool) -> tuple[int, int]:
     """Return the middle one of the best hypotheses, and how many points lie below its cut."""
-    size = 2 + (distinct - 1) * (int(above) + int(below))
+    size = 2 + (distinct - 1) * (above + below)
     best, ties = 0, 0
     for number in range(size):
         _, _, gain = _listed(before, distinct, above, number, size)
