@@ -1,6 +1,7 @@
 """Arrays and plain values as bytes, and their encryption under the key of an epoch.
 
-Bytes are a line of JSON and then arrays in NumPy's npy format. Nothing is pickled.
+Bytes are a line of JSON and then arrays: as they lie in memory or, in snapshots and in records of
+uncommon values, in NumPy's npy format. Nothing is pickled.
 """
 
 from __future__ import annotations
