@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -104,7 +103,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def _with_promise(self, html: str) -> str:
         if not hasattr(self, "guarantee_"):
             return html
-        return f"<div>{html}<p>{escape(str(self.guarantee_))}</p></div>"
+        return f"<div>{html}{self.guarantee_._repr_html_()}</div>"
 
 
 def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:

@@ -1,4 +1,4 @@
-"""Guarantees are frozen values that print as one sentence and never promise too much."""
+"""Guarantees are frozen values that print as two lines and never promise too much."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ FULL = Guarantee(
     assumptions=("rows belong to different people", "sizes are public"),
     rho=0.03,
     void=False,
+    covers="all answers together, for ever",
 )
 
 
@@ -35,24 +36,41 @@ def test_a_guarantee_is_frozen_and_compares_by_value() -> None:
     assert dataclasses.replace(FULL, epsilon=1.0) != FULL
 
 
-def test_it_prints_as_one_sentence() -> None:
-    assert str(FULL) == (
-        "(epsilon = 1.25, delta = 1e-06)-differential privacy (also 0.03-zCDP) for one labelled "
-        "training row: neighbours differ in that one row is replaced by any other, and the number "
-        "of rows is public; assumes that rows belong to different people and that sizes are "
-        "public; proven under SUB, LB."
-    )
+def test_it_prints_as_two_lines_and_the_rest_on_request() -> None:
+    assert str(FULL).splitlines() == [
+        "(epsilon = 1.25, delta = 1e-06)-differential privacy for one labelled training row.",
+        "It covers all answers together, for ever.",
+    ]
+    assert FULL.full().splitlines() == [
+        *str(FULL).splitlines(),
+        "Also: 0.03-zCDP.",
+        "Neighbours: one row is replaced by any other, and the number of rows is public.",
+        "Assumptions:",
+        "- rows belong to different people",
+        "- sizes are public",
+        "Claims: SUB, LB.",
+    ]
     bare = Guarantee(1.0, 0.0, "one vote", "one vote changes", ())
-    assert str(bare) == (
-        "(epsilon = 1, delta = 0)-differential privacy for one vote: "
-        "neighbours differ in that one vote changes."
-    )
+    assert bare.full().splitlines() == [
+        "(epsilon = 1, delta = 0)-differential privacy for one vote.",
+        "It covers what is released and every use of it, for ever.",
+        "Neighbours: one vote changes.",
+        "Assumptions: none.",
+        "Claims: none.",
+    ]
+
+
+def test_a_guarantee_that_was_stored_before_it_said_what_it_covers_is_read() -> None:
+    plain = FULL.to_dict()
+    del plain["covers"]
+    assert Guarantee.from_dict(plain).covers == "what is released and every use of it, for ever"
 
 
 def test_a_void_guarantee_says_so_first() -> None:
     sentence = str(dataclasses.replace(FULL, void=True))
     assert sentence.startswith("VOID, no privacy at all, because a deterministic source")
-    assert str(FULL) in sentence
+    assert str(FULL).splitlines()[0].rstrip(".") in sentence
+    assert len(sentence.splitlines()) == 2
     assert "VOID" not in str(FULL)
 
 
@@ -73,9 +91,9 @@ def test_a_void_guarantee_says_so_first() -> None:
     ],
 )
 def test_printed_figures_are_never_below_the_true_ones(value: float) -> None:
-    for field, text in (("epsilon", r"epsilon = ([^,]+),"), ("rho", r"also (.+)-zCDP")):
+    for field, text in (("epsilon", r"epsilon = ([^,]+),"), ("rho", r"Also: (.+)-zCDP")):
         change: dict[str, Any] = {field: value}
-        sentence = str(dataclasses.replace(FULL, **change))
+        sentence = dataclasses.replace(FULL, **change).full()
         found = re.search(text, sentence)
         assert found is not None
         # A float lies within half a unit of its decimal; that much is not "below".

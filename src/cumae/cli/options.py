@@ -82,6 +82,10 @@ Keys = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Full = Annotated[
+    bool,
+    typer.Option("--full", help="Print the promise with all its assumptions and claims."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything, spend nothing, and write nothing.")

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cumae.cli.options import AsJson, Keys, OraclePath
+from cumae.cli.options import AsJson, Full, Keys, OraclePath
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
 if TYPE_CHECKING:
     from cumae.store import Status
 
 
-def status(path: OraclePath, keys: Keys = None, as_json: AsJson = False) -> None:
+def status(
+    path: OraclePath, keys: Keys = None, full: Full = False, as_json: AsJson = False
+) -> None:
     """Show the guarantee of an oracle, its phase, the answers given and left, and its size.
 
     It may be in use meanwhile, and no key is needed. Its ledger is verified first. If that does
@@ -26,12 +28,12 @@ def status(path: OraclePath, keys: Keys = None, as_json: AsJson = False) -> None
     from cumae.store import status as status_of  # noqa: PLC0415
 
     found = status_of(path, keys=keys)
-    typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else described(found))
+    typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else described(found, full=full))
 
 
-def described(found: Status) -> str:
+def described(found: Status, *, full: bool = False) -> str:
     """Return lines about an oracle, for people."""
-    from cumae.cli.files.messages import paragraph  # noqa: PLC0415
+    from cumae.cli.files.messages import under  # noqa: PLC0415
 
     totals = found.totals
     spent = [
@@ -43,7 +45,7 @@ def described(found: Status) -> str:
         spent = [("payments", f"{totals.payments:,}")]
     lines = [
         ("oracle", f"{totals.kind} in {found.path}"),
-        ("guarantee", str(found.guarantee)),
+        ("guarantee", found.guarantee.full() if full else str(found.guarantee)),
         *spent,
         ("ledger", f"{found.last.number:,} entries, verified"),
         ("disk", f"{found.n_bytes:,} bytes"),
@@ -53,7 +55,7 @@ def described(found: Status) -> str:
         lines.insert(5, ("charged", f"{totals.charged:,} without an answer, after restarts"))
     if totals.rollbacks:
         lines.insert(5, ("rollbacks", f"{totals.rollbacks} accepted by the owner"))
-    return "\n".join(paragraph(f"{name + ':':<11}{text}", " " * 11) for name, text in lines)
+    return "\n".join(under(f"{name + ':':<11}", text) for name, text in lines)
 
 
 def _users(found: Status) -> str:

@@ -38,9 +38,8 @@ class ExponentialMechanism(Mechanism):
     >>> mechanism.choose([3, 500, 7])
     1
     >>> print(mechanism.guarantee("one voter"))
-    (epsilon = 1, delta = 0)-differential privacy (also 0.125-zCDP) for one voter: neighbours differ
-    \
-in that one row is replaced by any other, and the number of rows is public; proven under EXP, RAND.
+    (epsilon = 1, delta = 0)-differential privacy for one voter.
+    It covers what is released and every use of it, for ever.
     """
 
     claims = ("EXP",)

@@ -1,4 +1,4 @@
-"""A privacy guarantee as a value that prints as one plain sentence."""
+"""A privacy guarantee as a value that prints as two plain lines."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from cumae.privacy.validation import (
 )
 
 REPLACE_ONE = "one row is replaced by any other, and the number of rows is public"
+RELEASED = "what is released and every use of it, for ever"
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,23 @@ class Guarantee:
         The same promise as rho-zCDP, where there is one.
     void : bool
         Whether a deterministic source of randomness was used, which voids the promise.
+    covers : str
+        What the promise holds for, and for how long, such as ``"all answers together, for ever"``.
 
     Examples
     --------
     >>> from cumae.privacy import Guarantee, Pure
-    >>> print(Guarantee.of(Pure(1.0), protects="one vote", claims=("EXP",)))
-    (epsilon = 1, delta = 0)-differential privacy (also 0.5-zCDP) for one vote: neighbours differ in
-    \
-that one row is replaced by any other, and the number of rows is public; proven under EXP.
+    >>> promised = Guarantee.of(Pure(1.0), protects="one vote", claims=("EXP",))
+    >>> print(promised)
+    (epsilon = 1, delta = 0)-differential privacy for one vote.
+    It covers what is released and every use of it, for ever.
+    >>> print(promised.full())
+    (epsilon = 1, delta = 0)-differential privacy for one vote.
+    It covers what is released and every use of it, for ever.
+    Also: 0.5-zCDP.
+    Neighbours: one row is replaced by any other, and the number of rows is public.
+    Assumptions: none.
+    Claims: EXP.
     """
 
     epsilon: float
@@ -61,6 +71,7 @@ that one row is replaced by any other, and the number of rows is public; proven 
     assumptions: tuple[str, ...] = ()
     rho: float | None = None
     void: bool = False
+    covers: str = RELEASED
 
     def __post_init__(self) -> None:
         # Stored as plain numbers, so that JSON can hold them.
@@ -83,6 +94,7 @@ that one row is replaced by any other, and the number of rows is public; proven 
         relation: str = REPLACE_ONE,
         assumptions: tuple[str, ...] = (),
         void: bool = False,
+        covers: str = RELEASED,
     ) -> Guarantee:
         """Read a cost at ``delta``."""
         rho, xi = check_cost(cost).zcdp or (math.inf, 0.0)
@@ -95,6 +107,7 @@ that one row is replaced by any other, and the number of rows is public; proven 
             assumptions=assumptions,
             rho=rho if xi == 0 and rho < math.inf else None,
             void=void,
+            covers=covers,
         )
 
     def within(self, epsilon: float, delta: float) -> bool:
@@ -125,29 +138,40 @@ that one row is replaced by any other, and the number of rows is public; proven 
             ) from error
 
     def __str__(self) -> str:
-        """Return one plain sentence."""
-        also = "" if self.rho is None else f" (also {_up(self.rho)}-zCDP)"
+        """Return two lines: epsilon, delta and who is protected; what is covered, for how long."""
         if self.epsilon == math.inf:
             return (
-                f"NO PRIVACY is promised for {self.protects} at delta = {_up(self.delta)}; if "
-                "noise was added, ask for the guarantee at a larger delta, such as 1e-6."
+                f"NO PRIVACY is promised for {self.protects} at delta = {_up(self.delta)}.\n"
+                "If noise was added, ask for the guarantee at a larger delta, such as 1e-6."
             )
-        sentence = (
-            f"(epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)})-differential privacy{also}"
-            f" for {self.protects}: neighbours differ in that {self.relation}"
+        promised = (
+            f"(epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)})-differential privacy "
+            f"for {self.protects}"
         )
-        if self.assumptions:
-            sentence += "; assumes that " + " and that ".join(self.assumptions)
-        sentence += f"; proven under {', '.join(self.claims)}." if self.claims else "."
         if self.void:
             return (
-                "VOID, no privacy at all, because a deterministic source of randomness was used; "
-                "with the production source it would be " + sentence
+                "VOID, no privacy at all, because a deterministic source of randomness was used.\n"
+                f"With the production source it would be {promised}, over {self.covers}."
             )
-        return sentence
+        return f"{promised}.\nIt covers {self.covers}."
+
+    def full(self) -> str:
+        """Return the two lines, then neighbours, assumptions and claims as a list."""
+        lines = [str(self)]
+        if self.rho is not None:
+            lines.append(f"Also: {_up(self.rho)}-zCDP.")
+        lines.append(f"Neighbours: {self.relation}.")
+        lines.append("Assumptions:" if self.assumptions else "Assumptions: none.")
+        lines += [f"- {assumption}" for assumption in self.assumptions]
+        return "\n".join([*lines, f"Claims: {', '.join(self.claims) or 'none'}."])
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(str(self))}</p>"
+        first, second, *rest = map(escape, self.full().splitlines())
+        lines = "".join(f"<li>{line}</li>" for line in rest)
+        return (
+            f"<p>{first}<br>{second}</p>"
+            f"<details><summary>Assumptions and claims</summary><ul>{lines}</ul></details>"
+        )
 
 
 def _up(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What a fit is going to do and to cost, and what it may promise for that."""
+"""The price of a fit, and the promise that follows from it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,22 @@ from cumae.privacy.cost import Approximate, Cost, Pure
 from cumae.privacy.formulas import FAR
 from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
 
+MODEL = "the published model and every use of it, for ever"
+ENDLESS = "all answers together, for ever"
+
+
+def at_most(answers: int) -> str:
+    """Return what a predictor's promise covers that ends after so many answers."""
+    return f"all answers together, {answers:,} at most"
+
+
 # The parameter of this name, for tables of parameters.
 BUDGET = Or(None, Object("Budget", of=(Budget,), such_as="Budget(epsilon, delta)"))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit is going to cost, and what that covers; known before any row is looked at.
+    """The price of a fit and what it protects; known before any row is looked at.
 
     Parameters
     ----------
@@ -35,6 +44,8 @@ class Plan:
         What has to be true outside of the code.
     void : bool
         Whether a part of the fit draws from a seed.
+    covers : str
+        What the promise holds for, and for how long.
     """
 
     cost: Cost
@@ -43,6 +54,7 @@ class Plan:
     relation: str = REPLACE_ONE
     assumptions: tuple[str, ...] = ()
     void: bool = False
+    covers: str = MODEL
 
 
 def promise(plan: Plan, epsilon: float, delta: float, *, void: bool) -> Guarantee:
@@ -55,6 +67,7 @@ def promise(plan: Plan, epsilon: float, delta: float, *, void: bool) -> Guarante
         relation=plan.relation,
         assumptions=plan.assumptions,
         void=void or plan.void,
+        covers=plan.covers,
     )
     # Reading an epsilon off a curve rounds up by a hair; reading delta there is exact.
     if guarantee.epsilon > epsilon and plan.cost.delta(epsilon) > delta:

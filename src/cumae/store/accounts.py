@@ -23,6 +23,7 @@ from cumae.store.ledger import LedgerEntry, first_hash, following, walk
 
 ACCOUNT = "Budget"  # the kind of oracle that an account is
 CAP = ("epsilon", "delta", "accounting")
+COVERS = "all uses together that pay from this account, for ever"
 
 
 @claim("STORE", "BUDGET")
@@ -108,8 +109,7 @@ def create_account(account: dict[str, Any], path: Path, keys: KeyStore) -> Accou
         Where the mark goes.
     """
     epsilon, delta = from_plain_number(account["epsilon"]), account["delta"]
-    what = "whatever all uses show together that pay from this account"
-    promise = Guarantee(epsilon, delta, what, REPLACE_ONE, ("BUDGET",))
+    promise = Guarantee(epsilon, delta, "one row", REPLACE_ONE, ("BUDGET",), covers=COVERS)
     oracle = secrets.token_hex(16)
     cap = {name: account[name] for name in CAP}
     facts = {"event": "made", "kind": ACCOUNT, "guarantee": promise.to_dict(), "account": cap}

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from cumae.cli.options import Full
+
 ROWS, QUESTIONS = 253_680, 100_000
 
 Epsilon = Annotated[float, typer.Option(min=0.01, help="Privacy budget: smaller protects more.")]
@@ -29,6 +31,7 @@ def demo(
     questions: Questions = QUESTIONS,
     seconds: Seconds = 10.0,
     output: Folder = Path("demo"),
+    full: Full = False,
 ) -> None:
     """Publish a model of a health survey, answer 100,000 questions for ever, and attack both.
 
@@ -45,6 +48,7 @@ def demo(
     # Here, because loading takes seconds: the line above is printed at once.
     from cumae.cli.demo import asking, page, steps  # noqa: PLC0415
     from cumae.cli.demo.charts import picture  # noqa: PLC0415
+    from cumae.cli.files.messages import promise_lines  # noqa: PLC0415
 
     output.mkdir(parents=True, exist_ok=True)
     interviews = steps.Interviews.read(rows, questions)
@@ -58,7 +62,7 @@ def demo(
         advice = steps.planner_says(interviews, epsilon)
         _say(f"Plan: {advice}")
         published = steps.publish(interviews, epsilon, output / "model.json")
-        _say(f"Promise: {published.guarantee}")
+        typer.echo(promise_lines(published.guarantee, full=full, indent="   "))
         _say(f"Accuracy for {count:,} other people: {published.accuracy:.1%}")
         _say(f"Without privacy: {published.without:.1%}. Guessing: {interviews.guessing:.1%}")
 
@@ -70,7 +74,7 @@ def demo(
     _say(f"It was killed after {given:,} answers. Another process opens the file and goes on ...")
     answered = steps.go_on(interviews, output / "oracle.db", before)
     _say(f"Answers that count as given, because nobody can know: {answered.charged:,}")
-    _say(f"Promise: {answered.guarantee}")
+    typer.echo(promise_lines(answered.guarantee, full=full, indent="   "))
     for phase, models in {batch.phase: batch.models for batch in answered.batches}.items():
         _say(f"Phase {phase}: {models:,} models vote, and noise is added.")
     right = 1 - answered.wrong(interviews)

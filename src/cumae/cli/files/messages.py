@@ -6,10 +6,14 @@ import contextlib
 import textwrap
 import warnings
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
 
 from cumae.progress import plain_lines
+
+if TYPE_CHECKING:
+    from cumae.privacy import Guarantee
 
 WIDTH = 100
 
@@ -25,6 +29,18 @@ def paragraph(text: str, hanging: str = "") -> str:
     return textwrap.fill(
         text, WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
     )
+
+
+def under(label: str, text: str) -> str:
+    """Return a label with lines of text beside it, each wrapped on its own."""
+    beside = " " * len(label)
+    lines = [paragraph(beside + line, beside) for line in text.splitlines()]
+    return label + "\n".join(lines).removeprefix(beside)
+
+
+def promise_lines(guarantee: Guarantee, *, full: bool, indent: str = "") -> str:
+    """Return a promise for people: two lines, or with its assumptions and claims."""
+    return under(f"{indent}Promise: ", guarantee.full() if full else str(guarantee))
 
 
 @contextlib.contextmanager

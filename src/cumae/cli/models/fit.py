@@ -27,6 +27,7 @@ from cumae.cli.options import (
     Encoding,
     Epsilon,
     Force,
+    Full,
     Keys,
     Label,
     Public,
@@ -93,6 +94,7 @@ def fit(
     separator: Separator = None,
     dry_run: DryRun = False,
     force: Force = False,
+    full: Full = False,
     as_json: AsJson = False,
 ) -> None:
     """Learn from private rows, pay once, and write a model or an oracle.
@@ -143,7 +145,8 @@ def fit(
             output.write(_as_bytes(estimator))
         else:
             estimator.save_to(out, keys=keys)
-    _report(estimator, table, out, time.monotonic() - started, as_json=as_json)
+    seconds = time.monotonic() - started
+    _report(estimator, table, out, seconds, full=full, as_json=as_json)
 
 
 def _refuse_oracle_name(out: str) -> None:
@@ -225,17 +228,17 @@ def _facts(estimator: Any, table: PrivateTable) -> dict[str, Any]:
 
 
 def _report(
-    estimator: Any, table: PrivateTable, out: str, seconds: float, *, as_json: bool
+    estimator: Any, table: PrivateTable, out: str, seconds: float, *, full: bool, as_json: bool
 ) -> None:
     """Say what was written, and what was promised."""
-    from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+    from cumae.cli.files.messages import paragraph, promise_lines, say  # noqa: PLC0415
     from cumae.cli.files.source import STANDARD  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
     facts = {**_facts(estimator, table), "out": out, "guarantee": estimator.guarantee_.to_dict()}
     facts |= {"published": isinstance(estimator, Learner), "seconds": round(seconds, 2)}
     if out == STANDARD:  # where the model went
-        say(paragraph(f"Promise: {estimator.guarantee_}"))
+        say(promise_lines(estimator.guarantee_, full=full))
         return
     if as_json:
         typer.echo(json.dumps(facts, indent=1))
@@ -243,7 +246,7 @@ def _report(
     kind = f"{facts['kind']} of {facts['rows']:,} rows"
     may = "It may be published." if facts["published"] else _secret(out)
     typer.echo(paragraph(f"{out}: {kind}, in {seconds:.1f} s. {may}"))
-    typer.echo(paragraph(f"Promise: {estimator.guarantee_}"))
+    typer.echo(promise_lines(estimator.guarantee_, full=full))
     typer.echo(f"Next: cumae show {out}; cumae predict {out} QUERIES -o answers.csv")
 
 

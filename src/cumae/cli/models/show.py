@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cumae.cli.options import AsJson, FittedPath, Force, Keys
+from cumae.cli.options import AsJson, FittedPath, Force, Full, Keys
 from cumae.cli.status import described
 
 PlotFile = Annotated[
@@ -28,6 +28,7 @@ def show(
     plot: PlotFile = None,
     keys: Keys = None,
     force: Force = False,
+    full: Full = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what a model learnt, what is promised, and what it cost.
@@ -40,10 +41,10 @@ def show(
     Example: `cumae show model.json --plot model.svg`
     """
     from cumae.cli.files.fitted import is_oracle, load_model  # noqa: PLC0415 - takes seconds
-    from cumae.cli.files.messages import paragraph, told  # noqa: PLC0415
+    from cumae.cli.files.messages import paragraph, promise_lines, told  # noqa: PLC0415
 
     if is_oracle(fitted):
-        _show_oracle(fitted, keys, plot, as_json=as_json)
+        _show_oracle(fitted, keys, plot, full=full, as_json=as_json)
         return
     with told():
         model = load_model(fitted)
@@ -53,7 +54,7 @@ def show(
         typer.echo(json.dumps(_facts(model), indent=1))
         return
     typer.echo(f"{type(model).__name__} in {fitted}; classes {_listed(model.classes_)}\n")
-    typer.echo(paragraph(f"Promise: {model.guarantee_}"))
+    typer.echo(promise_lines(model.guarantee_, full=full))
     typer.echo(paragraph(_cost(model)))
     typer.echo()
     for line in str(model).splitlines():
@@ -75,14 +76,16 @@ def _cost(model: Any) -> str:
     )
 
 
-def _show_oracle(path: str, keys: str | None, plot: str | None, *, as_json: bool) -> None:
+def _show_oracle(
+    path: str, keys: str | None, plot: str | None, *, full: bool, as_json: bool
+) -> None:
     from cumae.errors import InvalidParameter  # noqa: PLC0415
     from cumae.store import status  # noqa: PLC0415
 
     if plot is not None:
         raise InvalidParameter(f"{path} is an oracle, whose models are never shown.")
     found = status(path, keys=keys)
-    typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else described(found))
+    typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else described(found, full=full))
 
 
 def _effects(model: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from cumae.predictors.base import Training
 from cumae.predictors.bbl.costs import NO_DRAW, Draw, label_draw
 from cumae.predictors.stateful import check_votes
 from cumae.privacy import Approximate
-from cumae.privacy.plans import Plan
+from cumae.privacy.plans import ENDLESS, Plan
 
 RELATION = (
     "is replaced by any other, and the number of rows and the number and order of queries are "
@@ -159,7 +159,8 @@ class Given:
         protected = " or ".join([", ".join(what[:-1]), what[-1]] if len(what) > 1 else what)
         assumptions = (STATE,) if self.votes == "between" else (SEEN,)
         cost = Approximate(self.epsilon, 0.0 if self.epsilon == math.inf else self.delta)
-        return Plan(cost, tuple(claims), protected, f"{protected} {RELATION}", assumptions)
+        relation = f"{protected} {RELATION}"
+        return Plan(cost, tuple(claims), protected, relation, assumptions, covers=ENDLESS)
 
 
 def _chosen(value: Any, kind: type) -> Any:

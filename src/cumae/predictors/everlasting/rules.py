@@ -18,7 +18,7 @@ from cumae.predictors.everlasting.schedule import PhaseSchedule
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
 from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
-from cumae.privacy.plans import Plan
+from cumae.privacy.plans import ENDLESS, Plan
 from cumae.randomness import Source
 
 GAME: tuple[str, ...] = (
@@ -223,7 +223,7 @@ class EverlastingRules:
         if self.fresh:
             what, relation = "one training row, one query or one row of add_unlabelled", ANY
         names = tuple(name for name in dict.fromkeys(claims) if name != "RAND")
-        return Plan(cost, names, what, relation, assumptions, void=void)
+        return Plan(cost, names, what, relation, assumptions, void=void, covers=ENDLESS)
 
     def warn_of_noise(self) -> None:
         """Tell the caller of ``fit`` if the noise of the first phase drowns its votes."""

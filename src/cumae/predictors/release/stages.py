@@ -15,7 +15,7 @@ from cumae.predictors.release.base import PlannedRelease
 from cumae.predictors.release.query import QueryRelease
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.formulas import round_up
-from cumae.privacy.plans import Plan, pair_cost
+from cumae.privacy.plans import ENDLESS, Plan, pair_cost
 from cumae.theorems.query_release import first_queries, subsamp_sizes
 from cumae.theorems.rows import need_rows
 
@@ -88,7 +88,12 @@ def plan_both(first: Guarantee, total: Approximate, *claims: str) -> Plan:
     """Return the plan of both stages: the first one's guarantee, the whole cost, more claims."""
     # The first stage's claim about its coins is left out: the promise adds it again.
     names = [name for name in ("UNV", *first.claims, *claims) if name != "RAND"]
-    return Plan(pair_cost(total), tuple(dict.fromkeys(names)), assumptions=first.assumptions)
+    return Plan(
+        pair_cost(total),
+        tuple(dict.fromkeys(names)),
+        assumptions=first.assumptions,
+        covers=ENDLESS,
+    )
 
 
 def count_first(parameters: Any, training: Training) -> int:
