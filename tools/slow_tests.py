@@ -1,0 +1,66 @@
+"""Write tests/slow.txt, the list of the tests that ``make quick`` leaves out.
+
+``make slow`` runs all tests, and gives this program what pytest says with ``--durations=0``. Slow
+are the slowest tests, so many that all others together take a tenth of the time. A share does not
+depend on how fast or busy a machine is. A test counts with all of its parameters, and a page or a
+module of the package with all of its examples.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SLOW = ROOT / "tests" / "slow.txt"
+SHARE = 0.1  # of the time of all tests, for those that are not slow
+# Rules that a change breaks most easily are checked each time.
+NEVER_SLOW = ("tests/unit/test_house.py", "tests/test_claims.py")
+DURATION = re.compile(r"^\s*([\d.]+)s (?:setup|call|teardown) +(\S.*?)(?:\[.*)?$", re.MULTILINE)
+
+
+def name_of(test: str) -> str:
+    """Return the name under which a test is listed: without parameters; a file of examples."""
+    path, _, function = test.partition("[")[0].partition("::")
+    return f"{path}::{function}" if path.startswith("tests/") else path
+
+
+def slow_tests(log: str, share: float = SHARE) -> list[str]:
+    """Return the names of slow tests, by the durations in what pytest said."""
+    seconds: dict[str, float] = defaultdict(float)
+    for duration, test in DURATION.findall(log):
+        seconds[name_of(test)] += float(duration)
+    left = share * sum(seconds.values())
+    slow = []
+    for name in sorted(seconds, key=lambda name: seconds[name]):
+        left -= seconds[name]
+        if left < 0 and not name.startswith(NEVER_SLOW):
+            slow.append(name)
+    return sorted(slow)
+
+
+def listed() -> list[str]:
+    """Return the names in the list."""
+    return SLOW.read_text(encoding="utf-8").splitlines()
+
+
+def stale(names: list[str], root: Path = ROOT) -> list[str]:
+    """Return the names of the list that belong to no file, or to no function of it."""
+    found = []
+    for name in names:
+        path, _, function = name.partition("::")
+        file = root / path
+        text = file.read_text(encoding="utf-8") if file.is_file() else None
+        if text is None or (function and f"def {function}(" not in text):
+            found.append(name)
+    return found
+
+
+if __name__ == "__main__":
+    slow = slow_tests(sys.stdin.read())
+    if not slow:
+        raise SystemExit("No durations were given; pytest shows them with --durations=0.")
+    SLOW.write_text("\n".join(slow) + "\n", encoding="utf-8")
+    print(f"{SLOW.relative_to(ROOT)} lists {len(slow)} slow tests.")
