@@ -47,15 +47,20 @@ def listed() -> list[str]:
 
 
 def stale(names: list[str], root: Path = ROOT) -> list[str]:
-    """Return the names of the list that belong to no file, or to no function of it."""
+    """Return the names of the list that belong to no file, or to nothing in it."""
     found = []
     for name in names:
-        path, _, function = name.partition("::")
+        path, *inside = name.split("::")
         file = root / path
         text = file.read_text(encoding="utf-8") if file.is_file() else None
-        if text is None or (function and f"def {function}(" not in text):
+        if text is None or (inside and not _defines(text, inside[0])):
             found.append(name)
     return found
+
+
+def _defines(text: str, name: str) -> bool:
+    """Tell whether a file has a function, a class or a variable of this name."""
+    return re.search(rf"^(def |class )?{name}\b", text, re.MULTILINE) is not None
 
 
 if __name__ == "__main__":
