@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
     record = json.loads(path.read_text()) if path.exists() else None
     slow = set(slow_tests.listed())
     for item in items:
-        if slow_tests.name_of(item.nodeid) in slow:
+        if slow.intersection(slow_tests.names_of(item.nodeid)):
             item.add_marker("slow")
         page = item.path.suffix == ".md"  # it shows what tests reach, too
         if page or item.path.stem in UNTRACED or item.get_closest_marker("statistical"):

@@ -3,7 +3,8 @@
 ``make slow`` runs all tests, and gives this program what pytest says with ``--durations=0``. Slow
 are the slowest tests, so many that all others together take a tenth of the time. A share does not
 depend on how fast or busy a machine is. A test counts with all of its parameters, and a page or a
-module of the package with all of its examples.
+module of the package with all of its examples. A file of tests whose set-up takes longer than the
+tests counts as a whole, because the first test pays for what all of them share.
 """
 
 from __future__ import annotations
@@ -18,20 +19,27 @@ SLOW = ROOT / "tests" / "slow.txt"
 SHARE = 0.1  # of the time of all tests, for those that are not slow
 # Rules that a change breaks most easily are checked each time.
 NEVER_SLOW = ("tests/unit/test_house.py", "tests/test_claims.py")
-DURATION = re.compile(r"^\s*([\d.]+)s (?:setup|call|teardown) +(\S.*?)(?:\[.*)?$", re.MULTILINE)
+DURATION = re.compile(r"^\s*([\d.]+)s (setup|call|teardown) +(\S.*)$", re.MULTILINE)
 
 
-def name_of(test: str) -> str:
-    """Return the name under which a test is listed: without parameters; a file of examples."""
-    path, _, function = test.partition("[")[0].partition("::")
-    return f"{path}::{function}" if path.startswith("tests/") else path
+def names_of(test: str) -> tuple[str, str]:
+    """Return the names under which a test may be listed: its own without parameters, its file's."""
+    name = test.partition("[")[0]
+    return name, name.partition("::")[0]
 
 
 def slow_tests(log: str, share: float = SHARE) -> list[str]:
     """Return the names of slow tests, by the durations in what pytest said."""
+    durations = [
+        (float(number), step, *names_of(test)) for number, step, test in DURATION.findall(log)
+    ]
+    set_up: dict[str, float] = defaultdict(float)  # less what the tests themselves take
+    for duration, step, _, file in durations:
+        set_up[file] += duration if step == "setup" else -duration
     seconds: dict[str, float] = defaultdict(float)
-    for duration, test in DURATION.findall(log):
-        seconds[name_of(test)] += float(duration)
+    for duration, _, test, file in durations:
+        whole = set_up[file] > 0 or not file.startswith("tests/")
+        seconds[file if whole else test] += duration
     left = share * sum(seconds.values())
     slow = []
     for name in sorted(seconds, key=lambda name: seconds[name]):

@@ -41,6 +41,15 @@ def test_all_others_take_their_share_of_the_time(share: float, slow: list[str]) 
     assert found == [name.replace("test_b", "tests/unit/test_b.py::test_short") for name in slow]
 
 
+def test_a_file_that_shares_what_is_slow_counts_as_a_whole() -> None:
+    log = """
+    5.00s setup    tests/unit/test_c.py::test_first
+    0.01s call     tests/unit/test_c.py::test_second
+    1.00s call     tests/unit/test_d.py::test_quick
+    """
+    assert slow_tests.slow_tests(log, share=0.2) == ["tests/unit/test_c.py"]
+
+
 def test_the_share_does_not_depend_on_how_busy_the_machine_is() -> None:
     busy = re.sub(r"[\d.]+(?=s )", lambda seconds: f"{7 * float(seconds[0]):.2f}", LOG)
     assert "42.00s call" in busy
@@ -68,4 +77,4 @@ def test_what_is_listed_is_marked(request: pytest.FixtureRequest) -> None:
     listed = set(slow_tests.listed())
     for item in request.session.items:
         marked = item.get_closest_marker("slow") is not None
-        assert marked == (slow_tests.name_of(item.nodeid) in listed), item.nodeid
+        assert marked == bool(listed.intersection(slow_tests.names_of(item.nodeid))), item.nodeid
