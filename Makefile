@@ -17,7 +17,7 @@ SHELL := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
-ifneq ($(filter-out yes no,$(PACKAGES)),)
+ifeq ($(filter yes no,$(PACKAGES)),)
   $(error PACKAGES=$(PACKAGES): give yes to install Debian packages that are missing, or no)
 endif
 

@@ -7,24 +7,26 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
 
 
+def made(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run make as somebody would in a shell, and not within the make that runs the tests."""
+    outer = ("MAKE", "MFLAGS", "PACKAGES")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(outer)}
+    return subprocess.run(
+        ["make", *arguments], cwd=ROOT, env=environment, check=False, capture_output=True, text=True
+    )
+
+
 def would_run(*arguments: str) -> list[str]:
     """Return the commands that make would run on a machine without an environment."""
-    outer = ("MAKE", "MFLAGS", "PACKAGES")  # of the make that runs the tests
-    environment = {name: text for name, text in os.environ.items() if not name.startswith(outer)}
-    made = subprocess.run(
-        ["make", "--dry-run", "READY=no-such-file", *arguments],
-        cwd=ROOT,
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return made.stdout.replace("\\\n", " ").splitlines()
+    run = made("--dry-run", "READY=no-such-file", *arguments)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.replace("\\\n", " ").splitlines()
 
 
 def lines_with(words: str, lines: list[str]) -> list[str]:
@@ -42,7 +44,8 @@ def test_quick_never_installs_packages() -> None:
 def test_quick_runs_all_checks_and_leaves_out_slow_tests() -> None:
     quick, test = would_run("quick"), would_run("test")
     for check in ("ruff check", "ruff format --check", "mypy", "lint-imports"):
-        assert lines_with(f".venv/bin/{check}", quick) == lines_with(f".venv/bin/{check}", test)
+        (line,) = lines_with(f".venv/bin/{check}", quick)
+        assert lines_with(f".venv/bin/{check}", test) == [line]
     (tests,) = lines_with("/pytest", quick)
     (all_tests,) = lines_with("/pytest", test)
     assert '-m "not audit and not slow and not debian"' in tests
@@ -54,16 +57,21 @@ def test_packages_are_installed_for_all_tests_unless_declined() -> None:
         lines = would_run("test", *given)
         (debian,) = lines_with("debian_packages.py", lines)
         assert f"--install {packages} " in debian
-        assert f'PACKAGES="{packages}"' in lines_with("tools/make_environment", lines)[0]
+        environments = lines_with("tools/make_environment", lines)
+        assert environments
+        assert all(f'PACKAGES="{packages}"' in line for line in environments)
+
+
+@pytest.mark.parametrize("answer", ["never", ""])
+def test_a_wrong_answer_about_packages_is_refused(answer: str) -> None:
+    run = made("--dry-run", "test", f"PACKAGES={answer}")
+    assert run.returncode != 0
+    assert f"PACKAGES={answer}: give yes" in run.stderr
 
 
 def test_help_lists_the_short_loop() -> None:
-    shown = subprocess.run(
-        ["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout
-    assert re.search(
-        r"^quick +Run the checks, and the tests that are not slow", shown, re.MULTILINE
-    )
+    (line,) = lines_with("quick ", made("help").stdout.splitlines())
+    assert re.match(r"quick +Run the checks, and the tests that are not slow", line)
 
 
 def test_hooks_before_a_commit_are_the_checks_of_make() -> None:
@@ -72,17 +80,5 @@ def test_hooks_before_a_commit_are_the_checks_of_make() -> None:
     hooks = local["hooks"]
     for hook in hooks:
         assert (hook["language"], hook["pass_filenames"]) == ("system", False)
-    checks = [line for line in would_run("lint", "types", "imports") if "/bin/" in line]
+    checks = lines_with(".venv/bin/", would_run("lint", "types", "imports"))
     assert [hook["entry"] for hook in hooks] == checks
-
-
-def test_a_wrong_answer_about_packages_is_refused() -> None:
-    made = subprocess.run(
-        ["make", "--dry-run", "test", "PACKAGES=never"],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert made.returncode != 0
-    assert "PACKAGES=never" in made.stderr
