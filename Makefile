@@ -1,8 +1,10 @@
 # The commands of this repository; `make help` lists them.
 
 PYTHON ?= python3
-# Debian packages that tests need. `make test` installs those that are missing when it may.
+# Debian packages that tests need. `make test` installs those that are missing when it may, and
+# `make test PACKAGES=no` does not.
 DEBIAN_PACKAGES = chromium postgresql strace
+PACKAGES ?= yes
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=
 WORKERS ?= logical
@@ -15,8 +17,12 @@ SHELL := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 READY := .venv/.ready
+ifeq ($(filter yes no,$(PACKAGES)),)
+  $(error PACKAGES=$(PACKAGES): give yes to install Debian packages that are missing, or no)
+endif
 
-.PHONY: help demo test lint types imports tests coverage packages claims audit bench format lock clean
+.PHONY: help demo quick test lint types imports quicktests tests coverage packages claims slow audit \
+  bench format lock clean
 
 help:  ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -24,8 +30,12 @@ help:  ## List the commands
 demo: $(READY)  ## Publish a private model of the bundled survey, and answer 100,000 questions
 	@$(BIN)/cumae demo
 
+# The short loop. It never installs system packages, not even for the environment.
+quick:  ## Run the checks, and the tests that are not slow: two minutes
+	@$(MAKE) --no-print-directory -j PACKAGES=no lint imports types quicktests
+
 # Checking types takes a core for a minute, so the tests start beside it.
-test: lint  ## Run every check and test
+test: lint  ## Run every check and test (PACKAGES=no: without installing Debian packages)
 	@$(MAKE) --no-print-directory -j imports types tests
 
 lint: $(READY)
@@ -47,16 +57,25 @@ PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 tests: $(READY) packages
 	$(PYTEST)
 
+# Tests are slow if tests/slow.txt lists them. Those that need a Debian package are left out as well.
+# Tests that take long in spite of that are shown at the end.
+quicktests: $(READY)
+	$(PYTEST) -m "not audit and not slow and not debian" --durations 5 --durations-min 5
+
 # Tracing takes longer than the tests themselves, so that `make test` goes without it.
 coverage: $(READY) packages  ## Run the tests, and fail if they reach too few lines
 	scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	COVERAGE_FILE="$$scratch/coverage" $(PYTEST) --cov
 
 packages: $(READY)
-	@$(BIN)/python tools/debian_packages.py --record .venv/debian-packages.json $(DEBIAN_PACKAGES)
+	@$(BIN)/python tools/debian_packages.py --install $(PACKAGES) \
+	  --record .venv/debian-packages.json $(DEBIAN_PACKAGES)
 
 claims: $(READY)  ## Accept the claimed code as it stands: you have read its proofs again
 	$(BIN)/python tools/claims.py accept
+
+slow: $(READY) packages  ## Run all tests, and list anew which of them are slow
+	$(PYTEST) --durations 0 | tee /dev/stderr | $(BIN)/python tools/slow_tests.py
 
 audit: $(READY)  ## Attack everything that promises privacy, and hold what leaks against the promise
 	$(BIN)/pytest -m audit tests/unit
@@ -85,4 +104,4 @@ clean:  ## Remove the environment and everything that was generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): requirements.lock pyproject.toml
-	@PYTHON="$(PYTHON)" tools/make_environment
+	@PYTHON="$(PYTHON)" PACKAGES="$(PACKAGES)" tools/make_environment

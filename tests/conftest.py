@@ -1,6 +1,7 @@
 """What the whole suite shares: a fixture, and hooks.
 
-The hooks skip, loudly, what needs a Debian package that this machine lacks.
+The hooks skip, loudly, what needs a Debian package that this machine lacks. They mark the tests
+that tests/slow.txt lists.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tests.oracles import Where
 from tests.servers import PostgresServer, new_schema
 from tests.states import throw_coins
 from tests.trials import remember_trials
+from tools import slow_tests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,10 +92,14 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
     return found
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest's own hook selects by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     path = config.rootpath / RECORD
     record = json.loads(path.read_text()) if path.exists() else None
+    slow = set(slow_tests.listed())
     for item in items:
+        if slow.intersection(slow_tests.names_of(item.nodeid)):
+            item.add_marker("slow")
         page = item.path.suffix == ".md"  # it shows what tests reach, too
         if page or item.path.stem in UNTRACED or item.get_closest_marker("statistical"):
             item.add_marker("no_cover")
@@ -103,7 +109,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
                 continue
             if package not in record["packages"]:
                 raise pytest.UsageError(f"{item.nodeid}: add {package} to the Makefile's list")
-            if package in record["missing"] and os.environ.get("CI") != "true":
+            may_skip = record.get("declined", False) or os.environ.get("CI") != "true"
+            if package in record["missing"] and may_skip:
                 item.add_marker(pytest.mark.skip(reason=f"{LACKING}{package}"))
 
 

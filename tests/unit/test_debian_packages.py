@@ -1,4 +1,7 @@
-"""Debian packages for tests: installed when allowed, else recorded, skipped loudly, or fatal."""
+"""Debian packages for tests: installed when allowed, else recorded, skipped loudly, or fatal.
+
+`make test PACKAGES=no` leaves the machine alone, and `make quick` always does.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,23 @@ def test_missing_packages_are_installed_when_allowed() -> None:
     assert machine.log.count("apt-get install") == 1
 
 
+def test_a_line_names_what_is_going_to_be_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    class Watched(FakeDebian):
+        said_before = ""
+
+        def __call__(self, command: Sequence[str]) -> tuple[int, str]:
+            if command[:2] == debian_packages.INSTALL[:2]:
+                self.said_before += capsys.readouterr().out
+            return super().__call__(command)
+
+    machine = Watched(installed={"make"}, available={"strace", "chromium"}, lists_fresh=True)
+    debian_packages.provide(["make", "strace", "chromium"], may_install=True, runner=machine)
+    assert machine.said_before.count("\n") == 1
+    assert "tests need: strace chromium;" in machine.said_before
+    assert "PACKAGES=no" in machine.said_before
+    assert capsys.readouterr().out == ""
+
+
 def test_stale_package_lists_are_refreshed_once() -> None:
     machine = FakeDebian(installed=set(), available={"strace"}, lists_fresh=False)
     assert debian_packages.provide(["strace"], may_install=True, runner=machine) == []
@@ -77,6 +97,27 @@ def test_what_stays_missing_is_recorded_and_loud(
     assert json.loads(record.read_text())["missing"] == ["no-such-package"]
     assert "*** MISSING DEBIAN PACKAGES: no-such-package" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [record]
+
+
+@pytest.mark.parametrize("ci", ["true", ""])
+def test_a_machine_that_is_to_be_left_alone_is(
+    ci: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda command: f"/bin/{command}")
+    arguments = ["strace", "--record", str(tmp_path / "record.json")]
+    machine = FakeDebian(installed=set(), available={"strace"}, lists_fresh=True)
+    assert debian_packages.main([*arguments, "--install", "no"], runner=machine) == 0
+    assert set(machine.log) == {"dpkg-query --show"}
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "strace: their tests will be SKIPPED, and named at the end" in told.err
+    assert debian_packages.main(arguments, runner=machine) == 0  # it could have been installed
+    assert machine.installed == {"strace"}
 
 
 def test_nothing_missing_is_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,10 +158,12 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     return pytester
 
 
-def record(suite: pytest.Pytester, packages: list[str], missing: list[str]) -> None:
+def record(
+    suite: pytest.Pytester, packages: list[str], missing: list[str], *, declined: bool = False
+) -> None:
     path = suite.path / conftest.RECORD
     path.parent.mkdir()
-    debian_packages.write_record(path, packages, missing)
+    debian_packages.write_record(path, packages, missing, declined=declined)
 
 
 def test_a_missing_package_skips_with_a_loud_line(suite: pytest.Pytester) -> None:
@@ -134,6 +177,17 @@ def test_ci_skips_nothing(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CI", "true")
     record(suite, ["strace"], missing=["strace"])
     suite.runpytest().assert_outcomes(passed=1, failed=1)
+
+
+@pytest.mark.parametrize("ci", ["true", ""])
+def test_what_was_declined_is_skipped_and_named(
+    ci: str, suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    record(suite, ["strace"], missing=["strace"], declined=True)
+    result = suite.runpytest()
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["[*][*][*] SKIPPED for *test_traces (needs strace) [*][*][*]"])
 
 
 def test_a_present_package_runs(suite: pytest.Pytester) -> None:

@@ -225,6 +225,22 @@ def test_the_rule_is_kept(rule: Callable[[Modules], Found]) -> None:
     assert {how.split()[0] for how in broken} >= excepted, "an exception is not needed any more"
 
 
+def test_contributing_names_every_rule() -> None:
+    page = (SOURCE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = page.partition("## Rules of the house")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^- `(\w+)`: (.*(?:\n  .*)*)", section, re.MULTILINE))
+    assert list(told) == [rule.__name__ for rule in RULES]
+    numbers = {
+        "crowded_packages": {MOST_MODULES},
+        "long_modules": {MOST_LINES},
+        "long_functions": {MOST_LINES_OF_A_FUNCTION},
+        "undocumented_parameters": {SEVERAL, MANY},
+    }
+    for rule, words in told.items():
+        assert set(map(int, re.findall(r"\d+", words))) == numbers.get(rule, set()), rule
+    assert set(re.findall(r"`(cumae\.\w+)`", told["undocumented_parameters"])) == set(DOCUMENTED)
+
+
 TYPED = 'def f(a, b):\n "F.\\n\\nParameters\\n---\\na : int\\n    A.\\nb : int\\n    B."'
 BAD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (private_names, {"cumae.a": "from cumae.b import _secret"}),
