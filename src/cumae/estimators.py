@@ -103,7 +103,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def _with_promise(self, html: str) -> str:
         if not hasattr(self, "guarantee_"):
             return html
-        return f"<div>{html}{self.guarantee_._repr_html_()}</div>"
+        return f"<div>{html}{self.guarantee_.to_html()}</div>"
 
 
 def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:

@@ -165,13 +165,16 @@ class Guarantee:
         lines += [f"- {assumption}" for assumption in self.assumptions]
         return "\n".join([*lines, f"Claims: {', '.join(self.claims) or 'none'}."])
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """Return the promise for notebooks: two lines, and the rest to unfold."""
         first, second, *rest = map(escape, self.full().splitlines())
         lines = "".join(f"<li>{line}</li>" for line in rest)
         return (
             f"<p>{first}<br>{second}</p>"
             f"<details><summary>Assumptions and claims</summary><ul>{lines}</ul></details>"
         )
+
+    _repr_html_ = to_html
 
 
 def _up(value: float) -> str:
