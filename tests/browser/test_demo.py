@@ -110,8 +110,7 @@ def test_the_docs_show_what_is_printed(demonstration: Demonstration) -> None:
 def _without_figures(text: str) -> str:
     flat = re.sub(r"[\d][\d.,]*", "#", " ".join(text.split()))
     flat = re.sub(r"Plan: .*? Promise:", "Plan: Promise:", flat)
-    flat = re.sub(r"(Phase #: # models vote, and noise is added. )+", "Phases. ", flat)
-    return flat
+    return re.sub(r"(Phase #: # models vote, and noise is added. )+", "Phases. ", flat)
 
 
 @pytest.fixture(scope="module")

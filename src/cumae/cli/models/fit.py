@@ -145,8 +145,7 @@ def fit(
             output.write(_as_bytes(estimator))
         else:
             estimator.save_to(out, keys=keys)
-    seconds = time.monotonic() - started
-    _report(estimator, table, out, seconds, full=full, as_json=as_json)
+    _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
 
 
 def _refuse_oracle_name(out: str) -> None:
