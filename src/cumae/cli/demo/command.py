@@ -45,7 +45,9 @@ def demo(
     # Here, because loading takes seconds: the line above is printed at once.
     from cumae.cli.demo import asking, page, steps  # noqa: PLC0415
     from cumae.cli.demo.charts import picture  # noqa: PLC0415
+    from cumae.store import place_of  # noqa: PLC0415
 
+    place_of(output / "oracle.db")  # refuses if packages are not there
     output.mkdir(parents=True, exist_ok=True)
     interviews = steps.Interviews.read(rows, questions)
     count = len(interviews.questions)
