@@ -26,8 +26,10 @@ ROOT = Path(__file__).parents[2]
 DATA = "cumae/datasets/data/brfss_highbp.csv.gz"
 FORECASTS = "cumae/planning/forecasts.json"
 # What an environment without extras must do without, although these tests have it.
-ABSENT = ("apsw", "cryptography", "dask", "dp_accounting", "hatchling", "matplotlib", "opendp")
-ABSENT += ("polars", "psycopg", "pyarrow", "pytest")
+ABSENT = (
+    *("apsw", "cryptography", "dask", "dp_accounting", "hatchling", "matplotlib", "opendp"),
+    *("polars", "psycopg", "pyarrow", "pytest"),
+)
 
 
 def build(folder: Path, out: Path, *more: str) -> None:

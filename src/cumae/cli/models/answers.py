@@ -191,8 +191,8 @@ class Asking:
         copied = self.copied
         if path.endswith(".parquet"):
             if isinstance(copied, TextRows):
-                cells = [pa.array(column, pa.string()) for column in copied.all_columns()]
-                copied = pa.table(cells, copied.names)
+                columns = [pa.array(column, pa.string()) for column in copied.all_columns()]
+                copied = pa.table(columns, copied.names)
             kinds = [self._kind(), *[pa.float64()] * (len(found) - 1)]
             for name, cells, one in zip(self.titles(), found, kinds, strict=True):
                 told = cells if one != pa.string() else [_text(cell) for cell in cells]
