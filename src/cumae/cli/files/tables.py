@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.cli.files.csv_text import MISSING_TEXTS, CsvForm, CsvText
 from cumae.cli.files.source import STANDARD, is_parquet, opened_file, title
-from cumae.data import Column, ParquetRows, RowSource, frame_of, table_of
+from cumae.data import Column, ParquetRows, RowSource, frame_of, need_cells, table_of
 from cumae.data.readings import numbers_in_text
+from cumae.data.rows import check_places
 from cumae.errors import InvalidData
 from cumae.extras import pa, pq
 from cumae.progress import Progress
@@ -48,10 +49,12 @@ class TextRows(RowSource):
     def __init__(self, names: list[str], columns: Sequence[NDArray[Any]]) -> None:
         self.names: list[str] = names
         self.columns = columns
-        self.n_rows, self.n_features = len(columns[0]), len(columns)
+        self.n_rows, self.n_features = len(columns[0]) if columns else 0, len(columns)
         self.kinds = ["text" if column.dtype == TEXT else "numbers" for column in columns]
+        need_cells(self)
 
     def take(self, places: Integers) -> pd.DataFrame:
+        places = check_places(places, self.n_rows)
         return frame_of(self.names, [_unpacked(column[places]) for column in self.columns])
 
     def select(self, names: list[str]) -> TextRows:
@@ -119,7 +122,9 @@ class TableFile:
     def cells(self, name: str) -> NDArray[Any]:
         """Return the cells of one column; of CSV, text without spaces around it."""
         cells = np.asarray(self.rows.select([name]).all_columns()[0])
-        return _objects(map(str.strip, cells), len(cells)) if self.is_text else cells
+        if not self.is_text:
+            return cells
+        return np.fromiter(map(str.strip, cells), dtype=object, count=len(cells))
 
     @claim("FILES")
     def features(self, columns: Sequence[Column]) -> RowSource:
@@ -141,10 +146,6 @@ class TableFile:
         if isinstance(self.rows, TextRows):
             return self.rows
         return self.rows.table() if isinstance(self.rows, ParquetRows) else self.memory
-
-
-def _objects(cells: Iterable[Any], count: int) -> NDArray[Any]:
-    return np.fromiter(cells, dtype=object, count=count)
 
 
 @claim("FILES")
