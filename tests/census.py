@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from cumae.cli import app
 
+ROOT = Path(__file__).parents[1]
 COLUMNS = ["age", "workclass", "education", "hours per week", "sex", "citizen", "income"]
 LABEL, CLASSES = "income", "<=50K,>50K"
 WORK = ["Private", "State-gov", "Self-emp"]
@@ -24,6 +26,14 @@ education = ["HS-grad", "Some college, no degree", 'Doctorate ("PhD")']
 sex = {categories = ["Female", "Male"]}
 citizen = {boolean = true}
 """
+KNOWN = {  # what a newcomer writes into the marked lines
+    "age": "{low = 17, high = 90}",
+    "workclass": '{categories = ["Private", "State-gov", "Self-emp"], missing = true}',
+    "education": """["HS-grad", "Some college, no degree", 'Doctorate ("PhD")']""",
+    '"hours per week"': "{numbers = true, missing = true}",
+    "sex": '["Female", "Male"]',
+    "citizen": "{boolean = true}",
+}
 PRICE = ["--epsilon", "3", "--delta", "1e-6"]
 FIT = ["--label", LABEL, "--classes", CLASSES, *PRICE]
 
@@ -79,3 +89,19 @@ def answers_in(path: Path) -> list[str]:
     """Return the last column of a file of answers."""
     with path.open(encoding="utf-8", newline="") as file:
         return [row[-1] for row in csv.reader(file)][1:]
+
+
+def commands_in(page: str) -> list[str]:
+    """Return the five commands that a page begins with."""
+    text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n  ", "")
+    (block,) = re.findall(r"^```\n(cumae schema .*?)```", text, re.MULTILINE | re.DOTALL)
+    return [line.split("  #")[0].strip() for line in block.splitlines()]
+
+
+def completed(draft: str) -> str:
+    """Return a drafted schema with its marked lines completed, as a newcomer does in an editor."""
+    for name, value in KNOWN.items():
+        line = re.compile(rf'^({name} *= )"COMPLETE"$', re.MULTILINE)
+        draft, count = line.subn(rf"\g<1>{value}", draft)
+        assert count == 1
+    return draft

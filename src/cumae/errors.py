@@ -8,6 +8,7 @@
     ├── UnknownCost        (also TypeError)     a privacy cost that nobody has proven
     ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
     ├── LiveState          (also TypeError)     a live privacy state must not be duplicated
+    ├── MissingPackage     (also ImportError)   an optional package is not installed
     └── StoreFailed        (also RuntimeError)  a durable oracle cannot be read, written or trusted
 
 and three warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
@@ -55,6 +56,10 @@ class BudgetExhausted(CumaeError, RuntimeError):
 
 class LiveState(CumaeError, TypeError):
     """A live privacy state was about to be copied, pickled or used in a forked process."""
+
+
+class MissingPackage(CumaeError, ImportError):
+    """A package that only some uses need is not installed; the message names the extra for it."""
 
 
 class StoreFailed(CumaeError, RuntimeError):

@@ -48,7 +48,8 @@ def test_reading_and_checking_a_large_file_is_told(
         assert line in done.stderr
     assert "checking adult.csv: rows: 40 of 70" in done.stderr
     parts = tables.read_table_file("adult.csv", CsvForm())
-    assert parts.copied().equals(whole.copied())
+    for name in whole.names:
+        assert parts.cells(name).tolist() == whole.cells(name).tolist()
 
 
 def test_work_goes_on_when_nobody_reads_any_more(monkeypatch: pytest.MonkeyPatch) -> None:

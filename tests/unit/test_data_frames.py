@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cumae import Budget, ParquetRows, PrivateBooster, QueryRelease
-from cumae.data import Columns, row_source, table_of
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.data import Columns, label_codes, row_source, table_of
+from cumae.errors import InvalidData, InvalidParameter, MissingPackage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,3 +181,15 @@ def test_what_becomes_pandas_stays_pandas(monkeypatch: pytest.MonkeyPatch) -> No
     table = table_of(Foreign())
     assert isinstance(table, pd.DataFrame)
     assert table["c"].tolist()[:2] == [1, "a"]
+
+
+def test_without_pyarrow_other_data_frames_are_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    told = r"data frames that are not of pandas need pyarrow: pip install 'cumae\[parquet\]'"
+    with pytest.raises(MissingPackage, match=told):
+        row_source(pl.DataFrame({"age": [31.0, 52.0]}))
+    with pytest.raises(MissingPackage, match=told):
+        label_codes(row_source([[1], [2]]), pl.Series([0, 1]), (0, 1))
+    assert label_codes(row_source([[1], [2]]), pd.Series([0, 1]), (0, 1)).tolist() == [0, 1]

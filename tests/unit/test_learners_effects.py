@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 from cumae import PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.data import Columns
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidParameter, MissingPackage
 from cumae.learners import Learner
 from cumae.learners.kernel.effects import (
     GRID,
@@ -393,6 +393,6 @@ def test_without_matplotlib_an_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
-    with pytest.raises(ImportError, match=r"pip install cumae\[plot\]"):
+    with pytest.raises(MissingPackage, match=r"pip install 'cumae\[plot\]'"):
         interacting.plot()
     assert interacting.effects_

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import traceback
 from enum import IntEnum
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from cumae import __version__
 from cumae.errors import CumaeError
 
 
@@ -65,7 +65,7 @@ def _print_error(message: str) -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"cumae {metadata.version('cumae')}")
+        typer.echo(f"cumae {__version__}")
         raise typer.Exit
 
 

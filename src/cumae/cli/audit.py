@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from cumae import __version__
 from cumae.cli.app import ExitCode
 from cumae.cli.options import above_zero, below_one, checked
 from cumae.errors import InvalidParameter
@@ -141,7 +141,7 @@ def audit(
     typer.echo(f"{report.table(audits)}\n\n{report.plot(report.strongest(audits))}\n")
     typer.echo(report.certainty(audits))
     settings = {
-        "cumae": metadata.version("cumae"),
+        "cumae": __version__,
         "date": datetime.now(UTC).date().isoformat(),
         "names": names or "all",
         "epsilon": epsilon,

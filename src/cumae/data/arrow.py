@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-# What types of Arrow can hold.
+from cumae.extras import needing, pa
+
+# What types of Arrow can hold, by the names of its tests: is_string and so on.
 HELD = {
-    "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
-    "dates": (pa.types.is_date, pa.types.is_timestamp),
-    "durations": (pa.types.is_duration, pa.types.is_time),
-    "bytes": (
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-        pa.types.is_binary_view,
-        pa.types.is_fixed_size_binary,
-    ),
-    "booleans": (pa.types.is_boolean,),
-    "numbers": (pa.types.is_integer, pa.types.is_floating),
+    "text": ("string", "large_string", "string_view"),
+    "dates": ("date", "timestamp"),
+    "durations": ("duration", "time"),
+    "bytes": ("binary", "large_binary", "binary_view", "fixed_size_binary"),
+    "booleans": ("boolean",),
+    "numbers": ("integer", "floating"),
 }
+
+
+def to_arrow(found: Any) -> Any:
+    """Return a data frame or a column of narwhals as one of Arrow."""
+    with needing("data frames that are not of pandas", "parquet"):
+        importlib.import_module("pyarrow")  # narwhals would import it, but name no extra
+    return found.to_arrow()
 
 
 def type_from_arrow(field: Any) -> Any:
@@ -60,4 +64,10 @@ def from_arrow(column: Any, field: Any) -> NDArray[Any]:
 def arrow_kind(kind: Any) -> str:
     """Return what a type of Arrow can hold; "" where the type does not say."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return next((held for held, tests in HELD.items() if any(test(kind) for test in tests)), "")
+    return next(
+        (held for held, names in HELD.items() if any(_is(name, kind) for name in names)), ""
+    )
+
+
+def _is(name: str, kind: Any) -> bool:
+    return bool(getattr(pa.types, f"is_{name}")(kind))

@@ -12,25 +12,26 @@ of its users by the same function.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data.arrow import arrow_kind, from_arrow
+from cumae.data.arrow import arrow_kind, from_arrow, to_arrow
 from cumae.data.cells import bare, cells_at
 from cumae.data.containers import RowSource
 from cumae.data.kinds import column_kind
 from cumae.data.parquet import ParquetRows
 from cumae.data.readings import codes_of, is_missing, places_of
 from cumae.errors import InvalidData, warn
+from cumae.extras import pa
 
 UNLABELLED = -1  # marks a row without a label, for learners that can use such rows
 
@@ -205,7 +206,9 @@ def _arrow_column(y: Any) -> Any:
     if isinstance(found, nw.DataFrame) and len(found.columns) == 1:
         found = found.get_column(found.columns[0])
     if isinstance(found, nw.Series) and not found.implementation.is_pandas_like():
-        found = found.to_arrow()
+        found = to_arrow(found)
+    if "pyarrow" not in sys.modules:  # then nobody can have a column of it
+        return None
     if isinstance(found, pa.Array):
         return pa.chunked_array([found])
     return found if isinstance(found, pa.ChunkedArray) else None

@@ -10,8 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
@@ -19,6 +17,7 @@ from cumae.data.arrow import arrow_kind, from_arrow, type_from_arrow
 from cumae.data.containers import PIECE, RowSource, frame_of
 from cumae.data.rows import arrow_cells, check_names, check_places, need_cells, refuse_nested
 from cumae.errors import InvalidData, shown
+from cumae.extras import pa, pq
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -36,6 +35,11 @@ class ParquetRows(RowSource):
         have the same columns of the same types.
     features : list of str or None
         Names of the columns to use. Default: all.
+
+    Raises
+    ------
+    MissingPackage
+        If pyarrow is not there.
 
     Examples
     --------

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.data.arrow import arrow_kind, from_arrow, type_from_arrow
+from cumae.data.arrow import arrow_kind, from_arrow, to_arrow, type_from_arrow
 from cumae.data.cells import bare, columns_at, ordinary_cells
 from cumae.data.containers import (
     PIECE,
@@ -29,6 +28,7 @@ from cumae.data.containers import (
 )
 from cumae.data.kinds import column_kind, frame_kinds
 from cumae.errors import InvalidData, InvalidParameter
+from cumae.extras import pa
 
 if TYPE_CHECKING:
     from cumae.data.columns import Columns
@@ -174,7 +174,7 @@ def table_of(X: Any) -> Any:
         return X
     if frame.implementation.is_pandas_like():  # whose way to Arrow chooses types by cells
         return frame.to_pandas()
-    return ArrowRows(frame.to_arrow())
+    return ArrowRows(to_arrow(frame))
 
 
 def labelled_table(X: Any, y: Any) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cumae.errors import InvalidParameter
+from cumae.extras import needing
 from cumae.planning.forecasts import VOTES, forecast, mu_within
 from cumae.planning.routes import Route, Situation
 
@@ -119,14 +120,12 @@ def plot_all(curves: Sequence[Curves], axes: Any = None) -> Any:
 
     Raises
     ------
-    ImportError
+    MissingPackage
         If matplotlib is not there.
     """
     if axes is None:
-        try:
-            from matplotlib import pyplot as plt  # noqa: PLC0415 - only pictures need it
-        except ImportError as error:
-            raise ImportError("pictures need matplotlib: pip install cumae[plot]") from error
+        with needing("pictures", "plot"):
+            from matplotlib import pyplot as plt  # noqa: PLC0415
         axes = plt.subplots(1, len(curves), figsize=(5.0 * len(curves), 3.6), layout="tight")[1]
     panels = list(np.ravel(axes))
     if len(panels) != len(curves):

@@ -144,19 +144,10 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
     if step < LEAST_STEP or widest / step > LONGEST:
         return None
 
-    # Imported here because it takes more than a second.
-    from dp_accounting.pld import common  # noqa: PLC0415
-
     grids, low, high = [], 0, 0
     for atoms, count in parts:
         start, grid = _split(atoms, step)
-        # Chernoff bounds on where all but TAIL of the composed mass lies; the best order is near
-        # the one for a normal law, which the library's own list misses for large counts.
-        deviation = np.sqrt(count) * max(atoms.deviation() / step, 1.0)
-        orders = np.sqrt(-2 * np.log(TAIL / 2)) / deviation * np.array([0.5, 0.8, 1.0, 1.3, 2.0])
-        first, last = common.compute_self_convolve_bounds(
-            grid, count, TAIL, np.concatenate([-orders, orders])
-        )
+        first, last = window(grid, count, max(atoms.deviation() / step, 1.0))
         low, high = low + start * count + first, high + start * count + last
         grids.append((start, grid, count))
     length = max(high - low + 1, *(len(grid) for _, grid, _ in grids))
@@ -165,6 +156,40 @@ def compose_atoms(parts: Sequence[tuple[Atoms, int]]) -> LossGrid | None:
     masses, error = _convolve(grids, low, scipy.fft.next_fast_len(length, real=True))
     losses = np.asarray((low + np.arange(len(masses))) * step, dtype=np.float64)
     return _grid(losses, np.maximum(masses, 0.0), infinite, error + len(parts) * TAIL)
+
+
+@claim("COMP")
+def window(grid: Floats, count: int, deviation: float) -> tuple[int, int]:
+    """Return the places between which all but TAIL of a ``count``-fold convolution lies.
+
+    Parameters
+    ----------
+    grid : array of float
+        Masses at the places 0, 1, 2, ...
+    count : int
+        How often they are convolved with themselves.
+    deviation : float
+        Their standard deviation in places, roughly; the closer it is, the shorter the window.
+    """
+    first, last = 0, (len(grid) - 1) * count
+    places = np.flatnonzero(grid)
+    logs = np.log(grid[places])
+    # Chernoff: the best order is near the one for a normal law.
+    normal = math.sqrt(-2.0 * math.log(TAIL / 2)) / (math.sqrt(count) * deviation)
+    for factor in (0.5, 0.8, 1.0, 1.3, 2.0):
+        order = factor * normal
+        # What rounding may take from the logarithm of a moment.
+        rounding = 16.0 * ROUNDING * (order * len(grid) + 1_000.0)
+        for sign in (1, -1):
+            exponents = logs + sign * order * places
+            top = float(exponents.max())
+            log_moment = top + math.log(float(np.exp(exponents - top).sum()))
+            bound = (count * (log_moment + rounding) - math.log(TAIL / 2)) / order
+            if sign > 0:
+                last = min(last, math.ceil(bound))
+            else:
+                first = max(first, math.floor(-bound))
+    return first, last
 
 
 def _convolve(

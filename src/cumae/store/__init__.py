@@ -1,25 +1,18 @@
 """Durable oracles: predictors and learners in one file, with a ledger of what was spent."""
 
-from cumae.errors import StoreFailed
-
-try:
-    from cumae.store.homes.places import place_of
-    from cumae.store.oracle import (
-        Status,
-        backup,
-        check_new_keys,
-        destroy,
-        open,  # noqa: A004 - cumae.open is its name
-        rotate,
-        save_account,
-        save_learner,
-        save_state,
-        status,
-    )
-except ModuleNotFoundError as error:
-    raise StoreFailed(
-        f"oracles in files need the package {error.name}; run pip install 'cumae[store]'."
-    ) from error
+from cumae.store.homes.places import place_of
+from cumae.store.oracle import (
+    Status,
+    backup,
+    check_new_keys,
+    destroy,
+    open,  # noqa: A004 - cumae.open is its name
+    rotate,
+    save_account,
+    save_learner,
+    save_state,
+    status,
+)
 
 __all__ = [
     "Status",

@@ -15,17 +15,23 @@ import math
 import os
 from collections.abc import Mapping
 from json.encoder import encode_basestring_ascii
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import StoreFailed
+from cumae.extras import LaterModule
 from cumae.predictors.state import ENCODER, PLAIN, Arrays, pack, unpack
+
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives.ciphers import aead
+else:
+    aead = LaterModule("cryptography.hazmat.primitives.ciphers.aead", "oracles in files", "store")
+    exceptions = LaterModule("cryptography.exceptions", "oracles in files", "store")
 
 NONCE_BYTES = 12
 ARRAY = "$array"  # what marks the type and shape of an array in a record
@@ -187,7 +193,7 @@ class Seal:
         self.oracle, self.epoch = oracle, epoch
         # Oracle and epoch; ``_bound`` adds the rest of the list.
         self._here = ENCODER.encode([oracle, epoch])[:-1]
-        self._cipher = AESGCM(_derived(key, "blobs"))
+        self._cipher = aead.AESGCM(_derived(key, "blobs"))
         self._for_ids = _derived(key, "requests")
 
     def _bound(self, kind: str, place: str | int, part: int, count: int) -> bytes:
@@ -219,7 +225,7 @@ class Seal:
                 bound = self._bound(kind, place, part, len(parts))
                 nonce, piece = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
                 found.append(self._cipher.decrypt(nonce, piece, bound))
-        except (InvalidTag, ValueError) as error:
+        except (exceptions.InvalidTag, ValueError) as error:
             raise StoreFailed(
                 "a part of the file does not open with its key: it was damaged, or is not in its "
                 "place. Put the right file back."

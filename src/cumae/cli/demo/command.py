@@ -50,7 +50,7 @@ def demo(
     from cumae.cli.demo.charts import picture  # noqa: PLC0415
     from cumae.cli.files.messages import promise_lines  # noqa: PLC0415
 
-    output.mkdir(parents=True, exist_ok=True)
+    _make(output)
     interviews = steps.Interviews.read(rows, questions)
     count = len(interviews.questions)
     with ThreadPoolExecutor(1) as pool:  # the oracle has a process of its own, beside the model
@@ -90,6 +90,14 @@ def demo(
     (output / "index.html").write_text(page.page(found), encoding="utf-8")
     (output / "picture.svg").write_text(picture(page.charts(found)[:2]), encoding="utf-8")
     typer.echo(f"\nDone in {time.monotonic() - started:.0f} seconds. See {output / 'index.html'}")
+
+
+def _make(output: Path) -> None:
+    """Make the folder for the page; refuse if packages for the oracle are not there."""
+    from cumae.store import place_of  # noqa: PLC0415 - takes seconds
+
+    place_of(output / "oracle.db")
+    output.mkdir(parents=True, exist_ok=True)
 
 
 def _say(text: str) -> None:

@@ -1,7 +1,8 @@
 """Tables in files: what was read, and where in the file a row stands.
 
-Cells of CSV are text, and each is read by itself, by what the schema declares about its column. The
-types of Parquet columns are those that the file declares.
+Cells of CSV are text, and each is read by itself, by what the schema declares about its column.
+They are kept in numpy's arrays of text, so that CSV files need no pyarrow. The types of Parquet
+columns are those that the file declares.
 """
 
 from __future__ import annotations
@@ -14,21 +15,57 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.cli.files.csv_text import MISSING_TEXTS, CsvForm, CsvText
 from cumae.cli.files.source import STANDARD, is_parquet, opened_file, title
-from cumae.data import Column, ParquetRows, RowSource, table_of
+from cumae.data import Column, ParquetRows, RowSource, frame_of, need_cells, table_of
 from cumae.data.readings import numbers_in_text
+from cumae.data.rows import check_places
 from cumae.errors import InvalidData
+from cumae.extras import pa, pq
 from cumae.progress import Progress
 
 CHUNK_ROWS = 20_000
+TEXT = np.dtypes.StringDType()  # 16 bytes for a cell of up to 15; Python's own texts take 60
+
+
+class TextRows(RowSource):
+    """Rows of CSV in memory: columns of text and, among features, of numbers.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the columns.
+    columns : list of arrays
+        Their cells, of type ``TEXT`` or floats.
+    """
+
+    is_frame = True
+
+    def __init__(self, names: list[str], columns: Sequence[NDArray[Any]]) -> None:
+        self.names: list[str] = names
+        self.columns = columns
+        self.n_rows, self.n_features = len(columns[0]) if columns else 0, len(columns)
+        self.kinds = ["text" if column.dtype == TEXT else "numbers" for column in columns]
+        need_cells(self)
+
+    def take(self, places: Integers) -> pd.DataFrame:
+        places = check_places(places, self.n_rows)
+        return frame_of(self.names, [_unpacked(column[places]) for column in self.columns])
+
+    def select(self, names: list[str]) -> TextRows:
+        return TextRows(names, [self.columns[self.names.index(name)] for name in names])
+
+    def all_columns(self) -> list[NDArray[Any]]:
+        return [_unpacked(column) for column in self.columns]
+
+
+def _unpacked(cells: NDArray[Any]) -> NDArray[Any]:
+    return cells.astype(object) if cells.dtype == TEXT else cells
 
 
 @dataclass(frozen=True)
@@ -42,7 +79,7 @@ class TableFile:
     rows : RowSource
         Its rows, with all columns as the file has them.
     memory : pyarrow.Table, or None
-        The same as it was read, if it is in memory.
+        The same as it was read, if it is in memory and was Parquet.
     is_text : bool
         Whether all cells are text, because it was CSV.
     lines : array of int, or None
@@ -84,10 +121,10 @@ class TableFile:
 
     def cells(self, name: str) -> NDArray[Any]:
         """Return the cells of one column; of CSV, text without spaces around it."""
-        if self.is_text:
-            trimmed = pc.utf8_trim_whitespace(self.memory.column(name))
-            return np.array(trimmed.to_pylist(), dtype=object)
-        return np.asarray(self.rows.select([name]).all_columns()[0])
+        cells = np.asarray(self.rows.select([name]).all_columns()[0])
+        if not self.is_text:
+            return cells
+        return np.fromiter(map(str.strip, cells), dtype=object, count=len(cells))
 
     @claim("FILES")
     def features(self, columns: Sequence[Column]) -> RowSource:
@@ -97,30 +134,32 @@ class TableFile:
         an empty one, each cell by itself. A text that is a declared category stays what it is.
         """
         names = [column.name for column in columns]
-        if not self.is_text:
-            return self.rows.select(names)
-        return _source(pa.table([_clean(self.memory.column(c.name), c) for c in columns], names))
+        chosen = self.rows.select(names)
+        if not isinstance(chosen, TextRows):
+            return chosen
+        return TextRows(
+            names, [_clean(*pair) for pair in zip(chosen.columns, columns, strict=True)]
+        )
 
     def copied(self) -> Any:
-        """Return all columns as a table of Arrow, to write them again."""
+        """Return all columns to write them again: TextRows of CSV, else a table of Arrow."""
+        if isinstance(self.rows, TextRows):
+            return self.rows
         return self.rows.table() if isinstance(self.rows, ParquetRows) else self.memory
 
 
-def _source(table: Any) -> RowSource:
-    found: RowSource = table_of(table)
-    return found
-
-
 @claim("FILES")
-def _clean(cells: Any, column: Column) -> Any:
-    trimmed = pc.utf8_trim_whitespace(cells)
+def _clean(cells: NDArray[Any], column: Column) -> NDArray[Any]:
     kept = {category for category in column.categories or () if isinstance(category, str)}
-    gone = pa.array([text for text in MISSING_TEXTS if text not in kept], pa.string())
-    clean = pc.if_else(pc.is_in(trimmed, value_set=gone), "", trimmed)
-    if column.declared or column.kind != "numbers":
-        return clean
+    gone = set(MISSING_TEXTS) - kept
     # The model was fitted to a column with a type of numbers, and takes no text.
-    return pa.array(numbers_in_text(np.array(clean.to_pylist(), dtype=object)))
+    as_numbers = not column.declared and column.kind == "numbers"
+    parts = []
+    for start in range(0, len(cells), CHUNK_ROWS):
+        trimmed = [text.strip() for text in cells[start : start + CHUNK_ROWS].tolist()]
+        clean = np.array(["" if text in gone else text for text in trimmed], TEXT)
+        parts.append(numbers_in_text(_unpacked(clean)) if as_numbers else clean)
+    return np.concatenate(parts)
 
 
 def read_table_file(path: str, form: CsvForm, *, lenient: bool = False) -> TableFile:
@@ -160,19 +199,18 @@ def parquet_in(stream: io.BufferedReader, path: str) -> TableFile:
         raise InvalidData(f"{title(path)} is no Parquet file, or is cut off.") from None
     if not table.num_rows:
         raise InvalidData(f"{title(path)} has no rows.")
-    return TableFile(title(path), _source(table), table)
+    return TableFile(title(path), table_of(table), table)
 
 
 def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: bool) -> TableFile:
     name = title(path)
     lines: list[int] = []
     damaged: list[bool] = []
-    chunks: list[Any] = []
+    chunks: list[list[NDArray[Any]]] = []
     waiting: list[list[str]] = []
 
     def flush() -> None:
-        columns = [pa.array(cells, pa.string()) for cells in zip(*waiting, strict=True)]
-        chunks.append(pa.table(columns, found.names))
+        chunks.append([np.array(cells, TEXT) for cells in zip(*waiting, strict=True)])
         waiting.clear()
 
     with (
@@ -193,8 +231,6 @@ def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: b
             flush()
     if not chunks:
         raise InvalidData(f"{name} has a header, but no rows.")
-    table = pa.concat_tables(chunks)
+    rows = TextRows(found.names, [np.concatenate(parts) for parts in zip(*chunks, strict=True)])
     marks = np.array(damaged, dtype=bool)
-    return TableFile(
-        name, _source(table), table, is_text=True, lines=np.array(lines), damaged=marks
-    )
+    return TableFile(name, rows, is_text=True, lines=np.array(lines), damaged=marks)

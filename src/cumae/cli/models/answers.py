@@ -12,8 +12,6 @@ from functools import cached_property
 from typing import IO, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
@@ -23,9 +21,10 @@ from cumae.cli.files.fitted import columns_of, features_for
 from cumae.cli.files.messages import say
 from cumae.cli.files.output import safe_row
 from cumae.cli.files.source import title
-from cumae.cli.files.tables import TableFile, read_table_file
+from cumae.cli.files.tables import TableFile, TextRows, read_table_file
 from cumae.data import RowSource, SomeRows
 from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.extras import pa, pq
 from cumae.learners import Learner
 from cumae.progress import Progress
 
@@ -191,6 +190,9 @@ class Asking:
         """
         copied = self.copied
         if path.endswith(".parquet"):
+            if isinstance(copied, TextRows):
+                columns = [pa.array(column, pa.string()) for column in copied.all_columns()]
+                copied = pa.table(columns, copied.names)
             kinds = [self._kind(), *[pa.float64()] * (len(found) - 1)]
             for name, cells, one in zip(self.titles(), found, kinds, strict=True):
                 told = cells if one != pa.string() else [_text(cell) for cell in cells]
@@ -263,9 +265,11 @@ def _batches(count: int) -> Iterator[Integers]:
 
 def _rows(table: Any, found: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
     """Yield the cells of each row, with what was found."""
-    for start in range(0, table.num_rows, BATCH):
-        part = table.slice(start, BATCH)
-        copied = [_cells(column) for column in part.columns]
+    for start in range(0, len(found[0]), BATCH):
+        if isinstance(table, TextRows):
+            copied = [column[start : start + BATCH].tolist() for column in table.columns]
+        else:
+            copied = [_cells(column) for column in table.slice(start, BATCH).columns]
         added = [cells[start : start + BATCH] for cells in found]
         yield from zip(*copied, *added, strict=True)
 

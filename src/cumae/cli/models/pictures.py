@@ -11,7 +11,7 @@ import typer
 
 from cumae.cli.files.messages import say
 from cumae.cli.files.output import Output
-from cumae.errors import InvalidParameter
+from cumae.extras import needing
 
 PICTURES = (".svg", ".png", ".pdf")
 
@@ -33,10 +33,8 @@ def draw_to(path: str, draw: Callable[[], Any], *, force: bool) -> None:
             f"name it {Path(path).stem}.svg, .png or .pdf.", param_hint="--plot"
         )
     with Output(path, force=force) as output:
-        try:
-            import matplotlib as mpl  # noqa: PLC0415 - only pictures need it
-        except ImportError:
-            raise InvalidParameter("pictures need matplotlib: pip install 'cumae[plot]'") from None
+        with needing("pictures", "plot"):
+            import matplotlib as mpl  # noqa: PLC0415
         mpl.use("agg")  # without a window
         content = io.BytesIO()
         draw().savefig(content, format=Path(path).suffix[1:].lower())

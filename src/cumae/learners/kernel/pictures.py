@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.errors import InvalidParameter
+from cumae.extras import needing
 from cumae.learners.kernel.effects import Effect
 
 if TYPE_CHECKING:
@@ -50,10 +51,8 @@ def draw(effects: list[Effect], classes: NDArray[Any], axes: Any = None) -> Figu
     axes : list of matplotlib axes, or None
         Where to draw; None for a new figure.
     """
-    try:
-        from matplotlib import pyplot as plt  # noqa: PLC0415 - only pictures need it
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install cumae[plot]") from error
+    with needing("pictures", "plot"):
+        from matplotlib import pyplot as plt  # noqa: PLC0415
     if axes is None:
         down = max(1, math.ceil(len(effects) / ACROSS))
         across = max(1, min(ACROSS, len(effects)))

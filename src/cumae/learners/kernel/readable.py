@@ -74,7 +74,7 @@ class Readable:
 
         Raises
         ------
-        ImportError
+        MissingPackage
             If matplotlib is not there.
         InvalidParameter
             If there is no such effect, or if there are fewer axes than effects.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from cumae.errors import StoreFailed
+from cumae.extras import needing
 from cumae.store.homes.home import Place
 from cumae.store.homes.sqlite import FilePlace
 
@@ -15,16 +15,15 @@ SCHEMES = ("postgresql://", "postgres://")
 def place_of(path: str | Path) -> Place:
     """Return the place that a path or an address names.
 
-    Nothing of PostgreSQL is imported unless an address asks for it.
+    Nothing of PostgreSQL is imported unless an address asks for it. Packages that are not there are
+    named here, before anything is written.
     """
     if not isinstance(path, str) or not path.startswith(SCHEMES):
+        with needing("oracles in files", "store"):
+            for package in ("apsw", "cryptography"):
+                importlib.import_module(package)
         return FilePlace(Path(path))
-    try:
+    with needing("oracles in PostgreSQL", "postgres"):
         postgres = importlib.import_module("cumae.store.homes.postgres")
-    except ModuleNotFoundError as error:
-        raise StoreFailed(
-            f"an oracle in PostgreSQL needs the package {error.name}; run pip install "
-            "'cumae[postgres]'."
-        ) from error
     place: Place = postgres.ServerPlace(path)
     return place

@@ -10,12 +10,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
-
-import apsw
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
+from cumae.extras import LaterModule
 from cumae.store.homes.home import (
     FORMAT,
     Blob,
@@ -37,6 +36,11 @@ from cumae.store.keys import (
 )
 from cumae.store.ledger import LedgerEntry
 
+if TYPE_CHECKING:
+    import apsw
+else:
+    apsw = LaterModule("apsw", "oracles in files", "store")
+
 # How a file of an older format becomes one of the next: one function for each format. Format 2 has
 # shorter records beside those of format 1, which are read as they are.
 MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {1: lambda _: None}
@@ -51,7 +55,7 @@ CREATE TABLE answers (name BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sealed BLOB
 """
 # What makes a commit survive a loss of power; read back after it was set.
 SAFE = {"journal_mode": "wal", "synchronous": 2}
-OPENING = apsw.SQLITE_OPEN_READWRITE
+OPENING = 0x2  # SQLITE_OPEN_READWRITE; apsw, which knows its name, is imported later
 PAGE = 1_024  # bytes; an answer changes some hundred bytes, but pages are written whole
 
 
