@@ -1,7 +1,7 @@
 """Answer a number of questions by any scikit-learn classifier, without publishing it.
 
 Shows: QueryRelease trains a decision tree on each of many small groups of private rows. The trees
-vote, and noise is added to the votes. Takes about six seconds.
+vote, and noise is added to the votes. Takes about ten seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
         release.predict(rows[-1:])
     except BudgetExhausted as refusal:
         print(f"one more question is refused: {refusal}")
-    print(f"promise: {release.guarantee_}")
+    print(release.guarantee_)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Ask what will work before anything is spent, then take the best route.
 
 Shows: plan compares all routes for a number of rows and an epsilon. PrivateClassifier takes the
-one that is forecast to be the best. Takes about five seconds.
+one that is forecast to be the best. Takes about ten seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
     print(f"taken: {model.route_}, a {type(model.model_).__name__}")
     print(f"right answers for people it has not seen: {model.score(rows, labels):.1%}")
     print(f"right answers by guessing: {1 - labels.mean():.1%}")
-    print(f"promise: {model.guarantee_}")
+    print(model.guarantee_)
 
 
 if __name__ == "__main__":

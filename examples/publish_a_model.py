@@ -1,7 +1,7 @@
 """Publish a model of private rows, and read what it learnt.
 
 Shows: PrivateKernelClassifier learns from 25,000 interviews who has high blood pressure. The model
-may be given to anybody. Takes about five seconds.
+may be given to anybody. Takes about ten seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
     right = model.score(rows[other], labels[other])
     print(f"right answers for people it has not seen: {right:.1%}")
     print(f"right answers by guessing: {1 - labels[other].mean():.1%}")  # always say no
-    print(f"promise: {model.guarantee_}")
+    print(model.guarantee_)
     print()
     print(model)  # what each column adds, and how sure that is
 

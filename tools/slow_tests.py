@@ -1,10 +1,10 @@
 """Write tests/slow.txt, the list of the tests that ``make quick`` leaves out.
 
-``make slow`` runs all tests, and gives this program what pytest says with ``--durations=0``. Slow
-are the slowest tests, so many that all others together take a tenth of the time. A share does not
-depend on how fast or busy a machine is. A test counts with all of its parameters, and a page or a
-module of the package with all of its examples. A file of tests whose set-up takes longer than the
-tests counts as a whole, because the first test pays for what all of them share.
+``make slow`` runs all tests, and gives this program what pytest says with ``--durations=0``. The
+quickest tests that together take a tenth of the time of all are kept; the rest are slow. A share
+does not depend on how fast or busy a machine is. A test counts with all of its parameters, and a
+page or a module of the package with all of its examples. A file of tests whose set-up takes longer
+than the tests counts as a whole, because the first test pays for what all of them share.
 """
 
 from __future__ import annotations

@@ -59,13 +59,17 @@ class LaterModule:
         self._name, self._what, self._extra = name, what, extra
 
     def __getattr__(self, wanted: str) -> Any:
-        if wanted.startswith("__"):  # whoever asks looks at the object, and not into the module
+        if wanted.startswith("__"):  # Python looks such names up on this object itself
             raise AttributeError(wanted)
         with needing(self._what, self._extra):
             found = getattr(importlib.import_module(self._name), wanted)
-        setattr(self, wanted, found)  # found without this function from now on
+        setattr(self, wanted, found)  # the next look-up does not come here
         return found
 
 
-pa = LaterModule("pyarrow", "Parquet files", "parquet")
-pq = LaterModule("pyarrow.parquet", "Parquet files", "parquet")
+PARQUET = ("Parquet files", "parquet")
+STORE = ("durable oracles and accounts", "store")
+POSTGRES = ("oracles in PostgreSQL", "postgres")
+PLOT = ("pictures", "plot")
+pa = LaterModule("pyarrow", *PARQUET)
+pq = LaterModule("pyarrow.parquet", *PARQUET)

@@ -105,13 +105,17 @@ class Outlook:
         }
 
     def __str__(self) -> str:
-        """Return it as a few plain lines."""
+        return self.described()
+
+    def described(self, *, full: bool = False) -> str:
+        """Return it as a few plain lines; ``full`` lists assumptions and claims of the promise."""
         if not self.can_run:
             lines = [f"{self.estimator} cannot be fitted to such a table:"]
             return "\n".join([*lines, *(f"- {reason}" for reason in self.reasons)])
         lines = [f"{self.estimator} can be fitted to such a table."]
         if self.guarantee is not None:
-            lines.append(f"Promise: {self.guarantee}")
+            promise = self.guarantee.full() if full else str(self.guarantee)
+            lines.append("Promise: " + promise.replace("\n", "\n         "))
         if self.facts:
             told = ", ".join(f"{name} = {_shown(fact)}" for name, fact in self.facts.items())
             lines.append(f"Facts: {told}.")

@@ -199,9 +199,9 @@ except cumae.InvalidData as error:
 LACKING = {
     "cumae.ParquetRows('rows.parquet')": ("Parquet files", "pyarrow", "parquet"),
     "model.plot()": ("pictures", "matplotlib", "plot"),
-    "model.save_to('model.db')": ("oracles in files", "apsw", "store"),
-    "cumae.open('oracle.db')": ("oracles in files", "apsw", "store"),
-    "cumae.Budget(1.0).save_to('account.db')": ("oracles in files", "apsw", "store"),
+    "model.save_to('model.db')": ("durable oracles and accounts", "apsw", "store"),
+    "cumae.open('oracle.db')": ("durable oracles and accounts", "apsw", "store"),
+    "cumae.Budget(1.0).save_to('account.db')": ("durable oracles and accounts", "apsw", "store"),
     "cumae.open('postgresql://nobody@nowhere/x')": ("oracles in PostgreSQL", "psycopg", "postgres"),
     "model.save_to('postgresql://nobody@nowhere/x')": (
         "oracles in PostgreSQL",
@@ -239,7 +239,7 @@ for line in sys.argv[1:]:
         ("predict model.json queries.csv -o a.parquet", ("Parquet files", "pyarrow", "parquet")),
         ("show model.json --plot a.svg", ("pictures", "matplotlib", "plot")),
         ("status postgresql://nobody@nowhere/x", ("oracles in PostgreSQL", "psycopg", "postgres")),
-        ("demo", ("oracles in files", "apsw", "store")),
+        ("demo", ("durable oracles and accounts", "apsw", "store")),
     ],
 )
 def test_commands_name_the_extra_of_a_missing_package(

@@ -43,8 +43,8 @@ def test_it_prints_as_two_lines_and_the_rest_on_request() -> None:
     ]
     assert FULL.full().splitlines() == [
         *str(FULL).splitlines(),
-        "Also: 0.03-zCDP.",
-        "Neighbours: one row is replaced by any other, and the number of rows is public.",
+        "As zero-concentrated differential privacy: rho = 0.03.",
+        f"Two tables are neighbours if {REPLACE_ONE}.",
         "Assumptions:",
         "- rows belong to different people",
         "- sizes are public",
@@ -54,7 +54,7 @@ def test_it_prints_as_two_lines_and_the_rest_on_request() -> None:
     assert bare.full().splitlines() == [
         "(epsilon = 1, delta = 0)-differential privacy for one vote.",
         "It covers what is released and every use of it, for ever.",
-        "Neighbours: one vote changes.",
+        "Two tables are neighbours if one vote changes.",
         "Assumptions: none.",
         "Claims: none.",
     ]
@@ -68,9 +68,11 @@ def test_a_guarantee_that_was_stored_before_it_said_what_it_covers_is_read() -> 
 
 def test_a_void_guarantee_says_so_first() -> None:
     sentence = str(dataclasses.replace(FULL, void=True))
-    assert sentence.startswith("VOID, no privacy at all, because a deterministic source")
+    assert sentence.startswith("VOID, no privacy at all, because random_state was given.")
     assert str(FULL).splitlines()[0].rstrip(".") in sentence
     assert len(sentence.splitlines()) == 2
+    assert "rho" not in dataclasses.replace(FULL, void=True).full()
+    assert str(dataclasses.replace(FULL, void=True, epsilon=math.inf)).startswith("VOID")
     assert "VOID" not in str(FULL)
 
 
@@ -91,7 +93,7 @@ def test_a_void_guarantee_says_so_first() -> None:
     ],
 )
 def test_printed_figures_are_never_below_the_true_ones(value: float) -> None:
-    for field, text in (("epsilon", r"epsilon = ([^,]+),"), ("rho", r"Also: (.+)-zCDP")):
+    for field, text in (("epsilon", r"epsilon = ([^,]+),"), ("rho", r"rho = (\S+)\.")):
         change: dict[str, Any] = {field: value}
         sentence = dataclasses.replace(FULL, **change).full()
         found = re.search(text, sentence)

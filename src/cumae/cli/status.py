@@ -45,7 +45,7 @@ def described(found: Status, *, full: bool = False) -> str:
         spent = [("payments", f"{totals.payments:,}")]
     lines = [
         ("oracle", f"{totals.kind} in {found.path}"),
-        ("guarantee", found.guarantee.full() if full else str(found.guarantee)),
+        ("promise", found.guarantee.full() if full else str(found.guarantee)),
         *spent,
         ("ledger", f"{found.last.number:,} entries, verified"),
         ("disk", f"{found.n_bytes:,} bytes"),

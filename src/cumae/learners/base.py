@@ -51,6 +51,7 @@ from cumae.parameters import (
     check_parameters,
 )
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
+from cumae.privacy.guarantee import MODEL
 from cumae.privacy.plans import BUDGET, Plan, promise
 from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
@@ -85,6 +86,7 @@ class LearningPlan(Plan, Generic[Steps]):
     """
 
     steps: Steps
+    covers: str = MODEL
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cumae.errors import InvalidParameter
-from cumae.extras import needing
+from cumae.extras import PLOT, needing
 from cumae.planning.forecasts import VOTES, forecast, mu_within
 from cumae.planning.routes import Route, Situation
 
@@ -124,7 +124,7 @@ def plot_all(curves: Sequence[Curves], axes: Any = None) -> Any:
         If matplotlib is not there.
     """
     if axes is None:
-        with needing("pictures", "plot"):
+        with needing(*PLOT):
             from matplotlib import pyplot as plt  # noqa: PLC0415
         axes = plt.subplots(1, len(curves), figsize=(5.0 * len(curves), 3.6), layout="tight")[1]
     panels = list(np.ravel(axes))

@@ -21,11 +21,18 @@ from cumae.privacy.validation import (
 
 REPLACE_ONE = "one row is replaced by any other, and the number of rows is public"
 RELEASED = "what is released and every use of it, for ever"
+MODEL = "the published model and every use of it, for ever"
+ENDLESS = "all answers together, for ever"
+
+
+def up_to(answers: int) -> str:
+    """Return what the promise of a predictor covers that ends after so many answers."""
+    return f"all answers together, {answers:,} at most"
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a fitted estimator or a mechanism promises, computed from what really ran.
+    """The promise of a fitted estimator or a mechanism, computed from what really ran.
 
     Parameters
     ----------
@@ -33,19 +40,20 @@ class Guarantee:
         The promise: for neighbours D and D' and every set F of outcomes,
         P(outcome on D in F) <= exp(epsilon) P(outcome on D' in F) + delta.
     protects : str
-        What is protected, such as ``"one labelled training row"``.
+        The thing that is protected, such as ``"one labelled training row"``.
     relation : str
-        Which inputs are neighbours.
+        The difference between two inputs that are neighbours.
     claims : tuple of str
         Ids of the proofs in ``proofs/`` that it rests on.
     assumptions : tuple of str
-        What must hold outside the code.
+        Facts outside the code on which the promise rests.
     rho : float or None
         The same promise as rho-zCDP, where there is one.
     void : bool
-        Whether a deterministic source of randomness was used, which voids the promise.
+        True if ``random_state`` was given, which voids the promise.
     covers : str
-        What the promise holds for, and for how long, such as ``"all answers together, for ever"``.
+        The releases that the promise holds for, and for how long, such as ``"all answers
+        together, for ever"``.
 
     Examples
     --------
@@ -57,8 +65,8 @@ class Guarantee:
     >>> print(promised.full())
     (epsilon = 1, delta = 0)-differential privacy for one vote.
     It covers what is released and every use of it, for ever.
-    Also: 0.5-zCDP.
-    Neighbours: one row is replaced by any other, and the number of rows is public.
+    As zero-concentrated differential privacy: rho = 0.5.
+    Two tables are neighbours if one row is replaced by any other, and the number of rows is public.
     Assumptions: none.
     Claims: EXP.
     """
@@ -139,28 +147,26 @@ class Guarantee:
 
     def __str__(self) -> str:
         """Return two lines: epsilon, delta and who is protected; what is covered, for how long."""
+        figures = f"(epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)})"
+        promised = f"{figures}-differential privacy for {self.protects}"
+        if self.void:
+            return (
+                "VOID, no privacy at all, because random_state was given.\n"
+                f"Without it this would be {promised}, over {self.covers}."
+            )
         if self.epsilon == math.inf:
             return (
                 f"NO PRIVACY is promised for {self.protects} at delta = {_up(self.delta)}.\n"
                 "If noise was added, ask for the guarantee at a larger delta, such as 1e-6."
-            )
-        promised = (
-            f"(epsilon = {_up(self.epsilon)}, delta = {_up(self.delta)})-differential privacy "
-            f"for {self.protects}"
-        )
-        if self.void:
-            return (
-                "VOID, no privacy at all, because a deterministic source of randomness was used.\n"
-                f"With the production source it would be {promised}, over {self.covers}."
             )
         return f"{promised}.\nIt covers {self.covers}."
 
     def full(self) -> str:
         """Return the two lines, then neighbours, assumptions and claims as a list."""
         lines = [str(self)]
-        if self.rho is not None:
-            lines.append(f"Also: {_up(self.rho)}-zCDP.")
-        lines.append(f"Neighbours: {self.relation}.")
+        if self.rho is not None and not self.void:
+            lines.append(f"As zero-concentrated differential privacy: rho = {_up(self.rho)}.")
+        lines.append(f"Two tables are neighbours if {self.relation}.")
         lines.append("Assumptions:" if self.assumptions else "Assumptions: none.")
         lines += [f"- {assumption}" for assumption in self.assumptions]
         return "\n".join([*lines, f"Claims: {', '.join(self.claims) or 'none'}."])

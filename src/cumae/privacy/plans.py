@@ -11,16 +11,7 @@ from cumae.parameters import Object, Or
 from cumae.privacy.budget import Budget
 from cumae.privacy.cost import Approximate, Cost, Pure
 from cumae.privacy.formulas import FAR
-from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
-
-MODEL = "the published model and every use of it, for ever"
-ENDLESS = "all answers together, for ever"
-
-
-def at_most(answers: int) -> str:
-    """Return what a predictor's promise covers that ends after so many answers."""
-    return f"all answers together, {answers:,} at most"
-
+from cumae.privacy.guarantee import RELEASED, REPLACE_ONE, Guarantee
 
 # The parameter of this name, for tables of parameters.
 BUDGET = Or(None, Object("Budget", of=(Budget,), such_as="Budget(epsilon, delta)"))
@@ -30,22 +21,24 @@ BUDGET = Or(None, Object("Budget", of=(Budget,), such_as="Budget(epsilon, delta)
 class Plan:
     """The price of a fit and what it protects; known before any row is looked at.
 
+    It is the promise of a fit, and no forecast: those are of ``cumae.planning``.
+
     Parameters
     ----------
     cost : Cost
-        What the whole fit costs.
+        Price of the whole fit.
     claims : tuple of str
         Ids of the proofs that it rests on. It is empty for a fit of another library's classifier.
     protects : str
-        What the promise is about.
+        The thing that is protected.
     relation : str
-        How two tables may differ for the promise to hold.
+        The difference between two tables that are neighbours.
     assumptions : tuple of str
-        What has to be true outside of the code.
+        Facts outside the code on which the promise rests.
     void : bool
-        Whether a part of the fit draws from a seed.
+        True if a part of the fit draws from a seed.
     covers : str
-        What the promise holds for, and for how long.
+        The releases that the promise holds for, and for how long.
     """
 
     cost: Cost
@@ -54,7 +47,7 @@ class Plan:
     relation: str = REPLACE_ONE
     assumptions: tuple[str, ...] = ()
     void: bool = False
-    covers: str = MODEL
+    covers: str = RELEASED
 
 
 def promise(plan: Plan, epsilon: float, delta: float, *, void: bool) -> Guarantee:

@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import StoreFailed
-from cumae.extras import LaterModule
+from cumae.extras import STORE, LaterModule
 from cumae.predictors.state import ENCODER, PLAIN, Arrays, pack, unpack
 
 if TYPE_CHECKING:
     from cryptography import exceptions
     from cryptography.hazmat.primitives.ciphers import aead
 else:
-    aead = LaterModule("cryptography.hazmat.primitives.ciphers.aead", "oracles in files", "store")
-    exceptions = LaterModule("cryptography.exceptions", "oracles in files", "store")
+    aead = LaterModule("cryptography.hazmat.primitives.ciphers.aead", *STORE)
+    exceptions = LaterModule("cryptography.exceptions", *STORE)
 
 NONCE_BYTES = 12
 ARRAY = "$array"  # what marks the type and shape of an array in a record

@@ -33,7 +33,7 @@ def demo(
     output: Folder = Path("demo"),
     full: Full = False,
 ) -> None:
-    """Publish a model of a health survey, answer 100,000 questions for ever, and attack both.
+    """Publish a model of a health survey, let an oracle answer 100,000 questions, attack both.
 
     Who has high blood pressure? Of five people in the bundled survey, three are learned from, and
     two ask. A model is planned, published, and compared with one without privacy. A durable oracle
@@ -57,8 +57,7 @@ def demo(
         process = steps.asking_process(output, rows, questions, epsilon)
         first = pool.submit(steps.killed_at, process, 6 * count // 10, asking.said)
 
-        learnt = f"{len(interviews.X):,} private interviews"
-        typer.echo(f"\n1. A model of {learnt} that may be published.")
+        typer.echo(f"\n1. A model of {len(interviews.X):,} private interviews, to be published.")
         advice = steps.planner_says(interviews, epsilon)
         _say(f"Plan: {advice}")
         published = steps.publish(interviews, epsilon, output / "model.json")
@@ -73,7 +72,7 @@ def demo(
     given = sum(len(batch.answers) for batch in before)
     _say(f"It was killed after {given:,} answers. Another process opens the file and goes on ...")
     answered = steps.go_on(interviews, output / "oracle.db", before)
-    _say(f"Answers that count as given, because nobody can know: {answered.charged:,}")
+    _say(f"Answers that were paid for and may have been lost in the crash: {answered.charged:,}")
     typer.echo(promise_lines(answered.guarantee, full=full, indent="   "))
     for phase, models in {batch.phase: batch.models for batch in answered.batches}.items():
         _say(f"Phase {phase}: {models:,} models vote, and noise is added.")
@@ -84,8 +83,9 @@ def demo(
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")
     attacked = steps.attack(published.name, epsilon, seconds)
     for item in attacked:
-        told = ", ".join(f"{one.epsilon:.2f} of {one.claimed.epsilon:.3g}" for one in item.audits)
-        _say(f"Attack on {item.target}, epsilon proven of that claimed: {told}")
+        for one in item.audits:
+            proven = f"the attack could prove {one.epsilon:.2f} of it"
+            _say(f"The {item.target} claims epsilon {one.claimed.epsilon:.3g}; {proven}.")
     found = page.Findings(interviews, advice, published, answered, attacked)
     (output / "index.html").write_text(page.page(found), encoding="utf-8")
     (output / "picture.svg").write_text(picture(page.charts(found)[:2]), encoding="utf-8")

@@ -80,10 +80,6 @@ def plain_promise(guarantee: Guarantee) -> str:
     )
 
 
-def _promise(guarantee: Guarantee) -> str:
-    return "<br>".join(map(escape, guarantee.full().splitlines()))
-
-
 def accuracy_chart(found: Findings) -> Chart:
     """Return accuracy against epsilon."""
     published, guessing = found.published, found.interviews.guessing
@@ -230,8 +226,8 @@ question, and tries to tell them apart. What it could prove in a few seconds mus
 claim. It does best where much is claimed: there the leak is large enough to be seen.</p>
 {_figure(attacks, _attack_table(found))}
 <h2>The full promises</h2>
-<dl><dt>Model</dt><dd>{_promise(published.guarantee)}</dd>
-<dt>Oracle</dt><dd>{_promise(answered.guarantee)}</dd></dl>
+<dl><dt>Model</dt><dd>{published.guarantee.to_html()}</dd>
+<dt>Oracle</dt><dd>{answered.guarantee.to_html()}</dd></dl>
 <footer><p>Beside this page are <code>model.json</code>, which may be published, and
 <code>oracle.db</code> with its keys, which must not be. <code>cumae status</code> shows what the
 oracle has given and what it promises.</p></footer>"""

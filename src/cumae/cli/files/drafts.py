@@ -64,7 +64,7 @@ def draft(
         waiting += value.startswith(f'"{COMPLETE}"')
         line = f"{toml_key(name):<{width}} = {value}"
         lines.append(f"{line}  # {why}" if why else line)
-    source = "Drafted from the header and the types of the columns alone."
+    source = "Drafted from the header alone (of Parquet, with its types)."
     if public is not None:
         source = f"Drafted from the header, and from the public rows of {public}."
     wanted = "Check each line. These are the forms:"

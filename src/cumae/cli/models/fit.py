@@ -138,7 +138,7 @@ def fit(
         if oracle and table.public is not None:
             say("Public rows are of no use for this route, and are left alone.")
         if dry_run:
-            _describe(estimator, table, as_json=as_json)
+            _describe(estimator, table, full=full, as_json=as_json)
             return
         _learn(estimator, table)
         if output is not None:
@@ -187,7 +187,7 @@ def _as_bytes(learner: Any) -> bytes:
     return json.dumps(learner.to_dict(), allow_nan=False).encode() + b"\n"
 
 
-def _describe(estimator: Any, table: PrivateTable, *, as_json: bool) -> None:
+def _describe(estimator: Any, table: PrivateTable, *, full: bool, as_json: bool) -> None:
     """Say what would be fitted, and what the owner should know about the rows."""
     from cumae.cli.files.checks import fault_lines, warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
@@ -206,7 +206,7 @@ def _describe(estimator: Any, table: PrivateTable, *, as_json: bool) -> None:
         f"Would fit {facts['kind']} to {facts['rows']:,} private rows with {facts['columns']} "
         "columns."
     )
-    for line in str(outlook).splitlines()[1:]:
+    for line in outlook.described(full=full).splitlines()[1:]:
         typer.echo(paragraph(line))
     typer.echo("Nothing was paid, and nothing was written.")
     lines = fault_lines(table.file, table.columns)

@@ -11,7 +11,7 @@ import typer
 
 from cumae.cli.files.messages import say
 from cumae.cli.files.output import Output
-from cumae.extras import needing
+from cumae.extras import PLOT, needing
 
 PICTURES = (".svg", ".png", ".pdf")
 
@@ -33,7 +33,7 @@ def draw_to(path: str, draw: Callable[[], Any], *, force: bool) -> None:
             f"name it {Path(path).stem}.svg, .png or .pdf.", param_hint="--plot"
         )
     with Output(path, force=force) as output:
-        with needing("pictures", "plot"):
+        with needing(*PLOT):
             import matplotlib as mpl  # noqa: PLC0415
         mpl.use("agg")  # without a window
         content = io.BytesIO()

@@ -75,7 +75,7 @@ def schema(
     where = "It" if out == STANDARD else out
     say(f"{where} declares {len(kept)} columns. No private row was read.")
     if waiting:
-        say(f"Complete the {waiting} lines that have the word COMPLETE, then run `cumae fit`.")
+        say(f"Complete the {waiting} lines that have the word COMPLETE, then run `cumae plan`.")
 
 
 def _guessed(public: str, form: CsvForm) -> dict[str, tuple[str, str]]:

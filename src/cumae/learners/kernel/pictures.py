@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.errors import InvalidParameter
-from cumae.extras import needing
+from cumae.extras import PLOT, needing
 from cumae.learners.kernel.effects import Effect
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def draw(effects: list[Effect], classes: NDArray[Any], axes: Any = None) -> Figu
     axes : list of matplotlib axes, or None
         Where to draw; None for a new figure.
     """
-    with needing("pictures", "plot"):
+    with needing(*PLOT):
         from matplotlib import pyplot as plt  # noqa: PLC0415
     if axes is None:
         down = max(1, math.ceil(len(effects) / ACROSS))

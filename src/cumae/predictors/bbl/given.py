@@ -14,7 +14,8 @@ from cumae.predictors.base import Training
 from cumae.predictors.bbl.costs import NO_DRAW, Draw, label_draw
 from cumae.predictors.stateful import check_votes
 from cumae.privacy import Approximate
-from cumae.privacy.plans import ENDLESS, Plan
+from cumae.privacy.guarantee import ENDLESS
+from cumae.privacy.plans import Plan
 
 RELATION = (
     "is replaced by any other, and the number of rows and the number and order of queries are "

@@ -18,7 +18,8 @@ from cumae.predictors.everlasting.schedule import PhaseSchedule
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
 from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
-from cumae.privacy.plans import ENDLESS, Plan
+from cumae.privacy.guarantee import ENDLESS
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
 GAME: tuple[str, ...] = (

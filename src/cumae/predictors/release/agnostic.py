@@ -32,7 +32,8 @@ from cumae.predictors.release.answers import Demand, plan_answers
 from cumae.predictors.release.base import ASSUMPTIONS, VOTE_PARAMETERS, PlannedRelease, Release
 from cumae.predictors.release.state import AgnosticState
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.plans import Plan, at_most, pair_cost, read_pair
+from cumae.privacy.guarantee import up_to
+from cumae.privacy.plans import Plan, pair_cost, read_pair
 from cumae.randomness import Source, source_for
 from cumae.theorems.query_release import SAMPLED, agnostic_sizes
 from cumae.theorems.rows import need_rows
@@ -277,7 +278,7 @@ class AgnosticQueryRelease(Release):
             )
         boot = ("BOOT",) if steps.resample else ()
         claims = ("AGPRIV", "LB", "SUB", *boot, "CHOOSE", "QUERY", "SHARDS", *claims, "COMP")
-        covers = at_most(self.max_queries)
+        covers = up_to(self.max_queries)
         return Plan(cost, claims, assumptions=ASSUMPTIONS[:1], covers=covers)
 
     def _shown(self, planned: PlannedRelease) -> dict[str, Any]:

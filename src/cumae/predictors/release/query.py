@@ -34,7 +34,8 @@ from cumae.predictors.release.base import (
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.state import ReleaseState
 from cumae.privacy import Budget
-from cumae.privacy.plans import Plan, at_most
+from cumae.privacy.guarantee import up_to
+from cumae.privacy.plans import Plan
 from cumae.randomness import Source, source_for
 from cumae.theorems.query_release import SubSampSizes, subsamp_sizes
 from cumae.theorems.rows import need_rows
@@ -232,7 +233,7 @@ class QueryRelease(Release):
         n_shards, trial = self._count_shards(training, answers, printed)
         started = answers.start(n_shards, source)
         claims = ("QUERY", "SHARDS", *answers.claims, "COMP")
-        plan = Plan(started.cost, claims, assumptions=ASSUMPTIONS, covers=at_most(self.max_queries))
+        plan = Plan(started.cost, claims, assumptions=ASSUMPTIONS, covers=up_to(self.max_queries))
         self._warn_of_noise(training.rows.n_rows, n_shards, answers)
         return PlannedRelease(demand, answers, started, n_shards, plan, trial=trial)
 
@@ -281,7 +282,7 @@ class QueryRelease(Release):
             concept.choose_cost(self.epsilon),
             ("QUERY", "SSPP", "CHOOSE"),
             assumptions=ASSUMPTIONS,
-            covers=at_most(self.max_queries),
+            covers=up_to(self.max_queries),
         )
 
     def _fit_offline(self, training: Training, source: Source) -> None:

@@ -15,7 +15,8 @@ from cumae.predictors.release.base import PlannedRelease
 from cumae.predictors.release.query import QueryRelease
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.formulas import round_up
-from cumae.privacy.plans import ENDLESS, Plan, pair_cost
+from cumae.privacy.guarantee import ENDLESS
+from cumae.privacy.plans import Plan, pair_cost
 from cumae.theorems.query_release import first_queries, subsamp_sizes
 from cumae.theorems.rows import need_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from cumae.extras import needing
+from cumae.extras import POSTGRES, STORE, needing
 from cumae.store.homes.home import Place
 from cumae.store.homes.sqlite import FilePlace
 
@@ -19,11 +19,12 @@ def place_of(path: str | Path) -> Place:
     named here, before anything is written.
     """
     if not isinstance(path, str) or not path.startswith(SCHEMES):
-        with needing("oracles in files", "store"):
+        with needing(*STORE):
             for package in ("apsw", "cryptography"):
                 importlib.import_module(package)
         return FilePlace(Path(path))
-    with needing("oracles in PostgreSQL", "postgres"):
+    with needing(*POSTGRES):
+        importlib.import_module("cryptography")
         postgres = importlib.import_module("cumae.store.homes.postgres")
     place: Place = postgres.ServerPlace(path)
     return place

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
-from cumae.extras import LaterModule
+from cumae.extras import STORE, LaterModule
 from cumae.store.homes.home import (
     FORMAT,
     Blob,
@@ -39,7 +39,7 @@ from cumae.store.ledger import LedgerEntry
 if TYPE_CHECKING:
     import apsw
 else:
-    apsw = LaterModule("apsw", "oracles in files", "store")
+    apsw = LaterModule("apsw", *STORE)
 
 # How a file of an older format becomes one of the next: one function for each format. Format 2 has
 # shorter records beside those of format 1, which are read as they are.
