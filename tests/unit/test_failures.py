@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.multiclass import OneVsRestClassifier
 import cumae
 from cumae import Adapter, EverlastingPredictor, InvalidData, InvalidParameter, QueryRelease
 from cumae.checks.failures import FAILURES, Panic
+from cumae.concepts import Thresholds
 from cumae.ensembles.trainer import Trainer, train_one_by_one
 from cumae.ensembles.travel import Traveller
 from cumae.quiet import HiddenFailures
@@ -60,7 +62,7 @@ class Brittle(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped 
     def __setstate__(self, state: Any) -> None:
         if state["when"] == "unpickle" and state.get("huge_"):
             raise self.kind
-        vars(self).update(state)
+        self.__dict__.update(state)
 
 
 def with_huge(rows: Any) -> Any:
@@ -119,12 +121,12 @@ def test_an_interrupt_comes_from_the_user_in_the_main_thread_only() -> None:
         if when == "fit":
             with pytest.raises(KeyboardInterrupt):
                 one.fit(rows, Y)
-            in_a_thread(lambda one=one, rows=rows: one.fit(rows, Y))
+            in_a_thread(partial(one.fit, rows, Y))
         one.fit(ROWS, Y)
         if when == "predict":
             with pytest.raises(KeyboardInterrupt):
                 one.predict([[HUGE]])
-        assert in_a_thread(lambda one=one: one.predict([[HUGE], [0.9]])).shape == (2,)
+        assert in_a_thread(partial(one.predict, [[HUGE], [0.9]])).shape == (2,)
 
 
 @pytest.mark.claim("SHARDS")
@@ -172,7 +174,8 @@ def test_a_cell_that_raises_anything_is_unusable_and_no_more(kind: Any) -> None:
     rows[9, 0] = Evil(kind)
     labels = Y.astype(object)
     labels[8] = Evil(kind)
-    one = EverlastingPredictor(cumae.concepts.Thresholds(), **SHARED).fit(rows, labels)
+    given: dict[str, Any] = {**SHARED, "concept_class": Thresholds()}
+    one = EverlastingPredictor(**given).fit(rows, labels)
     for odd in (Evil(kind), [Evil(kind)], [[Evil(kind)]]):
         assert one.predict([[0.05], odd, [0.9]]).tolist() == [0, -1, 1]
 
@@ -259,9 +262,9 @@ def test_no_private_row_is_written_to_a_temporary_folder(
 ) -> None:
     """Arrays above a megabyte, which joblib would write there in clear."""
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
-    shared = {"epsilon": 50.0, "max_queries": 200, "n_shards": 2}
+    shared: dict[str, Any] = {"epsilon": 50.0, "max_queries": 200, "n_shards": 2, "n_jobs": 2}
     with joblib.parallel_config(max_nbytes="100K"):  # also if the user asks for it
-        one = QueryRelease(Looking(str(tmp_path)), **shared, n_jobs=2).fit(WIDE, HALVES)
+        one: Any = QueryRelease(Looking(str(tmp_path)), **shared).fit(WIDE, HALVES)
         (voters,) = one._state_.voting.ensemble.voters
         assert [made.seen_ for made in voters.models] == [[], []]
         with joblib.parallel_config(n_jobs=2):

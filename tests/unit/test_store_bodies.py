@@ -22,8 +22,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 import cumae
 from cumae import EverlastingPredictor, InvalidData, InvalidParameter, ParquetRows
-from cumae.predictors.estimators import estimator_from_plain, fingerprint
-from cumae.predictors.fingerprints import first_fingerprint
+from cumae.predictors.estimators import estimator_from_plain
+from cumae.predictors.fingerprints import fingerprint, first_fingerprint
 from cumae.store.sealed import canonical
 from tests.oracles import ROWS, SHARED
 
@@ -128,6 +128,13 @@ class Zone(dt.tzinfo):
         del when
         return dt.timedelta(hours=1)
 
+    def dst(self, when: dt.datetime | None) -> None:
+        del when
+
+    def tzname(self, when: dt.datetime | None) -> str:
+        del when
+        return "zone"
+
     def __repr__(self) -> str:
         return "zone"
 
@@ -176,8 +183,8 @@ def test_types_names_and_zones_are_compared(stored: Any, bodies: list[Any]) -> N
 
 def test_names_of_fields_are_compared() -> None:
     assert len({canonical(one) for one in RECORDS}) == 2
-    inside = [one.astype([(name, object) for name in one.dtype.names]) for one in RECORDS]
-    assert len({canonical(one) for one in (*inside, inside[0].copy())}) == 2
+    whole = [one.astype([(name, object) for name in one.dtype.names or ()]) for one in RECORDS]
+    assert len({canonical(one) for one in (*whole, whole[0].copy())}) == 2
 
 
 # Fingerprints of estimators

@@ -252,7 +252,7 @@ def plain_id(one: Any) -> str | bytes | int | float | None:  # noqa: PLR0911 - o
         return memoryview(one).tobytes()
     if issubclass(kind, int):
         return int.__int__(one)
-    if issubclass(kind, np.integer | np.bool_) and not issubclass(kind, np.timedelta64):
+    if kind is not np.timedelta64 and issubclass(kind, np.integer | np.bool_):  # a span is neither
         return int(one)
     if not issubclass(kind, float | np.floating):
         return None

@@ -22,8 +22,10 @@ from cumae.storage import to_plain
 FORM = "2:"  # begins fingerprints that know what functions do; the first versions had others
 
 # What a function may find in its module, and what does not change when it is used.
-CONSTANTS = (bool, int, float, complex, str, bytes, tuple, frozenset, type(None))
-CONSTANTS += (type, BuiltinFunctionType, ModuleType, np.ufunc)
+CONSTANTS = (
+    *(bool, int, float, complex, str, bytes, tuple, frozenset, type(None)),
+    *(type, BuiltinFunctionType, ModuleType, np.ufunc),
+)
 
 
 def fingerprint(model: Any) -> str:
@@ -105,8 +107,8 @@ def _canonical_object(value: Any, within: set[int]) -> Any:
     """
     made: Any = None
     with HiddenFailures():
-        ask = copyreg.dispatch_table.get(type(value), lambda one: one.__reduce_ex__(4))
-        made = ask(value)
+        ask: Any = copyreg.dispatch_table.get(type(value))
+        made = value.__reduce_ex__(4) if ask is None else ask(value)
     if isinstance(made, str):
         return ["name", getattr(value, "__module__", None), made]
     if isinstance(made, tuple):

@@ -290,8 +290,10 @@ def _id_bytes(given: Any) -> bytes:
 
 # What stands for itself in the comparison of two requests, by its type and how it is printed.
 # Others may print the same and differ.
-PRINTED = (bool, int, float, complex, str, bytes, range, type(None), type(pd.NA), type(pd.NaT))
-PRINTED += (dt.date, dt.time, dt.timedelta, pd.Timedelta, Decimal, Fraction, UUID)
+PRINTED = (
+    *(bool, int, float, complex, str, bytes, range, type(None), type(pd.NA), type(pd.NaT)),
+    *(dt.date, dt.timedelta, pd.Timedelta, Decimal, Fraction, UUID),
+)
 TIMES = (dt.datetime, dt.time, pd.Timestamp)
 ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")  # modules of zones that print what they are
 NUMBERS = "biufcmMSU"  # kinds of arrays that hold their cells themselves
