@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cumae
 from cumae import store
-from cumae.checks.failures import FAILURES, Failing
+from cumae.checks.failures import FAILURES, FailingOnMarks
 from cumae.concepts import Thresholds
 from cumae.errors import (
     BudgetExhausted,
@@ -328,7 +328,7 @@ def test_what_a_query_holds_fails_nobody_else(tmp_path: Path, place: int) -> Non
 @pytest.mark.claim("STORE", "EVER")
 def test_a_query_on_which_models_fail_in_any_way_fails_nobody_else() -> None:
     """Some failures are no ``Exception``, and an interrupt in a thread comes from a model."""
-    model = Failing(DecisionTreeClassifier(max_depth=1))
+    model = FailingOnMarks(DecisionTreeClassifier(max_depth=1))
     given = {**SHARED, "shard_size": 20, "estimator": model}
     one = cumae.EverlastingPredictor(**given).fit(ROWS, (ROWS[:, 0] > 0.3).astype(int))
     crowd = Crowd(one)

@@ -25,7 +25,7 @@ FAILURES: dict[float, type[BaseException]] = {
 }
 
 
-class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class FailingOnMarks(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """Another estimator that fails if a table holds a marked row, to be fitted or to be labelled.
 
     Parameters
@@ -37,7 +37,7 @@ class Failing(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any) -> Failing:
+    def fit(self, X: Any, y: Any) -> FailingOnMarks:
         _fail(X)
         self.model_ = own_clone(self.estimator).fit(X, y)
         self.classes_ = self.model_.classes_

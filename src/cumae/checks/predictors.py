@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.checks.ends import demand_end, in_a_fork
-from cumae.checks.failures import FAILURES, Failing, with_failures
+from cumae.checks.failures import FAILURES, FailingOnMarks, with_failures
 from cumae.checks.learners import CountedSource
 from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.queries import families, few, in_batches, with_missing_cell
@@ -243,7 +243,7 @@ def failures_cannot_be_seen(predictor: Any, pair: Neighbours) -> None:
     estimator = predictor.get_params(deep=False).get("estimator")
     if estimator is None or isinstance(estimator, ConceptClass):
         return
-    failing = own_clone(predictor).set_params(estimator=Failing(estimator))
+    failing = own_clone(predictor).set_params(estimator=FailingOnMarks(estimator))
     places = [2 * place for place in range(len(FAILURES))]
     here, there = (_seen(failing, pair, X, pair.y) for X in (pair.X, with_failures(pair.X, places)))
     demand(here == there, f"rows on which models fail are seen: {here} and {there}")
