@@ -17,7 +17,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
 import cumae
-from cumae import Adapter, EverlastingPredictor, InvalidData, InvalidParameter, QueryRelease
+from cumae import (
+    Adapter,
+    EverlastingPredictor,
+    InvalidData,
+    InvalidParameter,
+    PrivateBooster,
+    QueryRelease,
+)
 from cumae.checks.failures import FAILURES, Panic
 from cumae.concepts import Thresholds
 from cumae.ensembles.trainer import Trainer, train_one_by_one
@@ -104,6 +111,27 @@ def test_an_oracle_survives_a_query_on_which_models_fail(tmp_path: Path) -> None
     stored = cumae.open(path, estimator=Brittle(SystemExit))
     assert (stored.predict([[0.05]]).tolist(), stored.phase_) == ([0], 2)
     stored.close()
+
+
+class GrimPrior(PrivateBooster):
+    """A prior that fails when it is asked about a marked row."""
+
+    def predict_proba(self, X: Any) -> Any:
+        for mark, kind in FAILURES.items():
+            if np.any(np.asarray(X) == mark):
+                raise kind
+        return super().predict_proba(X)
+
+
+@pytest.mark.claim("PRIOR")
+def test_a_query_on_which_the_prior_fails_in_any_way_changes_no_other_answer() -> None:
+    given: dict[str, Any] = {**SHARED, "prior": GrimPrior(), "columns": [(0, 1)]}
+    given |= {"estimator": None, "prior_share": 0.5, "random_state": 3}
+    table = np.tile([[0.05], [0.9]], (len(FAILURES), 1))
+    other = table.copy()
+    other[::2, 0] = list(FAILURES)
+    found = [EverlastingPredictor(**given).fit(ROWS, Y).predict(asked) for asked in (table, other)]
+    assert found[0][1::2].tolist() == found[1][1::2].tolist()
 
 
 def in_a_thread(call: Callable[[], Any]) -> Any:

@@ -290,10 +290,10 @@ def _id_bytes(given: Any) -> bytes:
 
 # What stands for itself in the comparison of two requests, by its type and how it is printed.
 # Others may print the same and differ.
-PRINTED = (
+PRINTED = {
     *(bool, int, float, complex, str, bytes, range, type(None), type(pd.NA), type(pd.NaT)),
     *(dt.date, dt.timedelta, pd.Timedelta, Decimal, Fraction, UUID),
-)
+}
 TIMES = (dt.datetime, dt.time, pd.Timestamp)
 ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")  # modules of zones that print what they are
 NUMBERS = "biufcmMSU"  # kinds of arrays that hold their cells themselves
@@ -306,6 +306,9 @@ def canonical(value: Any) -> bytes:  # noqa: PLR0911 - one line a kind of value
     Everything that can change an answer is in them. What is not known, such as a tensor or an
     object of a class of the caller's own, raises ``InvalidData``: it may print the same and differ.
     """
+    kind = type(value)
+    if kind in PRINTED or kind in TIMES or (issubclass(kind, np.generic) and kind is not np.void):
+        return b"v" + _printed(value).encode("utf-8", "surrogatepass")
     if isinstance(value, Mapping):
         return b"d" + _joined([canonical([name, value[name]]) for name in sorted(value)])
     if isinstance(value, pd.DataFrame):
@@ -320,9 +323,6 @@ def canonical(value: Any) -> bytes:  # noqa: PLR0911 - one line a kind of value
         return b"l" + _joined([canonical(one) for one in value])
     if isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         return b"n" + canonical(value.to_numpy())
-    kind = type(value)
-    if kind in PRINTED or kind in TIMES or (issubclass(kind, np.generic) and kind is not np.void):
-        return b"v" + _printed(value).encode("utf-8", "surrogatepass")
     rows = table_of(value)
     if isinstance(rows, RowSource):
         return b"r" + _joined([canonical(rows.names), canonical(rows.take(np.arange(rows.n_rows)))])
