@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import cumae
-from cumae import InvalidData, InvalidParameter
+from cumae import InvalidData, InvalidParameter, QueryRelease
 from cumae.data import plain_id
 from cumae.store.sealed import HiddenIds
 from tests.oracles import ROWS, everlasting, oracle
@@ -232,6 +232,13 @@ def test_an_unknown_id_of_any_size_is_refused_by_our_own_error() -> None:
     for strange in (10**5_000, -(10**5_000), "x" * 100_000, 1e300):
         with pytest.raises(InvalidParameter, match="no waiting query"):
             one.add_labels([strange], [1])
+
+
+@pytest.mark.parametrize("name", ["max_queries", "n_shards", "epsilon", "delta"])
+def test_a_parameter_of_any_size_is_refused_by_our_own_error(name: str) -> None:
+    given: dict[str, Any] = {"epsilon": 1.0, "max_queries": 10, name: 10**5_000}
+    with pytest.raises(InvalidParameter, match=f"{name} is an integer beyond all floats"):
+        QueryRelease(**given).fit(ROWS, (ROWS[:, 0] > 0.3).astype(int))
 
 
 @pytest.mark.claim("USER", "STORE")
