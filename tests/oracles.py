@@ -18,7 +18,7 @@ from cumae.concepts import Thresholds
 ROWS = np.random.default_rng(5).random((400, 1))
 SECTOR = 512  # bytes that a disk writes as one
 MARKED = 0.123456789  # a cell that tests look for in files
-SHARED = {"epsilon": 60.0, "shard_size": 10, "growth": 1.0, "prior": False}
+SHARED: dict[str, Any] = {"epsilon": 60.0, "shard_size": 10, "growth": 1.0, "prior": False}
 
 
 def everlasting(**more: Any) -> cumae.EverlastingPredictor:

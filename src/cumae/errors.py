@@ -21,6 +21,7 @@ it. Of the data it names a row and a column at most, never a value.
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 import sys
 import warnings
@@ -90,9 +91,12 @@ def shown(value: object) -> str:
     >>> shown(-1.0), shown([120, 95])
     ('-1.0', '<list>')
     """
-    text = repr(value)
-    scalar = value is None or isinstance(value, str | bytes | numbers.Number | bool)
-    return text if scalar and len(text) <= 60 else f"<{type(value).__name__}>"
+    if value is None or isinstance(value, str | bytes | numbers.Number | bool):
+        with contextlib.suppress(ValueError):  # an integer of thousands of digits
+            text = repr(value)
+            if len(text) <= 60:
+                return text
+    return f"<{type(value).__name__}>"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -153,7 +153,7 @@ class Count(Kind):
         return f"int of {self.least} or more"
 
     def check(self, value: object, name: str) -> None:
-        check_count(value, name, self.least)
+        check_real(check_count(value, name, self.least), name)  # refuses what no float can hold
 
 
 @dataclass(frozen=True)

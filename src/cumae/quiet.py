@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
+from types import TracebackType
 
 import numpy as np
 
@@ -39,6 +40,34 @@ def warnings_raise() -> Iterator[None]:
                 yield
         finally:
             _QUIET.reset(token)
+
+
+@claim("SHARDS")
+def is_failure(kind: type[BaseException]) -> bool:
+    """Tell whether an error of this type is a failure of the code of others that raised it.
+
+    Everything is, also what is no ``Exception``: extensions in Rust panic by such an error, and
+    ``sys.exit`` is another. A ``KeyboardInterrupt`` in the main thread comes from the user. In
+    other threads Python delivers none, so there the code itself raised it.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    return not (main and issubclass(kind, KeyboardInterrupt))
+
+
+@claim("SHARDS")
+class HiddenFailures:
+    """A context that ends quietly where code of others fails, because one row may be the reason."""
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        return kind is not None and is_failure(kind)
 
 
 def is_quiet() -> bool:

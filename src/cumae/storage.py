@@ -61,7 +61,7 @@ def to_plain(value: Any) -> Any:  # noqa: PLR0911, PLR0912, C901 - one line a ki
         return {TAG: name, "kind": type(value).__name__, "fields": fields}
     if isinstance(value, dt.date):
         return {TAG: "day", "value": dt.datetime(*value.timetuple()[:6]).isoformat()}  # noqa: DTZ001
-    if value in TYPES.values():
+    if isinstance(value, type) and value in TYPES.values():  # numpy's types equal them
         return {TAG: "type", "value": value.__name__}
     if hasattr(value, "to_dict") and hasattr(value, "classes_"):
         return {TAG: "learner", "value": value.to_dict()}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
 
@@ -15,6 +16,27 @@ def elsewhere() -> bool:
     backend, _ = get_active_backend()
     # Workers of joblib see the last two: they should not start workers of their own.
     return type(backend) not in [BACKENDS[k] for k in (DEFAULT_BACKEND, "threading", "sequential")]
+
+
+def parallel(**how: Any) -> Parallel:
+    """Return a ``joblib.Parallel`` that writes no array to a temporary folder.
+
+    By default joblib writes arrays above a megabyte there, in clear, for workers to read. If the
+    machine stops in the meantime, private rows stay in that folder.
+
+    Parameters
+    ----------
+    **how : object
+        What ``joblib.Parallel`` takes.
+    """
+    return Parallel(max_nbytes=None, **how)
+
+
+@contextlib.contextmanager
+def in_memory() -> Iterator[None]:
+    """Let code of others start workers of joblib that get no array through a temporary folder."""
+    with parallel_config(max_nbytes=None):
+        yield
 
 
 def each(work: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
@@ -36,6 +58,6 @@ def each(work: Callable[..., Any], parts: Iterable[tuple[Any, ...]]) -> Iterator
         return iter([work(*part) for part in first])
     parts = chain(first, rest)
     if elsewhere():
-        return iter(Parallel(return_as="generator_unordered")(delayed(work)(*p) for p in parts))
-    pool = Parallel(n_jobs=-1, backend="threading", return_as="generator_unordered")
+        return iter(parallel(return_as="generator_unordered")(delayed(work)(*p) for p in parts))
+    pool = parallel(n_jobs=-1, backend="threading", return_as="generator_unordered")
     return iter(pool(delayed(work)(*part) for part in parts))

@@ -7,8 +7,10 @@ import errno
 import gzip
 import io
 import json
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,6 +43,36 @@ def test_answers_stand_beside_the_queries(folder: Path, fitted: str) -> None:
     assert set(found["answer"]) == CLASSES
     right = [row[-1] for row in people(60, 3)]
     assert (found["answer"] == right).mean() > 0.6
+
+
+@pytest.mark.parametrize("out", ["answers.csv", "answers.csv.gz", "answers.parquet"])
+def test_nobody_else_may_read_answers_from_the_first_byte_on(
+    folder: Path, out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They hold the queries; so does what a command that is killed leaves behind."""
+    seen: list[int] = []
+
+    def watched(method: Any) -> Any:
+        def call(self: Asking, stream: Any, *rest: Any) -> Any:
+            method(self, stream, *rest)
+            seen.extend(path.stat().st_mode & 0o777 for path in folder.glob(".answers*.part"))
+
+        return call
+
+    monkeypatch.setattr(Asking, "rehearse", watched(Asking.rehearse))
+    monkeypatch.setattr(Asking, "write", watched(Asking.write))
+    before = os.umask(0)
+    try:
+        for more in ([], ["--force"]):
+            assert run("predict", "oracle.db", "queries.csv", "-o", out, *more).exit_code == 0
+            assert Path(out).stat().st_mode & 0o777 == 0o600
+            Path(out).chmod(0o666)
+        assert run("predict", "model.json", "queries.csv", "-o", out, "--force").exit_code == 0
+    finally:
+        os.umask(before)
+    assert Path(out).stat().st_mode & 0o777 == 0o600
+    assert len(seen) >= 5  # two rehearsals, and three times the answers
+    assert set(seen) == {0o600}
 
 
 def test_formats_give_the_same_answers(folder: Path) -> None:

@@ -4,6 +4,11 @@
 
 Run it only as long as no version was released: after that, files of that format exist elsewhere,
 and the one here must stay as it is. Its rows are made up, so that its keys may lie beside it.
+
+The folder ``format_1_ids`` was written in the same way by a version for which fractions of type
+``np.float64`` were other ids than the same floats, with ``oracle(folder, user_ids=True,
+client_cap=0.005)``. Each of seven new users asked once, as a client of the same id: two fractions
+of that type, 1.5, "anna", b"bob", 10**30 and 1e300. No later version can write it again.
 """
 
 from __future__ import annotations

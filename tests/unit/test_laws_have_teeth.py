@@ -12,9 +12,11 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cumae import EverlastingPredictor, InvalidParameter
+from cumae import EverlastingPredictor, InvalidParameter, quiet
+from cumae.checks.failures import Panic
 from cumae.checks.predictors import (
     batches_do_not_matter,
+    failures_cannot_be_seen,
     models_see_one_shape,
     queries_do_not_meet,
     shards_learn,
@@ -91,6 +93,14 @@ def test_a_prior_that_is_asked_about_a_batch_is_caught(monkeypatch: pytest.Monke
     ask_the_prior_about_a_batch(monkeypatch)
     with pytest.raises(AssertionError, match="the batch that its query came in"):
         batches_do_not_matter(predictor, THREE)
+
+
+@pytest.mark.parametrize("name", ["no weights", "marks and memo", "prior and logarithms"])
+def test_failures_that_pass_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: what is no ``Exception`` is no failure, or an error of memory is none."""
+    for kinds in (Exception, (Panic, SystemExit, GeneratorExit, ValueError)):
+        monkeypatch.setattr(quiet, "is_failure", lambda kind, kinds=kinds: issubclass(kind, kinds))
+        assert caught(failures_cannot_be_seen, f"everlasting, {name}")
 
 
 def trial_rows_do_not_meet(predictor: EverlastingPredictor, odd: Any) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 import cumae
 from cumae import store
+from cumae.checks.failures import FAILURES, FailingOnMarks
 from cumae.concepts import Thresholds
 from cumae.errors import (
     BudgetExhausted,
@@ -28,7 +30,7 @@ from cumae.errors import (
 from cumae.predictors import joining
 from cumae.predictors.joining import CallQueue, QueuedCall
 from tests.forks import answer_in_a_fork
-from tests.oracles import ROWS, everlasting, oracle
+from tests.oracles import ROWS, SHARED, everlasting, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -256,7 +258,7 @@ def test_whole_numbers_of_any_kind_are_the_same_id(tmp_path: Path) -> None:
     assert used(path) == 30
 
 
-ODD_IDS = [np.array([1, 2]), pd.NA, 10**5_000, (), 0.5]
+ODD_IDS = [np.array([1, 2]), pd.NA, 10**5_000, (), np.nan]
 
 
 @pytest.mark.claim("STORE", "EVER")
@@ -291,7 +293,17 @@ def nested(depth: int) -> Any:
     return found
 
 
-ODD_CELLS = [10**5_000, nested(5_000), {1: 2, "a": 3}, Shy()]
+class Grim(Shy):
+    """Something that ends whatever looks at it."""
+
+    def __repr__(self) -> str:
+        raise SystemExit
+
+    def __float__(self) -> float:
+        raise SystemExit
+
+
+ODD_CELLS = [10**5_000, nested(5_000), {1: 2, "a": 3}, Shy(), Grim()]
 
 
 @pytest.mark.claim("STORE", "EVER")
@@ -311,6 +323,28 @@ def test_what_a_query_holds_fails_nobody_else(tmp_path: Path, place: int) -> Non
     assert used(path) == stored.answered_ == 4
     stored.close()
     assert cumae.open(path).answered_ == stored.answered_
+
+
+@pytest.mark.claim("STORE", "EVER")
+def test_a_query_on_which_models_fail_in_any_way_fails_nobody_else() -> None:
+    """Some failures are no ``Exception``, and an interrupt in a thread comes from a model."""
+    model = FailingOnMarks(DecisionTreeClassifier(max_depth=1))
+    given = {**SHARED, "shard_size": 20, "estimator": model}
+    one = cumae.EverlastingPredictor(**given).fit(ROWS, (ROWS[:, 0] > 0.3).astype(int))
+    crowd = Crowd(one)
+    crowd.ask([0.1])
+    for mark in FAILURES:
+        crowd.ask([0.9])
+        crowd.ask([mark])
+    crowd.ask([Grim()])
+    crowd.ask([0.1])
+    crowd.end()
+    assert not crowd.failed
+    usual = {2 * place + 1: [1] for place in range(len(FAILURES))}
+    marked = {2 * place + 2: [0] for place in range(len(FAILURES))}  # the first class
+    last = 2 * len(FAILURES)
+    assert crowd.found == {0: [0], **usual, **marked, last + 1: [-1], last + 2: [0]}
+    assert one.answered_ == last + 3
 
 
 @pytest.mark.claim("STORE")

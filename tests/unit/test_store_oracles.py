@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 import subprocess
@@ -289,7 +290,7 @@ def test_a_retry_gets_the_stored_answer_for_free(where: Where) -> None:
     stored.predict(queries, request_id=("client", 2))
     stored.predict(queries, request_id="client")
     assert stored.answered_ == 120
-    for wrong in ((), 1.5, [1], ("client", None)):
+    for wrong in ((), math.nan, [1], ("client", None)):
         with pytest.raises(InvalidParameter, match="request_id must be"):
             stored.predict(queries, request_id=wrong)
     stored.predict(rows_of(ROWS, 0, 300))  # the phase ends here, and answers end with it

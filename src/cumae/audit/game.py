@@ -20,6 +20,7 @@ from cumae.audit.versions import Versions
 from cumae.claims import claim
 from cumae.data import check_ids
 from cumae.errors import InvalidParameter
+from cumae.quiet import is_failure
 
 NOBODY = object()
 PUBLIC = ("phase_", "answered_", "remaining_", "trust_", "prior_", "n_shards_", "noise_per_vote_")
@@ -272,7 +273,9 @@ def _heard(move: Callable[[], Any]) -> tuple[Any, tuple[str, ...], str]:
         warnings.simplefilter("always")
         try:
             found = move()
-        except Exception as error:  # noqa: BLE001 (whatever it is, it can be seen)
+        except BaseException as error:  # whatever it is, it can be seen
+            if not is_failure(type(error)):
+                raise
             stopped = _named(error)
     said = [stopped] if stopped else []
     return found, (*said, *(_named(warning.message) for warning in caught)), stopped

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
@@ -25,6 +25,7 @@ from cumae.errors import InvalidParameter, shown
 from cumae.parameters import check_count
 from cumae.progress import Progress
 from cumae.randomness import SYSTEM, integers
+from cumae.workers import parallel
 
 WARM_UP, PILOT = 2, 4  # runs of each world that tell how long one takes, and are thrown away
 START_UP = 20.0  # seconds to wait, at most, until all processes are there
@@ -186,7 +187,7 @@ def _play_all(
     """
     found: list[Any] = []
     errors: list[tuple[str, ...]] = []
-    with Parallel(n_jobs=n_jobs, return_as="generator") as pool:
+    with parallel(n_jobs=n_jobs, return_as="generator") as pool:
         if seconds < math.inf:
             runs = _affordable(attack, pool, effective_n_jobs(n_jobs), runs, seconds)
         size = -(-runs // TASKS)
@@ -219,7 +220,7 @@ def _affordable(attack: Attack, pool: Any, workers: int, runs: int, seconds: flo
     ----------
     attack : Attack
         What is played.
-    pool : Parallel
+    pool : joblib.Parallel
         Joblib's pool of workers.
     workers : int of 1 or more
         How many they are.

@@ -18,16 +18,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.checks.ends import demand_end, in_a_fork
+from cumae.checks.failures import FAILURES, FailingOnMarks, with_failures
 from cumae.checks.learners import CountedSource
 from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.queries import families, few, in_batches, with_missing_cell
 from cumae.checks.shards import Neighbours, demand
 from cumae.concepts import ConceptClass
 from cumae.data import length_of, row_source
-from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
+from cumae.errors import BudgetExhausted, InvalidData, LiveState
 from cumae.estimators import own_clone
 from cumae.outlook import Outlook
 from cumae.privacy import Budget
+from cumae.quiet import is_failure
 from cumae.randomness import SeededSource
 
 
@@ -232,6 +234,37 @@ def models_see_one_shape(predictor: Any, pair: Neighbours) -> None:
     )
 
 
+def failures_cannot_be_seen(predictor: Any, pair: Neighbours) -> None:
+    """Nobody notices rows and queries on which a scikit-learn estimator fails, in whatever way.
+
+    Neither what can be seen of a fit nor, where queries are protected, the answers to other queries
+    depend on them. Failures are errors of all kinds, also those that are no ``Exception``. What a
+    student says is left out: it is public.
+    """
+    estimator = predictor.get_params(deep=False).get("estimator")
+    if estimator is None or isinstance(estimator, ConceptClass):
+        return
+    failing = own_clone(predictor).set_params(estimator=FailingOnMarks(estimator))
+    places = [2 * place for place in range(len(FAILURES))]
+    here, there = (_seen(failing, pair, X, pair.y) for X in (pair.X, with_failures(pair.X, places)))
+    demand(here == there, f"rows on which models fail are seen: {here} and {there}")
+    if hasattr(predictor, "student"):
+        return
+    queries = few(pair.queries)
+    batches = (queries, with_failures(queries, places))
+    found = []
+    for batch in batches:
+        try:
+            found.append(np.array(answers_to(failing, pair, [batch])))
+        except BaseException as error:
+            demand(not is_failure(type(error)), f"a query lets everybody see {type(error)}")
+            raise
+    if predictor.counts_unusable:
+        others = np.delete(np.arange(len(queries)), places)
+        same = np.array_equal(found[0][others], found[1][others])
+        demand(same, "an answer depends on a query on which models fail")
+
+
 def a_plan_tells_what_a_fit_does(predictor: Any, pair: Neighbours) -> None:
     """A plan draws nothing, pays nothing, and tells guarantee, facts and warnings of the fit.
 
@@ -283,6 +316,7 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     unusable_queries_count,
     queries_do_not_meet,
     models_see_one_shape,
+    failures_cannot_be_seen,
 )
 
 
@@ -336,7 +370,9 @@ def _seen(predictor: Any, pair: Neighbours, X: Any, y: Any) -> dict[str, Any]:
         warnings.simplefilter("always")
         try:
             one = _fit(predictor, pair, X, y)
-        except CumaeError as error:
+        except BaseException as error:
+            if not is_failure(type(error)):
+                raise
             refusal = f"{type(error).__name__}: {error}"
     warned = [f"{warning.category.__name__}: {warning.message}" for warning in heard]
     facts = {name: getattr(one, name, None) for name in PUBLIC}

@@ -52,6 +52,7 @@ from cumae.data.labels import (
     class_names,
     class_places,
     label_codes,
+    plain_id,
 )
 from cumae.data.lenient import (
     as_numbers,
@@ -142,6 +143,7 @@ __all__ = [
     "ordinary_cells",
     "pieces",
     "plain_floats",
+    "plain_id",
     "read_one_by_one",
     "read_table",
     "row_source",

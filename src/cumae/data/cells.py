@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import math
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import InvalidData
+from cumae.quiet import HiddenFailures
 
 
 def bare(series: Any) -> Any:
@@ -38,11 +38,11 @@ def unpacked(column: Any, places: Any = slice(None)) -> NDArray[Any]:
         # The code of a missing cell is -1: the last value.
         return np.asarray(values[column.codes[places]])
     some = column[places]
-    with contextlib.suppress(Exception):  # a single cell may raise it, such as a date of year 10^6
+    with HiddenFailures():  # a single cell may raise it, such as a date of year 10^6
         return _objects(some)
     found = np.full(len(some), np.nan, dtype=object)
     for place in range(len(some)):
-        with contextlib.suppress(Exception):
+        with HiddenFailures():
             found[place : place + 1] = _objects(some[place : place + 1])
     return found
 
@@ -83,7 +83,7 @@ LONGEST = 2**63  # from here on, integers are no longer printed or stored like o
 
 def _ordinary_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
     """Return what an unusual object stands for, or NaN."""
-    try:
+    with HiddenFailures():  # an odd cell must not be seen
         if isinstance(value, np.timedelta64):  # for numpy these are integers
             return math.nan
         if isinstance(value, np.datetime64 | np.bool_ | np.integer | np.str_):
@@ -97,8 +97,6 @@ def _ordinary_cell(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of val
         if isinstance(value, np.floating | Decimal | Fraction) or type(value) is int:
             with np.errstate(all="ignore"):
                 return float(value)
-    except Exception:  # noqa: BLE001 - an odd cell must not be seen
-        return math.nan
     return math.nan
 
 

@@ -1,4 +1,4 @@
-"""What comes beside the rows, one for each of them: labels, and ids of users and clients.
+"""What comes beside the rows, one for each of them: labels, and ids of users, clients and queries.
 
 Each label is read by itself as its place among the declared classes. Three functions read labels,
 all in the same way (``codes_of``). They differ in what they do about a label that is none of the
@@ -220,7 +220,7 @@ def _only(cell: Any) -> Any:
     return cell[0] if type(cell) is list and len(cell) == 1 else cell
 
 
-# Ids of users and clients
+# Ids of users, clients and queries
 
 # For each kind of ids: the value of the parameter that turns them off, and one that turns them on.
 SWITCHES = {
@@ -230,8 +230,44 @@ SWITCHES = {
 
 
 @claim("USER")
+def plain_id(one: Any) -> str | bytes | int | float | None:  # noqa: PLR0911 - one a kind of id
+    """Return the only form of an id; None for what can be no id.
+
+    Ids that Python calls equal, such as 1, 1.0, True and ``np.int8(1)``, have the same form: an
+    ``int`` for whole numbers, else a ``float``, ``str`` or ``bytes``. All other types are refused,
+    and so are NaN and fractions of numpy's types except ``float64``: for numpy,
+    ``np.float32(0.1)`` equals 0.1, and does not equal ``np.float64(0.1)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.data import plain_id
+    >>> plain_id(-0.0), plain_id(np.float64(0.5)), plain_id(np.str_("anna")), plain_id("1")
+    (0, 0.5, 'anna', '1')
+    """
+    kind = type(one)
+    if kind is str or kind is int or kind is bytes:
+        return one  # type: ignore[no-any-return]
+    # Methods of the base classes: a subclass may have others, which say something else.
+    if issubclass(kind, str):
+        return str.__str__(one)
+    if issubclass(kind, bytes):
+        return memoryview(one).tobytes()
+    if issubclass(kind, int):
+        return int.__int__(one)
+    if kind is not np.timedelta64 and issubclass(kind, np.integer | np.bool_):  # a span is neither
+        return int(one)
+    if not issubclass(kind, float | np.floating):
+        return None
+    number = float.__float__(one) if issubclass(kind, float) else one
+    if number.is_integer():
+        return int(number)
+    return number if type(number) is float and number == number else None  # noqa: PLR0124
+
+
+@claim("USER")
 def check_ids(ids: Any, wanted: bool, count: int, name: str) -> list[Any] | None:
-    """Return ids of users or clients, one for each row."""
+    """Return ids of users, clients or queries, one for each row, each in its only form."""
     if not wanted:
         if ids is not None:
             raise InvalidData(
@@ -249,11 +285,24 @@ def check_ids(ids: Any, wanted: bool, count: int, name: str) -> list[Any] | None
     if ids is None or len(ids) != count:
         given = "none" if ids is None else len(ids)
         raise InvalidData(f"{name}: {given} for {count} rows; give one id for each row.")
-    found = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    plain = set(map(type, found)) <= {str, bytes, int, bool}  # then none is a NaN, or anything else
-    if not plain and not all(
-        isinstance(one, str | bytes | int | float) and one == one  # noqa: PLR0124
-        for one in found
-    ):
-        raise InvalidData(f"{name} hold something that is no id; give numbers or strings.")
-    return found
+    found = _listed(ids)
+    if set(map(type, found)) <= {str, bytes, int}:
+        return found
+    plain = list(map(plain_id, found))
+    if None in plain:
+        raise InvalidData(
+            f"{name} hold something that is no id; give texts, bytes or numbers, and no NaN. Of "
+            "dates, decimals, tuples, UUIDs and the like, give the text: str(id). Of fractions in "
+            "float32, give float64."
+        )
+    return plain
+
+
+def _listed(ids: Any) -> list[Any]:
+    """Return ids as a list; those of numpy's types without a Python type stay what they are."""
+    if hasattr(ids, "to_pylist"):  # of pyarrow
+        return list(ids.to_pylist())
+    kind = getattr(ids, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind not in "biuUSO" and kind != np.float64:
+        return list(ids if isinstance(ids, np.ndarray) else np.asarray(ids))
+    return list(ids.tolist() if hasattr(ids, "tolist") else ids)

@@ -13,7 +13,6 @@ judge every row as the other functions do.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +32,7 @@ from cumae.data.parquet import ParquetRows
 from cumae.data.readings import missing_cells, numbers, read_cells
 from cumae.data.rows import row_source
 from cumae.errors import InvalidData, InvalidParameter
-from cumae.quiet import warnings_raise
+from cumae.quiet import HiddenFailures, warnings_raise
 
 EXACT = 2**53  # up to here every whole number has an exact float
 FLOAT = np.dtype(np.float64)
@@ -191,7 +190,7 @@ def read_one_by_one(X: Any, width: int) -> Any:
 
 def _cells_of(query: Any, width: int) -> Sequence[Any]:
     """Return the cells of one query; none if it is no row of this width."""
-    with contextlib.suppress(Exception):  # a query may be anything, and raise anything
+    with HiddenFailures():  # a query may be anything, and raise anything
         if isinstance(query, list | tuple | pd.Series) or np.ndim(query) == 1:
             cells = list(query)
             return cells if len(cells) == width else ()

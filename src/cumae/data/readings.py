@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, shown
+from cumae.quiet import HiddenFailures
 
 
 def is_missing(cell: Any) -> bool:
@@ -71,10 +72,9 @@ def codes_of(cells: NDArray[Any], known: dict[Any, int]) -> NDArray[np.int64]:
 
 
 def _code_of(cell: Any, known: dict[Any, int]) -> int:
-    try:
+    with HiddenFailures():  # a cell may be anything, and raise anything
         return known.get(cell, -1)
-    except Exception:  # noqa: BLE001 - a cell may be anything, and raise anything
-        return -1
+    return -1
 
 
 def _codes_of_numbers(cells: NDArray[Any], known: dict[Any, int]) -> NDArray[np.int64]:
@@ -133,9 +133,8 @@ def numbers(cells: NDArray[Any]) -> Floats:
 
 def number_of(cell: Any) -> float:
     """Return a cell as a float; NaN if it is no number."""
-    if not isinstance(cell, NO_NUMBERS):
-        with contextlib.suppress(Exception):  # a cell may be anything, and raise anything
-            return float(cell)
+    with HiddenFailures():  # a cell may be anything, and raise anything
+        return math.nan if isinstance(cell, NO_NUMBERS) else float(cell)
     return math.nan
 
 
@@ -231,7 +230,7 @@ def _days_of_type(cells: NDArray[Any]) -> Floats:
 
 
 def _days(cell: Any, since: dt.datetime) -> float:
-    with contextlib.suppress(Exception):  # a cell may be anything, and raise anything
+    with HiddenFailures():  # a cell may be anything, and raise anything
         if isinstance(cell, np.datetime64):
             return float(days_since(np.array([cell]), since)[0])
         if type(cell) is str and len(cell) <= LONGEST_TEXT:

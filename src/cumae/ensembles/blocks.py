@@ -12,7 +12,6 @@ concept classes, they are runs of candidates that are drawn from together.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -23,8 +22,9 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import frame_of
-from cumae.quiet import warnings_raise
+from cumae.quiet import HiddenFailures, warnings_raise
 from cumae.threads import one_thread
+from cumae.workers import in_memory
 
 BLOCK_ROWS = 4096  # with fewer, calls take most of the time; with more, a single row is slow
 BLOCK_CELLS = 2**20  # cells that a block has at most: 8 MB
@@ -157,7 +157,7 @@ class AskedInBlocks:
         """Return a result for each row; the running number of a row decides its place."""
         table = X if self.read is None else self.read(X)
         found = np.zeros((len(table), *self.otherwise.shape))
-        with one_thread():
+        with one_thread(), in_memory():
             for block in blocks(table, numbers, self.stand_in):
                 found[block.rows] = block.answers(self._asked, self.otherwise)
         found = found[first_with(numbers)]
@@ -174,7 +174,7 @@ class AskedInBlocks:
         return self._asked(blank_block(self.stand_in)) is None
 
     def _asked(self, table: Any) -> Floats | None:
-        with contextlib.suppress(Exception), warnings_raise():
+        with HiddenFailures(), warnings_raise():
             # A copy: if it fails after it has written there, the rows are asked about again.
             found = np.asarray(self.ask(table.copy()), dtype=np.float64)
             return found if found.shape == (len(table), *self.otherwise.shape) else None

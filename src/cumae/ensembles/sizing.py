@@ -12,7 +12,6 @@ the made-up rows are fixed.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -29,7 +28,7 @@ from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import as_asked
 from cumae.made_up import rows_at
 from cumae.progress import Progress
-from cumae.quiet import warnings_raise
+from cumae.quiet import HiddenFailures, warnings_raise
 from cumae.randomness import SeededSource
 from cumae.threads import one_thread
 
@@ -136,7 +135,7 @@ def _answers(
     facts = (rows.n_features, rows.names, rows.is_frame)
     texts = [rows.is_text(place) for place in range(rows.n_features)]
     key = None
-    with contextlib.suppress(Exception):  # what cannot be pickled is tried each time
+    with HiddenFailures():  # what cannot be pickled is tried each time
         key = joblib.hash((trainer, facts, texts, size, count))
     known = _KNOWN.get(key)
     if known is not None:
@@ -173,7 +172,7 @@ def count_of_each(models: list[Any], asked: Any, n_classes: int, stand_in: Any) 
     with one_thread():
         for model in alone:
             labels = np.zeros(len(asked), dtype=np.int64)  # the vote of a model that fails
-            with contextlib.suppress(Exception), warnings_raise():
+            with HiddenFailures(), warnings_raise():
                 labels = np.asarray(model.predict(asked)).astype(np.int64).reshape(len(asked))
             votes[np.arange(len(asked)), np.clip(labels, 0, n_classes - 1)] += 1
     return votes

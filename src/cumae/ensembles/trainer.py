@@ -7,7 +7,6 @@ trained in one loop; all others are trained one by one, by ``Trainer.train``.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,9 +24,12 @@ from cumae.data import Columns, RowSource, as_numbers, usable_rows
 from cumae.ensembles.growing.trees import grown
 from cumae.ensembles.isolation import generators_kept, strictly
 from cumae.ensembles.split import Split
+from cumae.ensembles.travel import Traveller
 from cumae.estimators import own_clone
 from cumae.progress import Progress
+from cumae.quiet import HiddenFailures
 from cumae.threads import one_core
+from cumae.workers import in_memory, parallel
 
 LOADED_CELLS = 2**24  # cells that are in memory at a time while shards train
 TASK_SHARDS = 32  # shards that a worker gets at a time
@@ -64,9 +66,9 @@ class Trainer:
         training fails, it is tried again without the shard's rows that have unusable cells.
         """
         # Any failure may be the work of one private row.
-        with contextlib.suppress(Exception):
+        with HiddenFailures():
             return self.train_or_raise(rows, labels, seed)
-        with contextlib.suppress(Exception):
+        with HiddenFailures():
             usable = usable_rows(rows, self.columns)
             if not usable.all():
                 return self.train_or_raise(rows[usable], labels[usable], seed)
@@ -183,12 +185,12 @@ def train_shards(
     list
         One model for each shard; None votes for the first class.
     """
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+    pool = parallel(n_jobs=n_jobs, return_as="generator")
     models: list[Any] = []
     with Progress("training shards", split.n_shards, progress) as bar:
-        train = joblib.delayed(trainer.train_many)
-        for trained in parallel(train(*task) for task in _tasks(rows, labels, split, seeds)):
-            models += trained
+        train = joblib.delayed(_train_task)
+        for trained in pool(train(trainer, task) for task in _tasks(rows, labels, split, seeds)):
+            models += [one.model for one in trained]
             bar.advance(len(trained))
     return models
 
@@ -197,12 +199,18 @@ Task = tuple[Any, Integers, Integers, Integers]  # rows, labels, where shards st
 
 
 @claim("SHARDS")
+def _train_task(trainer: Trainer, task: Task) -> list[Traveller]:
+    """Train the shards of one task, and let each model travel back by itself."""
+    return [Traveller(model) for model in trainer.train_many(*task)]
+
+
+@claim("SHARDS")
 def train_one_by_one(
     trainer: Trainer, rows: Any, labels: Integers, starts: Integers, seeds: Integers
 ) -> list[Any]:
     """Train each shard on its own slice of the rows."""
     parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-    with one_core(), generators_kept():
+    with one_core(), in_memory(), generators_kept():
         return [
             trainer.train(rows[part], labels[part], int(seed))
             for part, seed in zip(parts, seeds, strict=True)

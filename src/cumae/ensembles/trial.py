@@ -18,7 +18,7 @@ from cumae.ensembles.voters.stacking import LoopVoters
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.estimators import own_clone
 from cumae.made_up import made_up_labels, made_up_rows, odd_row
-from cumae.quiet import warnings_raise
+from cumae.quiet import is_failure, warnings_raise
 from cumae.threads import one_thread
 
 QUERIES = 16
@@ -112,7 +112,9 @@ def try_out(
                 first.predict(read_table(odd_row(rows, trainer.columns), trainer.columns))
     except CumaeError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(type(error)):
+            raise
         raise InvalidParameter(
             f"{what} fails on {size} made-up rows with {rows.n_features} columns, the size of a "
             f"shard: {type(error).__name__}: {error}. On private rows such a shard would silently "

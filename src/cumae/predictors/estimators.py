@@ -7,7 +7,6 @@ fingerprints are compared. Nothing is pickled, so that opening a state runs no c
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from cumae import concepts
 from cumae.concepts import ConceptClass
 from cumae.errors import InvalidParameter
+from cumae.predictors.fingerprints import FORM, fingerprint, first_fingerprint, is_estimator
 from cumae.storage import TAG, from_plain, to_plain
 
 # The classes that are written out, by module.
@@ -124,7 +124,9 @@ def estimator_from_plain(plain: dict[str, Any], given: Any = None) -> Any:
         If the estimator is needed and not given, or if another one is given.
     """
     if given is not None:
-        if fingerprint(given) != plain["fingerprint"]:
+        stored = plain["fingerprint"]
+        same = fingerprint(given) if stored.startswith(FORM) else first_fingerprint(given)
+        if same != stored:
             raise InvalidParameter(
                 "estimator is not the one that was stored: its class or one of its parameters is "
                 "another; give an equal one."
@@ -153,27 +155,13 @@ def given_as(name: str, given: Any) -> Any:
     return given if name == "estimator" else None
 
 
-def fingerprint(model: Any) -> str:
-    """Return a text that two estimators share if their class and all parameters are the same."""
-    written = json.dumps(_canonical(model), sort_keys=True)
-    return hashlib.sha256(written.encode()).hexdigest()
-
-
-def _path(kind: Any) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _is_estimator(value: Any) -> bool:
-    return hasattr(value, "get_params") and not isinstance(value, type)
-
-
 def _written(value: Any) -> Any:
     """As ``to_plain``, for values that contain estimators; refuse what is not known."""
     if isinstance(value, ConceptClass):
         if getattr(concepts, type(value).__name__, None) is not type(value):
             raise InvalidParameter(f"a {type(value).__name__} is no class of cumae.concepts.")
         return to_plain(value)
-    if _is_estimator(value):
+    if is_estimator(value):
         module = next((name for name in KNOWN if _class(name, type(value)) is not None), None)
         if module is None:
             raise InvalidParameter(f"a {type(value).__name__} is no estimator that can be stored.")
@@ -214,23 +202,3 @@ def _read(plain: Any) -> Any:
     if tag == "type":
         return np.dtype(plain["name"]).type
     return from_plain(plain)
-
-
-def _canonical(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
-    """Return plain values that are the same for equal estimators; also of unknown classes."""
-    if _is_estimator(value):
-        fields = value.get_params(deep=False)
-        return [_path(type(value)), {name: _canonical(part) for name, part in fields.items()}]
-    if isinstance(value, list | tuple):
-        return [type(value).__name__, [_canonical(part) for part in value]]
-    if isinstance(value, dict):
-        return ["dict", [[_canonical(key), _canonical(part)] for key, part in value.items()]]
-    if isinstance(value, type):
-        return ["type", _path(value)]
-    if hasattr(value, "__code__"):
-        return ["function", _path(value), value.__code__.co_code.hex()]
-    try:
-        return to_plain(value)
-    except InvalidParameter:
-        fields = getattr(value, "__dict__", {})
-        return [_path(type(value)), {name: _canonical(part) for name, part in fields.items()}]

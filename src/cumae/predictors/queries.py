@@ -27,6 +27,7 @@ from cumae.data import (
 )
 from cumae.errors import InvalidData
 from cumae.finite import all_finite
+from cumae.quiet import is_failure
 
 
 @claim("BBL", "QUERY", "EVER")
@@ -128,8 +129,11 @@ class QueryReader:
             try:
                 plain = plain_floats(X, self.n_features) if self._numbers_only else None
                 part, usable = (plain, None) if plain is not None else self.private(X)
-            except Exception as error:  # noqa: BLE001 - whoever asked raises it
-                counts.append(error)
+            except BaseException as error:
+                if not is_failure(type(error)):
+                    raise
+                # Whoever asked raises it. What is no Exception would end more than a call.
+                counts.append(error if isinstance(error, Exception) else _unreadable())
                 continue
             if usable is not None:
                 part[~usable] = np.nan  # so that it is unusable below
@@ -169,6 +173,10 @@ class QueryReader:
                 f"{self.columns.original_names!r}."
             )
         return self.columns.arrange(X, self.owner)
+
+
+def _unreadable() -> InvalidData:
+    return InvalidData("X holds something that cannot be read; give numbers, texts and dates.")
 
 
 def _check_finite(table: Floats, names: list[str]) -> None:

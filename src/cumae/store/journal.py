@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import Any, NoReturn
 
-import numpy as np
-
 from cumae.claims import claim
+from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, Request, objects
 from cumae.privacy.validation import plain_number
+from cumae.quiet import HiddenFailures
 from cumae.store.bills import bill_of, price
 from cumae.store.counting.base import ANSWERED, Counting, Record
 from cumae.store.counting.kinds import counting_of
@@ -147,7 +147,7 @@ class DurableJournal(Journal):
         if before is None:
             self.state.become(rebuilt(seal, blobs, estimator).state)
             self._counting = counting_of(self.state)
-            self._counting.know_ids(self._hide)
+            self._counting.know_ids(self._hide.known_as)
         else:
             records = replay(self._counting, seal, blobs, before)
         self._used = self._counting.used
@@ -389,26 +389,24 @@ class DurableJournal(Journal):
 
 def _id_bytes(request_id: Any) -> bytes:
     """Return bytes that stand for the id of a request."""
-    parts = request_id if isinstance(request_id, tuple) else (request_id,)
-    parts = tuple(int(one) if isinstance(one, np.integer) else one for one in parts)
-    if parts and all(isinstance(one, str | bytes | int) for one in parts):
+    given = request_id if isinstance(request_id, tuple) else (request_id,)
+    parts = list(map(plain_id, given))
+    if parts and None not in parts:
         with suppress(ValueError):  # a number of thousands of digits
-            return canonical(list(parts))
+            return canonical(parts)
     raise InvalidParameter(
-        "request_id must be a text, bytes, a whole number or a tuple of these, such as "
-        '("client-7", 12).'
+        'request_id must be a text, bytes, a number or a tuple of these, such as ("client-7", 12).'
     )
 
 
 def _body_bytes(body: Any) -> bytes:
     """Return bytes that stand for what is asked."""
-    try:
+    with HiddenFailures():  # it may be anything, and raise anything
         return canonical(body)
-    except Exception:  # noqa: BLE001 - it may be anything, and raise anything
-        raise InvalidData(
-            "a request that has an id is compared with later ones, but this one holds something "
-            "that cannot be compared; give numbers, texts and dates, or leave out request_id."
-        ) from None
+    raise InvalidData(
+        "a request that has an id is compared with later ones, but this one holds something "
+        "that cannot be compared; give numbers, texts and dates, or leave out request_id."
+    )
 
 
 def phase_event(counting: Counting, count: int = 0) -> dict[str, Any]:

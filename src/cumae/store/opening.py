@@ -119,7 +119,7 @@ class _Opened:
         if counting.used != self.totals.used:
             raise StoreFailed("the ledger and the state disagree about what was used.")
         self.keys.keep_epoch(self.totals.epoch, self.totals.key)
-        counting.know_ids(self.hide)
+        counting.know_ids(self.hide.known_as)
         journal = self.journal(counting, seal)
         charge = self.high - counting.used
         if older or charge > 0:

@@ -6,6 +6,7 @@ uncommon values, in NumPy's npy format. Nothing is pickled.
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import hashlib
 import hmac
@@ -14,15 +15,20 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.errors import StoreFailed
+from cumae.data import RowSource, plain_id, table_of
+from cumae.errors import InvalidData, StoreFailed
 from cumae.extras import STORE, LaterModule
 from cumae.predictors.state import ENCODER, PLAIN, Arrays, pack, unpack
 
@@ -245,7 +251,7 @@ class Seal:
 class HiddenIds:
     """Turns ids of users and clients into HMACs, under a key that the oracle has for ever.
 
-    Ids that Python calls equal, as 1 and 1.0, get the same one.
+    Ids that Python calls equal, as 1 and 1.0, get the same one, by ``cumae.data.plain_id``.
 
     Examples
     --------
@@ -259,37 +265,93 @@ class HiddenIds:
         self._key = _derived(key, "ids")
 
     def __call__(self, one: Any) -> bytes:
-        return hmac.digest(self._key, _id_bytes(one), "sha256")[:ID_BYTES]
+        return self._hidden(_id_bytes(one))
+
+    def known_as(self, one: Any) -> tuple[bytes, ...]:
+        """Return the HMAC of an id, and then the one that earlier versions may have written.
+
+        These took a fraction that was a ``np.float64`` for another id than the same ``float``.
+        """
+        number = plain_id(one)
+        if not isinstance(number, float):
+            return (self(one),)
+        return self(one), self._hidden(f"fnp.float64({number!r})".encode())
+
+    def _hidden(self, id_bytes: bytes) -> bytes:
+        return hmac.digest(self._key, id_bytes, "sha256")[:ID_BYTES]
 
 
-def _id_bytes(one: Any) -> bytes:
+def _id_bytes(given: Any) -> bytes:
+    one = plain_id(given)
     if isinstance(one, bytes):
         return b"b" + one
     if isinstance(one, str):
         return b"s" + one.encode("utf-8", "surrogatepass")
-    if isinstance(one, float) and not one.is_integer():
+    if isinstance(one, float):
         return b"f" + repr(one).encode()
-    return b"i" + hex(int(one)).encode()
+    if one is None:
+        raise AssertionError("ids are checked before")
+    return b"i" + hex(one).encode()
+
+
+# What stands for itself in the comparison of two requests, by its type and how it is printed.
+# Others may print the same and differ.
+PRINTED = {
+    *(bool, int, float, complex, str, bytes, range, type(None), type(pd.NA), type(pd.NaT)),
+    *(dt.date, dt.timedelta, pd.Timedelta, Decimal, Fraction, UUID),
+}
+TIMES = (dt.datetime, dt.time, pd.Timestamp)
+ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")  # modules of zones that print what they are
+NUMBERS = "biufcmMSU"  # kinds of arrays that hold their cells themselves
 
 
 @claim("STORE")
 def canonical(value: Any) -> bytes:  # noqa: PLR0911 - one line a kind of value
-    """Return bytes that stand for a value: the same for the same value given in the same form."""
+    """Return bytes that stand for a value: the same for the same value given in the same form.
+
+    Everything that can change an answer is in them. What is not known, such as a tensor or an
+    object of a class of the caller's own, raises ``InvalidData``: it may print the same and differ.
+    """
+    kind = type(value)
+    if kind in PRINTED or kind in TIMES or (issubclass(kind, np.generic) and kind is not np.void):
+        return b"v" + _printed(value).encode("utf-8", "surrogatepass")
     if isinstance(value, Mapping):
         return b"d" + _joined([canonical([name, value[name]]) for name in sorted(value)])
     if isinstance(value, pd.DataFrame):
         columns = [value.iloc[:, place].to_numpy() for place in range(value.shape[1])]
         return b"t" + _joined([canonical(list(value.columns)), *map(canonical, columns)])
-    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
-        facts = json.dumps([value.dtype.str, list(value.shape)]).encode()
-        return b"a" + _joined([facts, np.ascontiguousarray(value).tobytes()])
+    if isinstance(value, np.ma.MaskedArray):
+        parts = (np.ma.getmaskarray(value), np.ma.getdata(value))
+        return b"m" + _joined(list(map(canonical, parts)))
     if isinstance(value, np.ndarray):
-        return b"o" + _joined([canonical(list(value.shape)), canonical(value.ravel().tolist())])
+        return _canonical_array(value)
     if isinstance(value, list | tuple):
         return b"l" + _joined([canonical(one) for one in value])
-    if hasattr(value, "to_numpy"):
+    if isinstance(value, pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
         return b"n" + canonical(value.to_numpy())
-    return b"v" + f"{type(value).__name__}:{value!r}".encode("utf-8", "surrogatepass")
+    rows = table_of(value)
+    if isinstance(rows, RowSource):
+        return b"r" + _joined([canonical(rows.names), canonical(rows.take(np.arange(rows.n_rows)))])
+    column = nw.from_native(value, series_only=True)  # of polars or pyarrow; refuses all else
+    return b"c" + canonical(column.to_list())
+
+
+def _canonical_array(value: NDArray[Any]) -> bytes:
+    if value.dtype.kind in NUMBERS:
+        facts = json.dumps([value.dtype.str, list(value.shape)]).encode()
+        return b"a" + _joined([facts, np.ascontiguousarray(value).tobytes()])
+    found = [canonical(list(value.shape)), canonical(value.ravel().tolist())]
+    if value.dtype.kind == "V":  # names are part of what is asked
+        found.append(canonical(repr(value.dtype)))
+    return b"o" + _joined(found)
+
+
+def _printed(value: Any) -> str:
+    """Return the type of a value and how it is printed, if that says everything."""
+    zone = value.tzinfo if isinstance(value, TIMES) else None
+    if zone is not None and type(zone).__module__.partition(".")[0] not in ZONES:
+        raise InvalidData("a time has a zone that cannot be compared.")
+    return f"{type(value).__name__}:{value!r}"
 
 
 def _joined(parts: list[bytes]) -> bytes:

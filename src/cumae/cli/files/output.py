@@ -34,6 +34,9 @@ class Output:
         Where to.
     force : bool
         Whether a file that is there already is replaced.
+    private : bool
+        Whether only its owner may read it, from the first byte on; else it has the rights of any
+        new file.
 
     Raises
     ------
@@ -41,12 +44,12 @@ class Output:
         If there is a file already, or if none can be written.
     """
 
-    def __init__(self, path: str, *, force: bool) -> None:
+    def __init__(self, path: str, *, force: bool, private: bool = False) -> None:
         self.path, self._force = path, force
         self._beside: Path | None = None
         if path != STANDARD:
             check_free(path, force=force)
-            self._beside = _beside(Path(path))
+            self._beside = _beside(Path(path), private=private)
 
     def __enter__(self) -> Self:
         return self
@@ -117,15 +120,16 @@ class Output:
             self._beside.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> Path:
-    """Make an empty file beside another one, with the rights of any new file."""
+def _beside(path: Path, *, private: bool) -> Path:
+    """Make an empty file beside another one, for its owner alone or with the usual rights."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:
         raise InvalidParameter(f"{path} cannot be written: {error.strerror}.") from None
-    mask = os.umask(0)
-    os.umask(mask)
-    os.fchmod(handle, 0o666 & ~mask)
+    if not private:
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(handle, 0o666 & ~mask)
     os.close(handle)
     return Path(name)
 
@@ -181,7 +185,7 @@ def check_new_oracle(path: str, keys: str | None = None) -> None:
                 "has spent would be forgotten. Give another name, or end it with `cumae destroy`."
             )
     check_free(path, force=False)
-    _beside(Path(path)).unlink()
+    _beside(Path(path), private=True).unlink()
     check_new_keys(path, keys)
 
 

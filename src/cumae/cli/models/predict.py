@@ -65,6 +65,7 @@ def predict(
     A query with a cell that cannot be read has an empty answer, and changes nothing for the others.
     In a file for an oracle that protects queries each line is one query. Cells that a spreadsheet
     would take for a formula are written with an apostrophe before them; numbers stay as they are.
+    The file of answers holds the queries, too, and nobody except its owner may read it.
 
     Example: `cumae predict model.json queries.csv -o answers.csv`
     """
@@ -81,7 +82,7 @@ def predict(
         raise typer.BadParameter("answers go to standard output; name a file with -o.")
     with (
         told(),
-        Output(out, force=force) as output,
+        Output(out, force=force, private=True) as output,
         opened_fitted(fitted, keys) as one,
     ):
         asking = Asking.of(one, queries, form, column=column, chances=chances, request=request)

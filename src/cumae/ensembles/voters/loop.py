@@ -8,17 +8,19 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import answers_of
 from cumae.ensembles.blocks import blank_block, blocks, first_with
+from cumae.ensembles.travel import Traveller
 from cumae.ensembles.voters.base import Voters, class_of, running, shares
 from cumae.errors import InvalidParameter
-from cumae.quiet import warnings_raise
+from cumae.quiet import HiddenFailures, warnings_raise
 from cumae.threads import one_thread
+from cumae.workers import in_memory, parallel
 
 
 @claim("SHARDS", "EVER")
@@ -65,13 +67,23 @@ class LoopVoters(Voters):
     def __len__(self) -> int:
         return len(self.models) + self.silent
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Let each model travel to a worker by itself."""
+        return {**vars(self), "models": [Traveller(model) for model in self.models]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrive in a worker; a model that could not travel votes for class 0."""
+        able = tuple(one.model for one in state["models"] if one.model is not None)
+        silent = state["silent"] + len(state["models"]) - len(able)
+        vars(self).update({**state, "models": able, "silent": silent})
+
     def count(self, X: Any, numbers: Integers | None = None) -> Integers:
         return count_in_workers(self.parts(effective_n_jobs(None)), X, self.n_classes, numbers)
 
     def count_here(self, X: Any, numbers: Integers | None = None) -> Integers:
         votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
         numbers = running(numbers, len(X))
-        with one_thread():
+        with one_thread(), in_memory():
             for block in blocks(X, numbers, self.stand_in):
                 for model in self.models:
                     found = block.answers(partial(_ask, model, n_classes=self.n_classes), 0)
@@ -103,7 +115,7 @@ def count_in_workers(
 ) -> Integers:
     """Let each worker of joblib count the votes of some parts, and add them up."""
     votes = np.zeros((len(X), n_classes), dtype=np.int64)
-    for counted in Parallel()(delayed(_count_part)(part, X, numbers) for part in parts):
+    for counted in parallel()(delayed(_count_part)(part, X, numbers) for part in parts):
         votes += counted
     return votes
 
@@ -115,11 +127,9 @@ def _count_part(part: Voters, X: Any, numbers: Integers | None) -> Integers:
 @claim("SHARDS")
 def _ask(model: Any, table: Any, n_classes: int) -> Integers | None:
     """Return the vote for each row of a table; None if the model raises or warns."""
-    try:
-        with warnings_raise():
-            return _classes(answers_of(model.predict(table.copy()), len(table)), n_classes)
-    except Exception:  # noqa: BLE001 - whatever a model raises may depend on a private row
-        return None
+    with HiddenFailures(), warnings_raise():
+        return _classes(answers_of(model.predict(table.copy()), len(table)), n_classes)
+    return None
 
 
 @claim("SHARDS")

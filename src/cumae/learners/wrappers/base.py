@@ -43,7 +43,9 @@ from cumae.parameters import Object, check_parameters, described
 from cumae.privacy import Approximate, Guarantee
 from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.plans import Plan
+from cumae.quiet import is_failure
 from cumae.randomness import SYSTEM, Source
+from cumae.workers import in_memory
 
 KNOWN_RELATIONS = (REPLACE_ONE, ROLES_PUBLIC)
 
@@ -192,13 +194,15 @@ def fit_base(base: Any, *rows: Any) -> set[str]:
         If the base raises an error that is none of ours.
     """
     failed = False
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as heard, in_memory():
         warnings.simplefilter("always")
         try:
             base.fit(*rows)
         except CumaeError:
             raise
-        except Exception:  # noqa: BLE001 - whatever another library raises
+        except BaseException as error:
+            if not is_failure(type(error)):
+                raise
             failed = True
     # Of ours, about public facts; of few rows, a wrapper has warned already.
     ours = AnswersDrift if isinstance(base, Learner) else (AnswersDrift, TooFewRows)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cumae.predictors.everlasting.state import EverlastingState
 
 
-def _itself(one: Any) -> Any:
-    return one
+def _itself(one: Any) -> tuple[Any, ...]:
+    return (one,)
 
 
 @claim("USER")
@@ -44,15 +44,15 @@ class Admission:
     of_client : Counter
         How many rows each client has offered during this phase.
     known_as : callable
-        What is remembered of an id: the id itself, or in a durable oracle its HMAC. Equal ids are
-        remembered as the same.
+        Returns what stands for an id: the id itself, or in a durable oracle its HMAC. What it may
+        have stood as in files of earlier versions follows. Equal ids have the same.
     """
 
     one_per_user: bool = False
     cap: int | None = None
     seen: set[Any] = field(default_factory=set)
     of_client: Counter[Any] = field(default_factory=Counter)
-    known_as: Callable[[Any], Any] = _itself
+    known_as: Callable[[Any], tuple[Any, ...]] = _itself
 
     @property
     def takes_all(self) -> bool:
@@ -64,13 +64,14 @@ class Admission:
         kept = np.ones(count, dtype=bool)
         for place in range(0 if self.takes_all else count):
             if users is not None:
-                user = self.known_as(users[place])
-                kept[place] = user not in self.seen
+                user, *earlier = self.known_as(users[place])
+                kept[place] = self.seen.isdisjoint((user, *earlier))
                 self.seen.add(user)
             if self.cap is not None and clients is not None and kept[place]:
-                client = self.known_as(clients[place])
+                client, *earlier = self.known_as(clients[place])
                 self.of_client[client] += 1
-                kept[place] = self.of_client[client] <= self.cap
+                offered = sum(self.of_client[one] for one in (client, *earlier))
+                kept[place] = offered <= self.cap
         return kept
 
     def new_phase(self, cap: int | None) -> None:

@@ -7,7 +7,6 @@ answers that were nearly a tie teach little.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +25,7 @@ from cumae.ensembles.isolation import strictly
 from cumae.ensembles.trainer import Trainer, seeded, train_one_by_one, weight_parameter
 from cumae.estimators import own_clone
 from cumae.made_up import made_up_labels, made_up_rows
+from cumae.quiet import HiddenFailures
 from cumae.randomness import SeededSource, integers
 
 LARGEST = 1e300  # cells below it can be trained in one loop: the floats next to them are finite
@@ -153,7 +153,7 @@ class MarginTrainer(Trainer):
             One for each shard.
         """
         if type(self.model) in (Thresholds, Rectangles) and not hasattr(rows, "columns"):
-            with contextlib.suppress(Exception):  # one by one, the other shards do not notice
+            with HiddenFailures():  # one by one, the other shards do not notice
                 rules = self._many_rules(rows, labels, starts, seeds)
                 if rules is not None:
                     return rules
@@ -255,11 +255,10 @@ def choose_weighted(trainer: MarginTrainer, rows: RowSource, size: int) -> Margi
     # Weights of many sizes, as in later phases.
     weights = trainer.targets(made_up_labels(size, trainer.n_classes))
     weights *= 1 + np.arange(size)[:, None] % 7
-    try:
+    with HiddenFailures():  # if it fails for another reason, the trial tells
         trainer.train_or_raise(table, weights, 1)
-    except Exception:  # noqa: BLE001 - if it fails for another reason, the trial tells
-        return replace(trainer, weighted=False)
-    return trainer
+        return trainer
+    return replace(trainer, weighted=False)
 
 
 @claim("EVER")

@@ -19,6 +19,7 @@ from cumae.ensembles.trainer import seeded, weight_parameter
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.estimators import own_clone
 from cumae.made_up import made_up_rows
+from cumae.quiet import is_failure
 
 MADE_UP_ROWS = 40
 
@@ -138,7 +139,9 @@ def try_student(
         train_student(student, Lesson(table, shares), classes, 1).predict(table)
     except CumaeError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(type(error)):
+            raise
         raise InvalidParameter(
             f"student fails on {MADE_UP_ROWS} made-up rows with {rows.n_features} columns: "
             f"{type(error).__name__}: {error}. Give another student."

@@ -150,6 +150,6 @@ class Counting(ABC):
         del hide
         return self.state
 
-    def know_ids(self, hide: Callable[[Any], bytes]) -> None:
+    def know_ids(self, known_as: Callable[[Any], tuple[bytes, ...]]) -> None:
         """Let ids that come be compared by their HMACs from now on."""
-        del hide
+        del known_as

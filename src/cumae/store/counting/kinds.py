@@ -100,8 +100,8 @@ class EverlastingCounting(Counting):
         clients = Counter({hide(one): count for one, count in admission.of_client.items()})
         return replace(self.state, admission=replace(admission, seen=seen, of_client=clients))
 
-    def know_ids(self, hide: Callable[[Any], bytes]) -> None:
-        self.state.admission.known_as = hide
+    def know_ids(self, known_as: Callable[[Any], tuple[bytes, ...]]) -> None:
+        self.state.admission.known_as = known_as
 
 
 @claim("STORE")
