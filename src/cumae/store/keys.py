@@ -26,7 +26,7 @@ FOLDER = "folder:"
 HOME = "home"  # which life, or which of several copies of a database, may go on
 FIRST_LIFE = "0"  # whose mark is written with the oracle itself
 COMMAND_SECONDS = 60
-TRIES = 10  # to take a lock
+TRIES = 10  # to take a lock, or to read marks
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,12 @@ class KeyStore(ABC):
 
     def read_marks(self) -> dict[str, Mark]:
         """Return all high-water marks, by their names."""
-        found = {name: self.read_mark(name) for name in self.names() if name.startswith(MARK)}
-        return {name: mark for name, mark in found.items() if mark is not None}
+        for _ in range(TRIES):  # somebody may just be putting them together
+            found = {name: self.read_mark(name) for name in self.names() if name.startswith(MARK)}
+            marks = {name: mark for name, mark in found.items() if mark is not None}
+            if len(marks) == len(found):
+                return marks
+        raise StoreFailed("others change the marks beside the keys all the time; try again later.")
 
     def read_mark(self, name: str) -> Mark | None:
         """Return one high-water mark; None if there is none of this name."""

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -49,6 +49,22 @@ FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "checkpoint": ({"before", "totals"}, {"marked", "seal"}),
 }
 EVERYWHERE = {"event", "blob"}
+BEFORE_PHASES = ("made", "checkpoint", "phase", "prior", "paid")
+TAKES = {  # which method of ``Totals`` takes it
+    "checkpoint": "_check_or_restore",
+    "made": "_make",
+    "phase": "_begin",
+    "rotated": "_begin",
+    "answered": "_answer",
+    "restarted": "_charge",
+    "rollback": "_charge",
+    "broken off": "_charge",
+    "prepared": "_go_on",
+    "compacted": "_go_on",
+    "rows": "_take_rows",
+    "prior": "_learn_prior",
+    "paid": "_pay",
+}
 COUNTS = {"count", "debit", "used", "releases", "phase", "epoch", "blob", "rows", "priors"}
 CHECKPOINT = 10_000  # entries after which the older ones are replaced by their totals
 
@@ -123,6 +139,8 @@ class Totals:
         A name of its own for the key of the epoch; empty if its number is enough.
     published : bool
         Whether what answers in this phase was published, so that nothing is debited.
+    each_costs : bool
+        Whether each answer of this phase is a release; else those are that were looked at.
     """
 
     kind: str = ""
@@ -140,6 +158,7 @@ class Totals:
     priors: int = 0
     key: str = ""
     published: bool = False
+    each_costs: bool = False
 
     def copy(self) -> Totals:
         """Return the same totals, to add to them."""
@@ -156,14 +175,11 @@ class Totals:
             Whether to compute again what the noise of a phase costs, which takes a while.
         """
         event = _checked_event(facts)
-        begun = self.epoch > 0
-        if (not self.kind) != (event == "made") and (self.kind or event != "checkpoint"):
+        if (event == "made") != (not self.kind) and (self.kind or event != "checkpoint"):
             raise _wrong("it begins in the middle, or twice")
-        if event in ("made", "checkpoint", "phase", "prior", "paid"):
-            pass
-        elif not begun:
+        if not self.epoch and event not in BEFORE_PHASES:
             raise _wrong("something happens before the first phase")
-        KINDS[event](self, facts)
+        getattr(self, TAKES[event])(facts)
         if event in ("phase", "rotated"):
             self._price(facts, recompute=recompute)
         if facts.get("blob", self.blob) < self.blob:
@@ -222,8 +238,13 @@ class Totals:
         self.answers += facts["count"]
 
     def _answer(self, facts: dict[str, Any]) -> None:
-        debit = facts["debit"]
-        if self.published or not 0 < facts["count"] <= debit or facts["used"] != self.used + debit:
+        count, debit = facts["count"], facts["debit"]
+        if (
+            self.published
+            or facts["used"] != self.used + debit
+            or not 0 < debit <= count
+            or (self.each_costs and debit < count)
+        ):
             raise _wrong("answers without their debit")
         self.answers += facts["count"]
         self.used = facts["used"]
@@ -251,8 +272,10 @@ class Totals:
             return
         if "published" in facts:
             raise _wrong("noise of what was published")
-        if _paid_for(facts["cost"]) < facts["releases"]:
+        paid_for = _paid_for(facts["cost"])
+        if paid_for < facts["releases"]:
             raise _wrong("noise that was paid for fewer releases")
+        self.each_costs = math.isfinite(paid_for)
         spent = float(facts["epsilon"])
         if recompute:
             said, spent = spent, price(bill_of(facts), self._promise()[1])
@@ -276,23 +299,6 @@ class Totals:
     def to_facts(self) -> dict[str, Any]:
         """Return them for a checkpoint."""
         return {**vars(self), "epsilon": repr(self.epsilon)}  # JSON has no infinity
-
-
-KINDS: dict[str, Callable[[Totals, dict[str, Any]], None]] = {
-    "checkpoint": Totals._check_or_restore,
-    "made": Totals._make,
-    "phase": Totals._begin,
-    "rotated": Totals._begin,
-    "answered": Totals._answer,
-    "restarted": Totals._charge,
-    "rollback": Totals._charge,
-    "broken off": Totals._charge,
-    "prepared": Totals._go_on,
-    "compacted": Totals._go_on,
-    "rows": Totals._take_rows,
-    "prior": Totals._learn_prior,
-    "paid": Totals._pay,
-}
 
 
 def _checked_event(facts: dict[str, Any]) -> str:

@@ -133,9 +133,11 @@ class Writer:
         if isinstance(self._failed, LiveState):
             raise LiveState("this oracle was closed; go on with cumae.open.")
         if self._failed is not None:
+            ours = isinstance(self._failed, CumaeError)
             raise StoreFailed(
                 "what was to be recorded could not be written, so that the answers were thrown "
                 "away; they are charged. Look after the disk, close this oracle and open it again."
+                + (f" The reason: {self._failed}" if ours else "")
             ) from self._failed
 
     def _write_pending(self) -> None:
