@@ -512,28 +512,6 @@ def test_an_edited_file_is_refused(name: str, tmp_path: Path) -> None:
         cumae.open(path)
 
 
-def test_a_ledger_that_was_written_anew_is_checked_by_what_it_says(tmp_path: Path) -> None:
-    """Whoever may write the file can make a chain that fits; then its sums must fit as well."""
-    path, stored = oracle(tmp_path)
-    stored.predict(ROWS[:2])
-    stored.close()
-    file = sqlite.SqliteFile(path)
-    entries = file.entries()
-    (number, _, before), last = entries[1], json.loads(entries[2][1])
-    file.close()
-    for edit, reason in (
-        ({"used": 1}, "without their debit"),
-        ({"debit": -1}, "no whole number"),
-        ({"used": 401, "debit": 2}, "more releases"),
-        ({"event": "restarted", "used": -1}, "other fields"),
-        ({"event": "other"}, "unknown kind"),
-    ):
-        made = following(number, before, {**last, **edit})
-        change(path, "UPDATE ledger SET entry=?, hash=? WHERE number=3", made.text, made.hash)
-        with pytest.raises(StoreFailed, match=reason):
-            store.status(path)
-
-
 def test_noise_that_costs_too_much_is_noticed_from_the_ledger_alone(tmp_path: Path) -> None:
     path, stored = oracle(tmp_path)
     stored.close()

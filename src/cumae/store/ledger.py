@@ -402,6 +402,8 @@ def walk(
                     start = bytes.fromhex(facts["before"])
                     _check_seal(oracle, number, facts, oracle_key)
                 last = LedgerEntry(number - 1, "", start)
+            if facts["event"] == "checkpoint" and facts["before"] != last.hash.hex():
+                raise _wrong("a checkpoint of another chain")
             entry = following(last.number, last.hash, facts)
             if (number, text, stored) != (entry.number, entry.text, entry.hash):
                 raise _wrong("an entry was changed, dropped or moved")
