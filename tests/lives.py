@@ -36,7 +36,8 @@ class SharedKeys(KeyStore):
     def __init__(
         self, lock_file: Path, secrets: dict[str, bytes], before: Callable[[], None]
     ) -> None:
-        self.lock_file, self._secrets, self._before = lock_file, secrets, before
+        self.lock_file: Path = lock_file
+        self._secrets, self._before = secrets, before
 
     def get(self, name: str) -> bytes | None:
         self._before()

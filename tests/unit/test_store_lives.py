@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import cumae
@@ -228,6 +229,23 @@ def test_the_next_phase_of_a_life_that_has_ended_never_begins(copies: Copies) ->
     copies.open("b").close()
 
 
+def test_an_opening_that_fails_ends_nobody(copies: Copies) -> None:
+    """A copy that is damaged, or that is opened in the wrong way, writes no name."""
+    copies.save(everlasting())
+    copies.copy("a", "b")
+    a = copies.open("a")
+    a.predict(ROWS[:5])
+    connection = apsw.Connection(str(copies.folder / "b.db"), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.execute("UPDATE blobs SET sealed=zeroblob(100)")
+    connection.close()
+    before = copies.secrets[HOME]
+    with pytest.raises(StoreFailed, match="does not open"):
+        copies.open("b")
+    assert copies.secrets[HOME] == before
+    a.predict(ROWS[:50])
+    a.close()
+
+
 # --- a late end
 
 
@@ -293,11 +311,12 @@ def test_a_life_without_its_lock_writes_nothing(tmp_path: Path) -> None:
 def test_a_mark_rises_until_its_life_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Mark] = []
     real = KeyFolder.write_mark
-    monkeypatch.setattr(
-        KeyFolder,
-        "write_mark",
-        lambda self, mark, name: written.append(mark) or real(self, mark, name),
-    )
+
+    def noted(self: KeyFolder, mark: Mark, name: str) -> None:
+        written.append(mark)
+        real(self, mark, name)
+
+    monkeypatch.setattr(KeyFolder, "write_mark", noted)
     monkeypatch.setattr(writer, "CHECKPOINT", 5)  # with each of which the mark is written
     _, stored = oracle(tmp_path)
     del written[:]

@@ -38,7 +38,7 @@ def read(path: Path) -> tuple[str, list[Facts]]:
     name = dict(connection.execute("SELECT name, value FROM meta"))["oracle"]
     texts = connection.execute("SELECT entry FROM ledger ORDER BY number").fetchall()
     connection.close()
-    return name, [json.loads(text) for (text,) in texts]
+    return str(name), [json.loads(str(text)) for (text,) in texts]
 
 
 def chained(name: str, chain: list[Facts], number: int = 0) -> list[Any]:
@@ -63,9 +63,8 @@ def write(path: Path, entries: list[Any]) -> None:
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an oracle whose ledger has an entry of nearly every kind; its keys lie beside it."""
     folder = tmp_path_factory.mktemp("long")
-    made = cumae.EverlastingPredictor(
-        Thresholds(), **{**SHARED, "prior": True, "columns": [(0, 1)]}
-    ).fit(ROWS, LABELS)
+    given: dict[str, Any] = {**SHARED, "prior": True, "columns": [(0, 1)]}
+    made = cumae.EverlastingPredictor(Thresholds(), **given).fit(ROWS, LABELS)
     made.save_to(folder / "oracle.db")
     stored = cumae.open(folder / "oracle.db")
     stored.predict(ROWS[:20])

@@ -107,6 +107,7 @@ class KeyStore(ABC):
             if not key or int(name.split("-")[1]) <= number:
                 self.delete(name)
 
+    @claim("STORE", "REPLICAS", "BUDGET")
     def read_marks(self) -> dict[str, Mark]:
         """Return all high-water marks, by their names."""
         for _ in range(TRIES):  # somebody may just be putting them together

@@ -301,6 +301,7 @@ class Totals:
         return {**vars(self), "epsilon": repr(self.epsilon)}  # JSON has no infinity
 
 
+@claim("STORE")
 def _checked_event(facts: dict[str, Any]) -> str:
     """Return the kind of an entry; refuse one that has not the fields of its kind."""
     event = facts["event"]
@@ -314,6 +315,7 @@ def _checked_event(facts: dict[str, Any]) -> str:
     return str(event)
 
 
+@claim("STORE")
 def _paid_for(cost: dict[str, Any]) -> float:
     """Return how many releases a cost is that of; infinity where releases are not counted in it.
 
@@ -326,7 +328,7 @@ def _paid_for(cost: dict[str, Any]) -> float:
         one["kind"] != "DiscreteGaussian" for one, _ in cost["parts"]
     ):
         return math.inf
-    return sum(count for _, count in cost["parts"])
+    return float(sum(count for _, count in cost["parts"]))
 
 
 @claim("STORE")
@@ -348,6 +350,7 @@ def checkpoint_seal(key: bytes, oracle: str, number: int, facts: dict[str, Any])
     return hmac.digest(key, b"checkpoint" + text.encode(), "sha256").hex()
 
 
+@claim("STORE")
 def entries_known(entries: list[tuple[int, str, bytes]]) -> dict[int, str]:
     """Return numbers and hashes of all entries, and of the one that a first checkpoint names."""
     found = {number: known.hex() for number, _, known in entries}

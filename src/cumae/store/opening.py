@@ -85,9 +85,10 @@ class _Opened:
         self.oracle, self.writer = home.meta()["oracle"], None
         self.life = self.begin()
         self.oracle_key, self.marks = oracle_key(keys, self.oracle)
+        self.old_form = is_old_form(self.marks)
         self.entries = home.entries()
-        sealed = {"oracle_key": None if self.is_old_form else self.oracle_key}
-        self.totals, self.last = walk(self.oracle, self.entries, recompute=False, **sealed)
+        key = None if self.old_form else self.oracle_key
+        self.totals, self.last = walk(self.oracle, self.entries, recompute=False, oracle_key=key)
         self.hide = HiddenIds(self.oracle_key)
 
     writer: Writer | None
@@ -95,11 +96,6 @@ class _Opened:
     def begin(self) -> Life:
         """Return a new life; do what comes before anything is read."""
         return Life(self.keys, new_life(), lock=self.lock)
-
-    @property
-    def is_old_form(self) -> bool:
-        """Whether what the file holds need not name its ledger entries: no life has written so."""
-        return is_old_form(self.marks)
 
     @property
     def high(self) -> int:
@@ -117,15 +113,14 @@ class _Opened:
             )
         if blobs[0].kind == PUBLISHED:
             return self._learner(blobs[0])
+        counting = self._rebuilt(self._seal(), blobs)
         self.marks = self.life.begin()
-        older = self._checked()
-        seal = self._seal()
-        counting = self._rebuilt(seal, blobs)
+        older, seal = self._checked(), self._seal()  # its key may have been deleted meanwhile
         journal = self._journal(counting, seal)
         charge = self.high - counting.used
         if older or charge > 0:
             journal.charged(max(0, charge), "rollback" if older else "restarted")
-        if self.is_old_form or len(blobs) > 2 * MERGE:
+        if self.old_form or len(blobs) > 2 * MERGE:
             journal.compacted()
         journal.writer.opened(self.marks)
         kinds = {kind.__name__: kind for kind in _descendants(StatefulPredictor)}
@@ -147,7 +142,7 @@ class _Opened:
         counting = rebuilt(seal, blobs, self.estimator)
         if counting.used != self.totals.used:
             raise StoreFailed("the ledger and the state disagree about what was used.")
-        if counting.head != self.last.hash and not (self.is_old_form and counting.head is None):
+        if counting.head != self.last.hash and not (self.old_form and counting.head is None):
             raise StoreFailed(
                 "the ledger is not the one that the state was written with: it was edited, or one "
                 "of them was put back. Put the right file back."
@@ -175,7 +170,7 @@ class _Opened:
 
     def _journal(self, counting: Counting, seal: Seal) -> DurableJournal:
         """Return what will record all changes of a state."""
-        entries = CHECKPOINT if self.is_old_form and self.entries[0][0] > 1 else len(self.entries)
+        entries = CHECKPOINT if self.old_form and self.entries[0][0] > 1 else len(self.entries)
         given = (self.life, self.oracle, self.oracle_key, self.totals, self.last, seal, entries)
         self.writer = self.make_writer(*given)
         self.writer.format = min(FORMAT, max(mark.format for mark in self.marks.values()))
@@ -206,7 +201,7 @@ class _Opened:
                 return f"it has {self.last.number} ledger entries, and there were {mark.number}"
             if hashes.get(mark.number, mark.head) != mark.head:
                 return f"its ledger is not the one that was in use at entry {mark.number}"
-        if not self.is_old_form and not any(mark.number in hashes for mark in self.marks.values()):
+        if not self.old_form and not any(mark.number in hashes for mark in self.marks.values()):
             return "none of the entries that were in use last are in its ledger"
         return ""
 
@@ -241,7 +236,7 @@ class _Shared(_Opened):
     def make_writer(self, *given: Any) -> Writer:
         from cumae.store.replicas import SharedWriter  # noqa: PLC0415 - needs PostgreSQL
 
-        self.shared_writer = SharedWriter(self.home, *given, self.head)
+        self.shared_writer = SharedWriter(self.home, self.head, *given)
         return self.shared_writer
 
     def connect(self, journal: DurableJournal) -> None:
@@ -261,6 +256,7 @@ def oracle_key(keys: KeyStore, oracle: str) -> tuple[bytes, dict[str, Mark]]:
     return key, marks
 
 
+@claim("STORE")
 def is_old_form(marks: dict[str, Mark]) -> bool:
     """Tell whether only older versions, which sealed no ledger, have had these keys."""
     return all(mark.format < SEALED_FORMAT for mark in marks.values())

@@ -49,6 +49,7 @@ class SharedWriter(Writer):
     def __init__(
         self,
         home: PostgresHome,
+        head: Head,
         life: Life,
         oracle: str,
         oracle_key: bytes,
@@ -56,7 +57,6 @@ class SharedWriter(Writer):
         last: LedgerEntry,
         seal: Seal,
         n_entries: int,
-        head: Head,
     ) -> None:
         super().__init__(home, life, oracle, oracle_key, totals, last, seal, n_entries)
         self._head = head
@@ -124,8 +124,8 @@ class SharedWriter(Writer):
         entries = self.home.entries(after=self.last.number)
         cut = not entries or entries[0][0] > self.last.number + 1  # older ones became a checkpoint
         known = None if cut else (self.totals, self.last)
-        key = self.oracle_key
-        totals, last = walk(self.oracle, entries, recompute=False, known=known, oracle_key=key)
+        own = self.oracle_key
+        totals, last = walk(self.oracle, entries, recompute=False, known=known, oracle_key=own)
         if (last.number, last.hash) != (head.number, head.hash):
             raise StoreFailed("the ledger and its head disagree; the database was edited.")
         seal = self.seal

@@ -281,8 +281,12 @@ class Writer:
         if self._n_entries < CHECKPOINT:
             return
         before, mark = transaction.entries[-1], self.mark
-        facts = {"event": "checkpoint", "before": before.hash.hex(), "totals": totals.to_facts()}
-        facts["marked"] = [] if mark is None else [mark.number, mark.head]
+        facts = {
+            "event": "checkpoint",
+            "before": before.hash.hex(),
+            "totals": totals.to_facts(),
+            "marked": [] if mark is None else [mark.number, mark.head],
+        }
         facts["seal"] = checkpoint_seal(self.oracle_key, self.oracle, before.number + 1, facts)
         transaction.entries = [following(before.number, before.hash, facts)]
         transaction.prune_below = transaction.entries[0].number
