@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 
 import cumae
-from cumae import Budget, BudgetExhausted, LiveState, StoreFailed, store
+from cumae import Budget, BudgetExhausted, LiveState, QueryRelease, StoreFailed, store
+from cumae.concepts import Thresholds
 from cumae.privacy import Pure
 from cumae.store import opening, writer
 from cumae.store.keys import HOME, KeyFolder, Life, Mark
@@ -229,6 +232,36 @@ def test_the_next_phase_of_a_life_that_has_ended_never_begins(copies: Copies) ->
     copies.open("b").close()
 
 
+@pytest.mark.parametrize("mechanism", ["stability", "between"])
+def test_live_threshold_noise_is_used_in_one_life(mechanism: str, copies: Copies) -> None:
+    """Copies hold the same noise; each answer with it needs a look at who may go on."""
+    given: dict[str, Any] = {"max_queries": 150, "max_unstable": 40, "n_shards": 60}
+    release = QueryRelease(Thresholds(), 400.0, mechanism=mechanism, **given)
+    rows = np.random.default_rng(0).random((600, 1))
+    copies.save(release.fit(rows, (rows[:, 0] > 0.4).astype(int)))
+    copies.copy("a", "b")
+    a = copies.open("a")
+    a.predict(rows[:3])
+    b = copies.open("b")  # charged for three answers, and one more unclear one
+    assert noise(b) is not noise(a)
+    assert b._state_.voting.answers.asked == 3
+    with pytest.raises(StoreFailed, match="somebody has gone on"):
+        a.predict(rows[:1])
+    copies.copy("b", "c")
+    c = copies.open("c")  # none has answered since the copy was made: the same noise goes on
+    assert noise(b).threshold_noise == noise(c).threshold_noise
+    with pytest.raises(StoreFailed, match="somebody has gone on"):
+        b.predict(rows[:1])
+    c.predict(rows[:1])
+    for one in (a, b, c):
+        one.close()
+
+
+def noise(one: Any) -> Any:
+    answers = one._state_.voting.answers
+    return getattr(answers, "sides", answers)
+
+
 def test_an_opening_that_fails_ends_nobody(copies: Copies) -> None:
     """A copy that is damaged, or that is opened in the wrong way, writes no name."""
     copies.save(everlasting())
@@ -395,6 +428,22 @@ def test_copies_of_an_account_never_exceed_its_cap(copies: Copies) -> None:
 def test_the_law_of_accounts_has_teeth(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Life, "check", lambda self: None)
     assert max(payments_of_two_copies(copies, number)[0] for number in range(9)) > 1.0
+
+
+def test_an_older_account_goes_over_to_lives(tmp_path: Path) -> None:
+    path, folder = tmp_path / "account.db", tmp_path / "account.db.keys"
+    budget = Budget(1.0)
+    budget.save_to(path)
+    (mark,) = folder.glob("mark*")
+    facts = json.loads(mark.read_text(encoding="utf-8"))
+    del facts["format"]
+    mark.unlink()
+    (folder / "mark.json").write_text(json.dumps(facts), encoding="utf-8")
+    cumae.open(path).spend(Pure(0.25))
+    assert not (folder / "mark.json").exists()
+    assert len(list(folder.glob("mark*"))) == 1
+    budget.spend(Pure(0.75))
+    assert budget.remaining == (0.0, 0.0)
 
 
 def test_a_copy_of_an_account_behind_a_command_is_refused(tmp_path: Path) -> None:

@@ -731,6 +731,25 @@ def test_marks_of_ended_replicas_are_put_together(where: Where) -> None:
     two.close()
 
 
+def test_the_mark_of_an_idle_replica_may_name_what_a_checkpoint_replaced(
+    where: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = where.oracle()
+    idle.predict(ROWS[:1])
+    monkeypatch.setattr("cumae.store.writer.CHECKPOINT", 6)
+    busy = where.open()
+    for _ in range(9):
+        busy.predict(ROWS[:1])
+    for one in (busy, where.open()):  # no decision is needed, before and after a crash
+        one.predict(ROWS[:1])
+        break_off(one)
+    idle.predict(ROWS[:1])  # it catches up from the checkpoint
+    idle.close()
+    assert where.open().answered_ == 13
+    assert store.status(where.address, keys=where.keys).unconfirmed == 0
+    assert store.status(where.address).unconfirmed > 1
+
+
 def test_several_machines_share_a_command_for_keys(where: Where, tmp_path: Path) -> None:
     command, folder = key_command(tmp_path)
     release = cumae.QueryRelease(Thresholds(), 50.0, max_queries=50, n_shards=20)
