@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +15,7 @@ import cumae
 from cumae import CumaeError
 from cumae.store.homes import sqlite
 from cumae.store.keys import KeyStore
-from tests.oracles import ROWS
+from tests.oracles import ROWS, break_off
 from tests.states import rows_of
 
 PHASE = 400  # releases of each phase
@@ -132,3 +133,60 @@ class Copies:
     def check(self) -> None:
         """No phase gave more answers than its noise was calibrated for, over all lives."""
         assert all(count <= PHASE for count in self.given.values()), self.given
+
+
+class History:
+    """A random history of three copies: one seed tells all of it.
+
+    Parameters
+    ----------
+    copies : Copies
+        Files with the names a, b and c.
+    seed : int
+        Of all choices.
+    """
+
+    def __init__(self, copies: Copies, seed: int) -> None:
+        self.copies = copies
+        self.chosen = random.Random(seed)  # noqa: S311 - it hides nothing
+        self.lives: dict[str, Any] = {}
+        self._running: list[str] = []
+
+    def run(self, steps: int) -> None:
+        """Do random steps, and others in the middle of them; then use up all that is left."""
+        for _ in range(steps):
+            self._step()
+            self.copies.meanwhile = None
+        for one in self.lives.values():
+            self.copies.ask_all(one)
+            break_off(one)
+        for name in "cab":
+            with suppress(CumaeError):
+                one = self.copies.open(name)
+                self.copies.ask_all(one)
+                break_off(one)
+
+    def _step(self) -> None:
+        name = self.chosen.choice("abc")
+        if name in self._running:
+            return
+        self._running.append(name)
+        if len(self._running) < 3 and self.chosen.random() < 0.5:
+            self.copies.at_access(self.chosen.randrange(12), self._step)
+        with suppress(CumaeError):
+            self._do(name, self.chosen.choice(("open", "ask", "ask", "end", "copy")))
+        self._running.remove(name)
+
+    def _do(self, name: str, what: str) -> None:
+        one = self.lives.get(name)
+        if what == "open" and one is None:
+            self.lives[name] = self.copies.open(name)
+        elif what == "ask" and one is not None:
+            self.copies.ask(one, self.chosen.choice((1, 20, 60, 300)))
+        elif what == "end" and one is not None:
+            del self.lives[name]
+            self.chosen.choice((break_off, type(one).close))(one)
+        elif what == "copy" and one is None:
+            other = self.chosen.choice("abc")
+            if other != name and other not in self.lives and other not in self._running:
+                self.copies.copy(name, other)

@@ -22,7 +22,7 @@ from cumae.concepts import Thresholds
 from cumae.privacy import Pure
 from cumae.store import opening, writer
 from cumae.store.keys import HOME, KeyFolder, Life, Mark
-from tests.lives import PHASE, Copies
+from tests.lives import PHASE, Copies, History
 from tests.oracles import ROWS, break_off, everlasting, key_command, oracle
 from tests.states import rows_of
 
@@ -200,6 +200,29 @@ def test_the_law_of_lives_has_teeth(
         if most > PHASE:
             break
     assert most > PHASE
+
+
+def most_of_histories(copies: Copies, saved: tuple[Path, dict[str, bytes]], seeds: range) -> int:
+    """Return the most answers that any phase gave in any of these histories."""
+    most = 0
+    for seed in seeds:
+        begun(copies, saved).close()
+        History(copies, seed).run(25)
+        most = max(most, *copies.given.values(), 0)
+    return most
+
+
+def test_random_histories_of_copies_never_exceed_a_phase(
+    copies: Copies, saved: tuple[Path, dict[str, bytes]]
+) -> None:
+    assert PHASE - 20 < most_of_histories(copies, saved, range(25)) <= PHASE
+
+
+def test_the_law_of_histories_has_teeth(
+    copies: Copies, saved: tuple[Path, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Life, "write_mark", without_a_look)
+    assert most_of_histories(copies, saved, range(8)) > PHASE
 
 
 def test_a_key_folder_that_was_put_back_ends_the_life(tmp_path: Path) -> None:
