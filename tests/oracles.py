@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,17 +81,17 @@ def key_command(folder: Path) -> tuple[str, Path]:
     """Return a command that keeps keys, and the folder where it keeps them."""
     where = folder / "elsewhere"
     where.mkdir()
-    script = folder / "keys.py"
+    script = folder / "keys.sh"
     script.write_text(
-        "import pathlib, sys\n"
-        "folder, word, *name = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
-        "if word == 'list': print(*[one.name for one in folder.iterdir()], sep='\\n')\n"
-        "elif word == 'get': sys.stdout.buffer.write((folder / name[0]).read_bytes())\n"
-        "elif word == 'put': (folder / name[0]).write_bytes(sys.stdin.buffer.read())\n"
-        "elif word == 'delete': (folder / name[0]).unlink()\n",
+        'cd "$1" && case $2 in\n'
+        "list) ls ;;\n"
+        'get) cat "$3" ;;\n'
+        'put) cat > .new && mv .new "$3" ;;\n'
+        'delete) rm "$3" ;;\n'
+        "esac\n",
         encoding="utf-8",
     )
-    return f"{sys.executable} {script} {where}", where
+    return f"sh {script} {where}", where
 
 
 def ask_part(one: Any, more: dict[str, Any], queries: Any, start: int, *cuts: int) -> list[Any]:

@@ -9,6 +9,8 @@ The folder ``format_1_ids`` was written in the same way by a version for which f
 ``np.float64`` were other ids than the same floats, with ``oracle(folder, user_ids=True,
 client_cap=0.005)``. Each of seven new users asked once, as a client of the same id: two fractions
 of that type, 1.5, "anna", b"bob", 10**30 and 1e300. No later version can write it again.
+The file of format 2 was made in the same way by the last version that had one mark for all lives,
+with a checkpoint after four entries.
 """
 
 from __future__ import annotations

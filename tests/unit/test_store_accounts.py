@@ -55,23 +55,29 @@ def test_an_older_copy_is_refused_also_after_a_restart(tmp_path: Path) -> None:
             call()
 
 
+@pytest.mark.parametrize("after", range(5))
 def test_a_payment_that_is_not_on_the_disk_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The name, the mark, and the deletion of the mark before are synced: file and folder each."""
     path = tmp_path / "account.db"
     budget = Budget(1.0)
     budget.save_to(path)
+    left, real = iter([True] * after), os.fsync
 
     def full(fd: int) -> None:
-        raise OSError(28, "No space left on device")
+        if not next(left, False):
+            raise OSError(28, "No space left on device")
+        real(fd)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)  # of the mark; the payment itself is committed
+        patch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
             budget.spend(Pure(0.25))
     assert budget.entries == ()
-    assert cumae.open(path).spent == (0.25, 0.0)  # paid, though nothing was used
-    budget.spend(Pure(0.75))
+    paid = 0.25 if after >= 2 else 0.0  # paid, though nothing was used
+    assert cumae.open(path).spent == (paid, 0.0)
+    budget.spend(Pure(1.0 - paid))
     assert budget.remaining == (0.0, 0.0)
 
 

@@ -448,7 +448,9 @@ def test_keys_may_live_behind_a_command(tmp_path: Path) -> None:
     with pytest.raises(LiveState):
         cumae.open(path, keys=command)
     stored.close()
-    assert sorted(one.name for one in folder.iterdir()) == ["epoch-2", "mark", "oracle"]
+    names = sorted(one.name for one in folder.iterdir())
+    assert [name.partition("-")[0] for name in names] == ["epoch", "home", "mark", "oracle"]
+    assert names[0].startswith("epoch-2-")
     assert cumae.open(path, keys=command).answered_ == 450
     with pytest.raises(StoreFailed, match="is not there"):
         cumae.open(path)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def status(
     path: OraclePath, keys: Keys = None, full: Full = False, as_json: AsJson = False
 ) -> None:
-    """Show the guarantee of an oracle, its phase, the answers given and left, and its size.
+    """Show the guarantee of an oracle, its phase, and the answers given and left.
 
     It may be in use meanwhile, and no key is needed. Its ledger is verified first. If that does
     not fit, the exit code is 3, and nobody should go on with the file.
@@ -47,8 +47,7 @@ def described(found: Status, *, full: bool = False) -> str:
         ("oracle", f"{totals.kind} in {found.path}"),
         ("promise", found.guarantee.full() if full else str(found.guarantee)),
         *spent,
-        ("ledger", f"{found.last.number:,} entries, verified"),
-        ("disk", f"{found.n_bytes:,} bytes"),
+        ("ledger", f"{found.last.number:,} entries, verified{_since(found)}"),
         ("in use", _users(found)),
     ]
     if totals.charged:
@@ -56,6 +55,12 @@ def described(found: Status, *, full: bool = False) -> str:
     if totals.rollbacks:
         lines.insert(5, ("rollbacks", f"{totals.rollbacks} accepted by the owner"))
     return "\n".join(under(f"{name + ':':<11}", text) for name, text in lines)
+
+
+def _since(found: Status) -> str:
+    if not found.unconfirmed:
+        return ""
+    return f" from entry {found.unconfirmed:,} on; what came before needs the keys"
 
 
 def _users(found: Status) -> str:

@@ -16,12 +16,11 @@ from cumae.errors import StoreFailed
 from cumae.privacy import Guarantee
 from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.validation import from_plain_number
-from cumae.store.homes.home import Transaction
+from cumae.store.homes.home import FORMAT, Transaction
 from cumae.store.homes.sqlite import SqliteFile
-from cumae.store.keys import MARK, KeyStore, Mark
-from cumae.store.ledger import LedgerEntry, first_hash, following, walk
+from cumae.store.keys import FIRST_LIFE, KeyStore, Life, Mark, mark_of, new_life
+from cumae.store.ledger import ACCOUNT, LedgerEntry, first_hash, following, walk
 
-ACCOUNT = "Budget"  # the kind of oracle that an account is
 CAP = ("epsilon", "delta", "accounting")
 COVERS = "all uses together that pay from this account, for ever"
 
@@ -30,8 +29,9 @@ COVERS = "all uses together that pay from this account, for ever"
 class AccountLedger:
     """The file of an account: ``Budget`` reads and writes it as it does its JSON file.
 
-    A payment is committed before it counts. Then the mark beside the keys takes the number and the
-    hash of its entry, so that a file without it is refused from then on.
+    Each payment is a life of its own. It is committed before it counts. Then its mark beside the
+    keys names its entry, so that a file without it is refused from then on; and it counts only if
+    nobody has paid from a copy of the file meanwhile.
 
     Parameters
     ----------
@@ -68,31 +68,39 @@ class AccountLedger:
             If the ledger does not fit, or the file is an older copy.
         """
         with SqliteFile(self.path, reading=True) as file:
-            account, _ = self._walked(file)
+            account, _ = self._walked(file, self.keys.read_marks())
         return account
 
-    def _walked(self, file: SqliteFile) -> tuple[dict[str, Any], LedgerEntry]:
+    def _walked(
+        self, file: SqliteFile, marks: dict[str, Mark]
+    ) -> tuple[dict[str, Any], LedgerEntry]:
         oracle, entries = file.meta()["oracle"], file.entries()
         _, last = walk(oracle, entries)
-        mark = self.keys.read_marks().get(MARK)
         known = {number: found.hex() for number, _, found in entries}
-        if mark is None or mark.oracle != oracle or known.get(mark.number) != mark.head:
+        if not marks or any(
+            mark.oracle != oracle or known.get(mark.number) != mark.head for mark in marks.values()
+        ):
             raise StoreFailed(
                 f"{self.path} lacks payments that were made: it is an older copy, or its mark is "
                 "gone. Put the right file back."
             )
-        facts = [json.loads(text) for _, text, _ in entries]
-        paid = [one["entry"] for one in facts if one["event"] == "paid"]
-        return {**{name: facts[0]["account"][name] for name in CAP}, "entries": paid}, last
+        return account_of(entries), last
 
     def write(self, account: dict[str, Any]) -> None:
         """Add payments at the end of those in the file; whoever calls this holds the lock."""
+        life = Life(self.keys, new_life())
         with SqliteFile(self.path) as file:
-            stored, last = self._walked(file)
+            self._walked(file, self.keys.read_marks())  # before the name ends the life of others
+            marks = life.begin()
+            stored, last = self._walked(file, marks)
             entries = _payments(last, account["entries"][len(stored["entries"]) :])
             file.commit(Transaction(entries=entries))
-            last = entries[-1]
-            self.keys.write_mark(_mark(file.meta()["oracle"], last))
+            try:
+                life.write_mark(_mark(file.meta()["oracle"], entries[-1]))
+            except StoreFailed:  # somebody else pays: this payment does not count
+                self.keys.delete(life.mark_name)
+                raise
+            life.drop(marks)
 
 
 @claim("STORE")
@@ -117,8 +125,15 @@ def create_account(account: dict[str, Any], path: Path, keys: KeyStore) -> Accou
     entries = [made, *_payments(made, account["entries"])]
     meta = {"oracle": oracle, "kind": ACCOUNT}
     SqliteFile.create(path, Transaction(entries=entries, meta=meta)).close()
-    keys.write_mark(_mark(oracle, entries[-1]))
+    keys.write_mark(_mark(oracle, entries[-1]), mark_of(FIRST_LIFE))
     return AccountLedger(path, keys)
+
+
+def account_of(entries: list[tuple[int, str, bytes]]) -> dict[str, Any]:
+    """Return an account from its ledger: its cap, and all payments."""
+    facts = [json.loads(text) for _, text, _ in entries]
+    paid = [one["entry"] for one in facts if one["event"] == "paid"]
+    return {**{name: facts[0]["account"][name] for name in CAP}, "entries": paid}
 
 
 def _payments(last: LedgerEntry, paid: list[dict[str, Any]]) -> list[LedgerEntry]:
@@ -130,4 +145,4 @@ def _payments(last: LedgerEntry, paid: list[dict[str, Any]]) -> list[LedgerEntry
 
 
 def _mark(oracle: str, last: LedgerEntry) -> Mark:
-    return Mark(oracle, 0, 0, last.number, last.hash.hex())
+    return Mark(oracle, 0, 0, last.number, last.hash.hex(), FORMAT)

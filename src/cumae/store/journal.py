@@ -227,6 +227,7 @@ class DurableJournal(Journal):
                 change.answers[seal.name_of(request.id_bytes)] = kept
         if change.answers and not change.events:  # all else is on the disk already
             change.events.append({"event": "rows", "kind": "answers", "count": 0})
+            change.records.append((ANSWERED, {"count": 0, "counts": {}, "grown": {}}))
 
     def commit(self, ticket: int) -> None:
         self.writer.commit(ticket)
@@ -363,7 +364,6 @@ class DurableJournal(Journal):
         if count:
             self._counting.charge(count)
         self._record_counts(event)
-        self.writer.settle()  # else it would be charged again, or look like an older copy for ever
 
     def _record_counts(self, event: str) -> None:
         """Record what is used, without an answer."""

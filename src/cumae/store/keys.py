@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import shlex
 import stat
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,10 @@ KEY_BYTES = 32
 ORACLE = "oracle"  # the key under which ids are kept
 MARK = "mark"  # and what the names of all marks begin with
 FOLDER = "folder:"
-HOME = "home"  # which of several copies of a database the keys belong to
+HOME = "home"  # which life, or which of several copies of a database, may go on
+FIRST_LIFE = "0"  # whose mark is written with the oracle itself
 COMMAND_SECONDS = 60
-TRIES = 10  # to take a lock
+TRIES = 10  # to take a lock, or to read marks
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Mark:
         How many releases of its phase may have been used at most.
     number, head : int and str
         A ledger entry that the file must have, and its hash.
+    format : int
+        Of what the life wrote; from 3 on, each piece of the state names its ledger entry.
     """
 
     oracle: str
@@ -47,6 +52,7 @@ class Mark:
     high: int
     number: int
     head: str
+    format: int = 2
 
 
 class KeyStore(ABC):
@@ -101,13 +107,21 @@ class KeyStore(ABC):
             if not key or int(name.split("-")[1]) <= number:
                 self.delete(name)
 
+    @claim("STORE", "REPLICAS", "BUDGET")
     def read_marks(self) -> dict[str, Mark]:
         """Return all high-water marks, by their names."""
-        found = {name: self.get(name) for name in self.names() if name.startswith(MARK)}
+        for _ in range(TRIES):  # somebody may just be putting them together
+            found = {name: self.read_mark(name) for name in self.names() if name.startswith(MARK)}
+            marks = {name: mark for name, mark in found.items() if mark is not None}
+            if len(marks) == len(found):
+                return marks
+        raise StoreFailed("others change the marks beside the keys all the time; try again later.")
+
+    def read_mark(self, name: str) -> Mark | None:
+        """Return one high-water mark; None if there is none of this name."""
+        found = self.get(name)
         try:
-            return {
-                name: Mark(**json.loads(mark)) for name, mark in found.items() if mark is not None
-            }
+            return None if found is None else Mark(**json.loads(found))
         except (TypeError, ValueError) as error:
             raise StoreFailed(
                 "the high-water mark beside the keys is damaged, so that nobody knows what was "
@@ -115,8 +129,8 @@ class KeyStore(ABC):
             ) from error
 
     @claim("STORE", "REPLICAS")
-    def write_mark(self, mark: Mark, name: str = MARK) -> None:
-        """Store a mark; it never goes down within an epoch except to the exact number."""
+    def write_mark(self, mark: Mark, name: str) -> None:
+        """Store a mark. Only the life that it belongs to does so."""
         self.put(name, json.dumps(asdict(mark)).encode())
 
     def destroy(self) -> None:
@@ -192,15 +206,15 @@ class KeyFolder(KeyStore):
     @claim("STORE")
     def delete(self, name: str) -> None:
         path = self._path(name)
-        try:
-            file = os.open(path, os.O_WRONLY)
-        except FileNotFoundError:
+        if not path.exists():
             return
-        try:  # a file system that writes in place keeps nothing of it
-            write_all(file, os.urandom(KEY_BYTES))
-            os.fsync(file)
-        finally:
-            os.close(file)
+        if not name.startswith(MARK):  # no secret: half of one would end the oracle
+            file = os.open(path, os.O_WRONLY)
+            try:  # a file system that writes in place keeps nothing of it
+                write_all(file, os.urandom(KEY_BYTES))
+                os.fsync(file)
+            finally:
+                os.close(file)
         path.unlink()
         sync_folder(self.folder)
 
@@ -247,7 +261,13 @@ class KeyCommand(KeyStore):
         return done.stdout
 
     def get(self, name: str) -> bytes | None:
-        return self._run("get", name) if name in self.names() else None
+        try:
+            found = self._run("get", name)
+        except StoreFailed:
+            if name in self.names():
+                raise
+            return None
+        return found if found or name in self.names() else None
 
     def put(self, name: str, secret: bytes) -> None:
         self._run("put", name, given=secret)
@@ -262,6 +282,92 @@ class KeyCommand(KeyStore):
     def remove(self) -> None:
         if self.lock_file is not None:
             self.lock_file.unlink(missing_ok=True)
+
+
+@claim("STORE", "REPLICAS", "BUDGET")
+class Life:
+    """One life of an oracle among its keys: whether it may go on, and how far it may have got.
+
+    Whoever begins a life writes its name among the keys, and reads all marks after that. Whoever
+    raises a mark reads the name after that. So of two lives that have the same keys, the newer one
+    has seen the mark of the older one, or the older one sees that it has ended.
+
+    Parameters
+    ----------
+    keys : KeyStore
+        The keys.
+    name : str
+        Its name, never used before; its mark has it.
+    bound : bytes, or None
+        What is written among the keys; None for the name. Replicas of one database share it.
+    lock : file, or None
+        What must be held whenever something is written; None if a session takes its part.
+    """
+
+    def __init__(
+        self, keys: KeyStore, name: str, bound: bytes | None = None, lock: Any = None
+    ) -> None:
+        self.keys, self.name, self.mark_name = keys, name, mark_of(name)
+        self._bound = name.encode() if bound is None else bound
+        self._lock = lock
+        self.mark: Mark | None = None  # the one that it wrote last
+
+    @property
+    def is_home(self) -> bool:
+        """Whether the keys name this life, or the database that it belongs to."""
+        return self.keys.get(HOME) == self._bound
+
+    def check(self) -> None:
+        """Refuse if somebody else has gone on with the same keys."""
+        if not self.is_home:
+            raise StoreFailed(
+                "somebody has gone on with a copy of this oracle, or the keys were put back; what "
+                "was opened here first has ended. Close it, and go on with the one that is in use."
+            )
+
+    def begin(self) -> dict[str, Mark]:
+        """Write the name, and return all marks, as they are after that."""
+        self._check_lock()
+        if not self.is_home:
+            self.keys.put(HOME, self._bound)
+        return self.keys.read_marks()
+
+    def write_mark(self, mark: Mark) -> None:
+        """Write the mark of this life, and then look whether it may go on."""
+        self._check_lock()
+        if self.mark is not None and self.keys.read_mark(self.mark_name) != self.mark:
+            raise StoreFailed(
+                "the mark of this oracle is not the one that was written last: its keys were put "
+                "back, or somebody has gone on with a copy. Close it, and look which one is in use."
+            )
+        self.keys.write_mark(mark, self.mark_name)
+        self.mark = mark
+        self.check()
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Delete marks of lives that have ended; the own one covers them."""
+        for name in names:
+            if name != self.mark_name:
+                self.keys.delete(name)
+
+    def _check_lock(self) -> None:
+        if self._lock is not None and self._lock.closed:
+            raise StoreFailed("the lock of this oracle was let go of; nothing is written any more.")
+
+
+def mark_of(life: str) -> str:
+    """Return what the mark of a life is called among the keys."""
+    return f"{MARK}-{life}"
+
+
+def new_key_name() -> dict[str, str]:
+    """Return what the ledger says about a key: two that try to begin an epoch have two keys."""
+    return {"key": secrets.token_hex(4)}
+
+
+def new_life() -> str:
+    """Return a name for a life: a random one, so that no two are the same."""
+    return secrets.token_hex(8)
 
 
 def keys_elsewhere(given: str, lock_file: Path | None = None) -> KeyFolder | KeyCommand:

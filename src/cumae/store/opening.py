@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from functools import partial
 from typing import Any
 
@@ -11,15 +10,17 @@ from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.learners.base import Learner
 from cumae.predictors.stateful import StatefulPredictor
+from cumae.privacy import Guarantee
 from cumae.store.counting.base import Counting
 from cumae.store.counting.records import rebuilt
-from cumae.store.homes.home import Blob, Home, Place
+from cumae.store.homes.home import FORMAT, Blob, Home, Place
 from cumae.store.journal import DurableJournal
-from cumae.store.keys import HOME, ORACLE, KeyStore
-from cumae.store.ledger import walk
+from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
+from cumae.store.ledger import CHECKPOINT, entries_known, walk
 from cumae.store.sealed import HiddenIds, Seal
 from cumae.store.writer import MERGE, Writer
 
+SEALED_FORMAT = 3  # the first one in which pieces of the state name their ledger entries
 PUBLISHED = "published"  # the kind of blob that holds a learner
 
 
@@ -42,7 +43,13 @@ def opened(place: Place, keys: KeyStore, *, estimator: Any, accept_rollback: boo
         home = place.home()
         try:
             kind = _Shared if place.shared else _Opened
-            return kind(home, keys, lock, estimator, accept_rollback=accept_rollback).model()
+            found = kind(home, keys, lock, estimator, accept_rollback=accept_rollback)
+            try:
+                return found.model()
+            except BaseException as error:
+                if found.writer is not None:  # its journal may be let go of at any later time
+                    found.writer.fail(error)
+                raise
         except BaseException:
             home.close()
             raise
@@ -75,22 +82,20 @@ class _Opened:
     ) -> None:
         self.home, self.keys, self.lock = home, keys, lock
         self.estimator, self.accept_rollback = estimator, accept_rollback
-        self.oracle = home.meta()["oracle"]
-        self.begin()
+        self.oracle, self.writer = home.meta()["oracle"], None
+        self.life = self.begin()
+        self.oracle_key, self.marks = oracle_key(keys, self.oracle)
+        self.old_form = is_old_form(self.marks)
         self.entries = home.entries()
-        self.totals, self.last = walk(self.oracle, self.entries, recompute=False)
-        key, self.marks = keys.get(ORACLE), keys.read_marks()
-        if key is None or not self.marks:
-            raise StoreFailed(
-                "the oracle's own key or its high-water mark is not among the keys, so that nobody "
-                "knows who has a row and what was used; it cannot go on."
-            )
-        if any(mark.oracle != self.oracle for mark in self.marks.values()):
-            raise StoreFailed("these keys belong to another oracle; give those of this one.")
-        self.hide = HiddenIds(key)
+        key = None if self.old_form else self.oracle_key
+        self.totals, self.last = walk(self.oracle, self.entries, recompute=False, oracle_key=key)
+        self.hide = HiddenIds(self.oracle_key)
 
-    def begin(self) -> None:
-        """Do what comes before anything is read."""
+    writer: Writer | None
+
+    def begin(self) -> Life:
+        """Return a new life; do what comes before anything is read."""
+        return Life(self.keys, new_life(), lock=self.lock)
 
     @property
     def high(self) -> int:
@@ -100,6 +105,29 @@ class _Opened:
 
     def model(self) -> Any:
         """Return the predictor or learner, ready to answer."""
+        self._checked()  # before the name is written: a mistake must not end the life elsewhere
+        blobs = list(self.home.blobs())
+        if not blobs or blobs[-1].number != self.totals.blob:
+            raise StoreFailed(
+                "the file does not hold all that its ledger names; it was damaged or edited."
+            )
+        if blobs[0].kind == PUBLISHED:
+            return self._learner(blobs[0])
+        counting = self._rebuilt(self._seal(), blobs)
+        self.marks = self.life.begin()
+        older, seal = self._checked(), self._seal()  # its key may have been deleted meanwhile
+        journal = self._journal(counting, seal)
+        charge = self.high - counting.used
+        if older or charge > 0:
+            journal.charged(max(0, charge), "rollback" if older else "restarted")
+        if self.old_form or len(blobs) > 2 * MERGE:
+            journal.compacted()
+        journal.writer.opened(self.marks)
+        kinds = {kind.__name__: kind for kind in _descendants(StatefulPredictor)}
+        return kinds[counting.state.kind].from_state(counting.state, journal)
+
+    def _checked(self) -> str:
+        """Return why this must be an older copy; refuse one that was not accepted."""
         older = self.older()
         if older and not self.accept_rollback:
             raise StoreFailed(
@@ -107,48 +135,56 @@ class _Opened:
                 f"{max(0, self.high - self.totals.used):,} answers that may have been given "
                 "since. Put the newer file back, or open it with accept_rollback=True."
             )
-        seal = self._seal()
-        blobs = list(self.home.blobs())
-        if not blobs or blobs[-1].number != self.totals.blob:
-            raise StoreFailed(
-                "the file does not hold all that its ledger names; it was damaged or edited."
-            )
-        if blobs[0].kind == PUBLISHED:
-            return self._learner(seal, blobs[0])
+        return older
+
+    def _rebuilt(self, seal: Seal, blobs: list[Blob]) -> Counting:
+        """Return the state; refuse a ledger that does not belong to it."""
         counting = rebuilt(seal, blobs, self.estimator)
         if counting.used != self.totals.used:
             raise StoreFailed("the ledger and the state disagree about what was used.")
-        self.keys.keep_epoch(self.totals.epoch, self.totals.key)
+        if counting.head != self.last.hash and not (self.old_form and counting.head is None):
+            raise StoreFailed(
+                "the ledger is not the one that the state was written with: it was edited, or one "
+                "of them was put back. Put the right file back."
+            )
+        self._compare_promise(counting.state.fitted.guarantee)
         counting.know_ids(self.hide.known_as)
-        journal = self.journal(counting, seal)
-        charge = self.high - counting.used
-        if older or charge > 0:
-            journal.charged(max(0, charge), "rollback" if older else "restarted")
-        elif len(blobs) > 2 * MERGE:
-            journal.compacted()
-        self.end(journal)
-        kinds = {kind.__name__: kind for kind in _descendants(StatefulPredictor)}
-        return kinds[counting.state.kind].from_state(counting.state, journal)
+        return counting
 
-    def _learner(self, seal: Seal, blob: Blob) -> Any:
-        content = seal.open(blob.parts, blob.kind, blob.number)
+    def _compare_promise(self, sealed: Guarantee) -> None:
+        if Guarantee.from_dict(self.totals.guarantee) != sealed:
+            raise StoreFailed(
+                "the ledger promises something else than the state does; it was edited."
+            )
+
+    def _learner(self, blob: Blob) -> Any:
+        content = self._seal().open(blob.parts, blob.kind, blob.number)
         self.home.close()
         if self.lock is not None:
             self.lock.close()
-        return Learner.from_dict(json.loads(content))
+        if self.last.hash.hex() not in {mark.head for mark in self.marks.values()}:
+            raise StoreFailed("something was added to the ledger of a published model.")
+        found = Learner.from_dict(json.loads(content))
+        self._compare_promise(found.guarantee_)
+        return found
 
-    def journal(self, counting: Counting, seal: Seal) -> DurableJournal:
+    def _journal(self, counting: Counting, seal: Seal) -> DurableJournal:
         """Return what will record all changes of a state."""
-        mark = next(iter(self.marks.values()))
-        given = (self.home, self.keys, self.oracle, self.totals, self.last, mark, seal)
-        writer = Writer(*given, len(self.entries))
+        entries = CHECKPOINT if self.old_form and self.entries[0][0] > 1 else len(self.entries)
+        given = (self.life, self.oracle, self.oracle_key, self.totals, self.last, seal, entries)
+        self.writer = self.make_writer(*given)
+        self.writer.format = min(FORMAT, max(mark.format for mark in self.marks.values()))
         reader = self.home.for_reading()
-        if mark.epoch < self.totals.epoch:  # no answer of this epoch has left
-            writer.settle()
-        return DurableJournal(counting.state, writer, self.hide, reader, self.lock)
+        journal = DurableJournal(counting.state, self.writer, self.hide, reader, self.lock)
+        self.connect(journal)
+        return journal
 
-    def end(self, journal: DurableJournal) -> None:
-        """Do what comes after the state was charged."""
+    def make_writer(self, *given: Any) -> Writer:
+        """Return what will write."""
+        return Writer(self.home, *given)
+
+    def connect(self, journal: DurableJournal) -> None:
+        """Let the writer know the journal, where it must."""
 
     def older(self) -> str:
         """Return why this must be an older copy; nothing if it need not be."""
@@ -159,12 +195,14 @@ class _Opened:
                 "was used up then, and its keys are destroyed; it can never go on. Go on with the "
                 "file that is in use."
             )
-        hashes = {number: known.hex() for number, _, known in self.entries}
+        hashes = entries_known(self.entries)
         for mark in self.marks.values():
             if mark.number > self.last.number:
                 return f"it has {self.last.number} ledger entries, and there were {mark.number}"
             if hashes.get(mark.number, mark.head) != mark.head:
                 return f"its ledger is not the one that was in use at entry {mark.number}"
+        if not self.old_form and not any(mark.number in hashes for mark in self.marks.values()):
+            return "none of the entries that were in use last are in its ledger"
         return ""
 
     def _seal(self) -> Seal:
@@ -184,33 +222,44 @@ class _Shared(_Opened):
 
     home: Any  # a PostgresHome: its module is imported only where one is
 
-    def begin(self) -> None:
-        self.replica = secrets.token_hex(8)
-        self.home.join(self.replica)
+    def begin(self) -> Life:
+        life = Life(self.keys, new_life(), self.home.identity())
+        self.home.join(life.name)
         self.head = self.home.take_turn()
-        self.moved = self.keys.get(HOME) != self.home.identity()
-        if self.moved and self.accept_rollback:
-            # Before the marks are read: who writes one from now on elsewhere sees it.
-            self.keys.put(HOME, self.home.identity())
+        self.moved = not life.is_home
+        return life
 
     def older(self) -> str:
         elsewhere = "its keys were last used with another server, database or timeline"
         return super().older() or (elsewhere if self.moved else "")
 
-    def journal(self, counting: Counting, seal: Seal) -> DurableJournal:
+    def make_writer(self, *given: Any) -> Writer:
         from cumae.store.replicas import SharedWriter  # noqa: PLC0415 - needs PostgreSQL
 
-        given = (self.home, self.keys, self.oracle, self.totals, self.last, seal)
-        writer = SharedWriter(*given, len(self.entries), self.head, self.replica)
-        reader = self.home.for_reading()
-        found = DurableJournal(counting.state, writer, self.hide, reader, None)
-        writer.learn = partial(found.learn, estimator=self.estimator)
-        self.writer = writer
-        return found
+        self.shared_writer = SharedWriter(self.home, self.head, *given)
+        return self.shared_writer
 
-    def end(self, journal: DurableJournal) -> None:
-        del journal
-        self.writer.opened(self.marks)
+    def connect(self, journal: DurableJournal) -> None:
+        self.shared_writer.learn = partial(journal.learn, estimator=self.estimator)
+
+
+def oracle_key(keys: KeyStore, oracle: str) -> tuple[bytes, dict[str, Mark]]:
+    """Return the oracle's own key, and all marks; refuse keys of another oracle."""
+    key, marks = keys.get(ORACLE), keys.read_marks()
+    if key is None or not marks:
+        raise StoreFailed(
+            "the oracle's own key or its high-water mark is not among the keys, so that nobody "
+            "knows who has a row and what was used; it cannot go on."
+        )
+    if any(mark.oracle != oracle for mark in marks.values()):
+        raise StoreFailed("these keys belong to another oracle; give those of this one.")
+    return key, marks
+
+
+@claim("STORE")
+def is_old_form(marks: dict[str, Mark]) -> bool:
+    """Tell whether only older versions, which sealed no ledger, have had these keys."""
+    return all(mark.format < SEALED_FORMAT for mark in marks.values())
 
 
 def _descendants(kind: Any) -> list[Any]:

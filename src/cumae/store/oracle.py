@@ -6,9 +6,11 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 from cumae.claims import claim
@@ -16,17 +18,26 @@ from cumae.errors import CumaeError, InvalidParameter, StoreFailed
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import plain_number
-from cumae.store.accounts import ACCOUNT, AccountLedger, create_account
+from cumae.store.accounts import AccountLedger, account_of, create_account
 from cumae.store.counting.base import Counting
 from cumae.store.counting.kinds import counting_of
-from cumae.store.homes.home import SHARED, Blob, Place, Transaction
+from cumae.store.homes.home import FORMAT, SHARED, Blob, Place, Transaction
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, remove_files
 from cumae.store.journal import Moved, phase_event, prior_event
-from cumae.store.keys import KEY_BYTES, MARK, ORACLE, KeyFolder, KeyStore, Mark
-from cumae.store.ledger import LedgerEntry, Totals, first_hash, following, walk
-from cumae.store.opening import PUBLISHED, opened
-from cumae.store.sealed import HiddenIds, Seal, arrays_to_bytes
+from cumae.store.keys import (
+    FIRST_LIFE,
+    KEY_BYTES,
+    ORACLE,
+    KeyFolder,
+    KeyStore,
+    Mark,
+    mark_of,
+    new_key_name,
+)
+from cumae.store.ledger import ACCOUNT, LedgerEntry, Totals, first_hash, following, walk
+from cumae.store.opening import PUBLISHED, is_old_form, opened, oracle_key
+from cumae.store.sealed import HEAD, HiddenIds, Seal, arrays_to_bytes, head_array
 from cumae.store.writer import SNAPSHOT
 
 # Making one
@@ -48,7 +59,10 @@ def save_state(state: Any, path: str | Path, command: str | None = None) -> Move
     with _New(path, command) as made:
         hide = HiddenIds(made.oracle_key)
         arrays = counting.hidden(hide).to_arrays()
-        content = arrays_to_bytes(arrays)
+
+        def content(head: bytes) -> bytes:
+            return arrays_to_bytes({**arrays, HEAD: head_array(head)})
+
         made.write(state.kind, state.fitted.guarantee, content, SNAPSHOT, counting)
     return Moved(state, made.place.name)
 
@@ -67,7 +81,7 @@ def save_learner(learner: Any, path: str | Path, command: str | None = None) -> 
     """
     content = json.dumps(learner.to_dict(), allow_nan=False).encode()
     with _New(path, command) as made:
-        made.write(type(learner).__name__, learner.guarantee_, content, PUBLISHED, None)
+        made.write(type(learner).__name__, learner.guarantee_, lambda _: content, PUBLISHED, None)
 
 
 def save_account(
@@ -135,13 +149,13 @@ class _New:
         self,
         kind: str,
         guarantee: Guarantee,
-        content: bytes,
+        content: Callable[[bytes], bytes],
         form: str,
         counting: Counting | None,
     ) -> None:
-        """Write keys, then the tables, then the mark."""
+        """Write keys, then the tables, then the mark; content is given the last ledger entry."""
         self.keys.put(ORACLE, self.oracle_key)
-        named = {"key": secrets.token_hex(4)} if self.place.shared else {}
+        named = new_key_name()
         seal = Seal(self.keys.make_epoch(1, **named), self.oracle, 1)
         made = {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
         empty = {"event": "phase", "phase": 1, "releases": 0, "used": 0, "cost": None, "count": 0}
@@ -152,16 +166,17 @@ class _New:
             trust = {"trust": plain_number(counting.state.fitted.guarantee.epsilon)}
             entries.append(following(1, entries[0].hash, {**prior, **trust}))
         answered = 0 if counting is None else counting.state.answered
-        facts = {**begun, "epoch": 1, "blob": 1, "count": answered, **named}
+        first = {"epoch": 1, "blob": 1, "count": answered, "priors": len(entries) - 1}
+        facts = {**begun, **first, **named}
         last = following(entries[-1].number, entries[-1].hash, facts)
-        blob = Blob(1, 1, form, seal.close(content, form, 1))
+        blob = Blob(1, 1, form, seal.close(content(last.hash), form, 1))
         meta = {"oracle": self.oracle, "kind": kind}
         self.place.create(Transaction([*entries, last], [blob], meta=meta))
         self._made = True
         self.place.bind(self.keys)
         used = 0 if counting is None else counting.used
-        mark = Mark(self.oracle, 1, used, last.number, last.hash.hex())
-        self.keys.write_mark(mark, f"{MARK}-0" if self.place.shared else MARK)
+        mark = Mark(self.oracle, 1, used, last.number, last.hash.hex(), FORMAT)
+        self.keys.write_mark(mark, mark_of(FIRST_LIFE))
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
@@ -255,18 +270,19 @@ class Status:
         The last ledger entry.
     n_entries : int
         Entries from the last checkpoint on.
-    n_bytes : int
-        Size on the disk, with SQLite's log.
     n_replicas : int
         How many processes have it open.
+    unconfirmed : int
+        The number of a checkpoint that the ledger begins with, and whose seal nobody could check:
+        nothing is known about what came before it. 0 if there is none.
     """
 
     path: str
     totals: Totals
     last: LedgerEntry
     n_entries: int
-    n_bytes: int
     n_replicas: int
+    unconfirmed: int = 0
 
     @property
     def in_use(self) -> bool:
@@ -295,8 +311,11 @@ class Status:
             "rollbacks": totals.rollbacks,
             "priors": totals.priors,
             "epsilon_recomputed": repr(totals.epsilon),
-            "ledger": {"entries": self.last.number, "head": self.last.hash.hex()},
-            "bytes": self.n_bytes,
+            "ledger": {
+                "entries": self.last.number,
+                "head": self.last.hash.hex(),
+                "unconfirmed": self.unconfirmed,
+            },
             "in_use": self.in_use,
             "replicas": self.n_replicas,
         }
@@ -319,10 +338,32 @@ def status(path: str | Path, *, keys: str | None = None) -> Status:
     """
     place = place_of(path)
     with place.home(reading=True) as home:
-        entries = home.entries()
-        totals, last = walk(home.meta()["oracle"], entries)
-    n_replicas = place.n_replicas(keys)
-    return Status(place.name, totals, last, len(entries), place.n_bytes(), n_replicas)
+        entries, oracle = home.entries(), home.meta()["oracle"]
+    begins = entries[0][0] if entries else 1
+    key = _key_for_looking(place, keys, oracle) if begins > 1 else None
+    totals, last = walk(oracle, entries, oracle_key=key)
+    if totals.kind == ACCOUNT:
+        _check_payments(entries)
+    unconfirmed = begins if begins > 1 and key is None else 0
+    return Status(place.name, totals, last, len(entries), place.n_replicas(keys), unconfirmed)
+
+
+def _key_for_looking(place: Place, keys: str | None, oracle: str) -> bytes | None:
+    """Return the oracle's own key, if it is at hand and checkpoints must be sealed with it."""
+    if place.shared and keys is None:
+        return None
+    found = place.keys(keys)
+    if isinstance(found, KeyFolder) and not found.folder.is_dir():
+        return None
+    key, marks = oracle_key(found, oracle)
+    return None if is_old_form(marks) else key
+
+
+def _check_payments(entries: list[tuple[int, str, bytes]]) -> None:
+    try:
+        Budget.kept_in(SimpleNamespace(read=lambda: account_of(entries)))
+    except InvalidParameter as error:
+        raise StoreFailed(f"the payments do not fit: {error}") from error
 
 
 def backup(path: str | Path, copy: str | Path) -> None:

@@ -6,10 +6,9 @@ own state. So whoever answers has the state of the last ledger entry, as if ther
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,7 +16,7 @@ from cumae.claims import claim
 from cumae.errors import CumaeError, LiveState, StoreFailed
 from cumae.store.homes.home import Blob, Transaction
 from cumae.store.homes.postgres import Head, PostgresHome
-from cumae.store.keys import HOME, MARK, KeyStore, Mark
+from cumae.store.keys import Life, mark_of
 from cumae.store.ledger import LedgerEntry, Totals, walk
 from cumae.store.sealed import Seal
 from cumae.store.writer import SNAPSHOT, Writer
@@ -25,16 +24,6 @@ from cumae.store.writer import SNAPSHOT, Writer
 TURN_SECONDS = 0.1  # after which others may go on, though more is asked here
 # Applies pieces to the state: those after a number, or all of them for None. Returns the records.
 Learn = Callable[[Seal, list[Blob], int | None], list[tuple[str, int, int, Any]]]
-
-
-def mark_of(replica: str) -> str:
-    """Return what the mark of a replica is called among the keys."""
-    return f"{MARK}-{replica}"
-
-
-def new_key_name() -> dict[str, str]:
-    """Return what the ledger says about a key: two that try to begin an epoch have two keys."""
-    return {"key": secrets.token_hex(4)}
 
 
 @claim("REPLICAS")
@@ -50,9 +39,7 @@ class SharedWriter(Writer):
         Where to; it has the turn.
     head : Head
         The head as it was read in this turn.
-    replica : str
-        Id of this process's part in the oracle, never used before.
-    keys, oracle, totals, last, seal, n_entries : object
+    life, oracle, oracle_key, totals, last, seal, n_entries : object
         As in ``Writer``.
     """
 
@@ -62,20 +49,17 @@ class SharedWriter(Writer):
     def __init__(
         self,
         home: PostgresHome,
-        keys: KeyStore,
+        head: Head,
+        life: Life,
         oracle: str,
+        oracle_key: bytes,
         totals: Totals,
         last: LedgerEntry,
         seal: Seal,
         n_entries: int,
-        head: Head,
-        replica: str,
     ) -> None:
-        nothing = Mark(oracle, 0, 0, 0, "")
-        name = mark_of(replica)
-        super().__init__(home, keys, oracle, totals, last, nothing, seal, n_entries, name)
-        self.replica, self._head = replica, head
-        self._bound = home.identity()
+        super().__init__(home, life, oracle, oracle_key, totals, last, seal, n_entries)
+        self._head = head
         self._gate = threading.RLock()  # of what a turn is made of
         self._depth = 1  # of calls that change something, within each other: an opening is one
         self._has_turn, self._began = True, time.monotonic()
@@ -140,7 +124,8 @@ class SharedWriter(Writer):
         entries = self.home.entries(after=self.last.number)
         cut = not entries or entries[0][0] > self.last.number + 1  # older ones became a checkpoint
         known = None if cut else (self.totals, self.last)
-        totals, last = walk(self.oracle, entries, recompute=False, known=known)
+        own = self.oracle_key
+        totals, last = walk(self.oracle, entries, recompute=False, known=known, oracle_key=own)
         if (last.number, last.hash) != (head.number, head.hash):
             raise StoreFailed("the ledger and its head disagree; the database was edited.")
         seal = self.seal
@@ -185,47 +170,24 @@ class SharedWriter(Writer):
     @claim("REPLICAS")
     def _commit(self, transaction: Transaction) -> None:
         session = self.home
-        if transaction.drop_answers:  # the mark of a new epoch would end all other lives
-            self._check_home()
         super()._commit(transaction)
         if self.home is session:
             self._head = session.written
         else:  # it was committed all the same, and its answers may leave; but the turn is lost
             self._failed = StoreFailed("the connection to the database was lost.")
 
-    @claim("REPLICAS")
-    def _write_mark(self, high: int) -> None:
-        """Write the mark of this replica; then look whether the keys have gone elsewhere.
-
-        Whoever goes on with a copy of the database says so among the keys, and reads all marks
-        after that. So it has seen this one, or is seen here, before anything is committed.
-        """
-        super()._write_mark(high)
-        self._check_home()
-
-    def _check_home(self) -> None:
-        if self.keys.get(HOME) != self._bound:
-            raise StoreFailed(
-                "somebody has gone on with a copy of this oracle elsewhere, with the same keys; "
-                "this one refuses."
-            )
-
-    def _name_of_key(self) -> dict[str, str]:
-        return new_key_name()
-
     # Opening and closing
 
     @claim("REPLICAS")
-    def opened(self, marks: dict[str, Mark]) -> None:
-        """Go on with a state that was charged for these marks; drop those of ended replicas."""
-        self._write_mark(self.totals.used)
-        for name in marks:
-            replica = name.removeprefix(mark_of(""))
-            if replica != self.replica and self.home.is_gone(replica):
-                self.keys.delete(name)
+    def opened(self, marks: Iterable[str]) -> None:
+        super().opened(marks)
         with self._gate:
             self._depth -= 1
         self._end_turn_if_done()
+
+    @claim("REPLICAS")
+    def has_ended(self, mark: str) -> bool:
+        return mark != self.life.mark_name and self.home.is_gone(mark.removeprefix(mark_of("")))
 
     def close(self) -> None:
         try:

@@ -40,6 +40,7 @@ else:
     exceptions = LaterModule("cryptography.exceptions", *STORE)
 
 NONCE_BYTES = 12
+HEAD = "$head"  # what a piece of the state calls the hash of its ledger entry
 ARRAY = "$array"  # what marks the type and shape of an array in a record
 CHUNK = 2**26  # bytes that are encrypted at once; SQLite takes a gigabyte in one cell at most
 ID_BYTES = 16
@@ -78,6 +79,11 @@ def from_bytes(content: bytes) -> Any:
     if left:
         raise _wrong_length()
     return found
+
+
+def head_array(known: bytes) -> NDArray[np.uint8]:
+    """Return the hash of a ledger entry as an array, which every record can hold."""
+    return np.frombuffer(known, dtype=np.uint8)
 
 
 def _wrong_length() -> StoreFailed:

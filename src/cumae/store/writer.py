@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -10,13 +11,13 @@ from operator import itemgetter
 from typing import Any
 
 from cumae.claims import claim
-from cumae.errors import LiveState, StoreFailed
+from cumae.errors import CumaeError, LiveState, StoreFailed
 from cumae.store.counting.base import ANSWERED, Record
 from cumae.store.counting.records import merged
-from cumae.store.homes.home import Blob, Home, Transaction
-from cumae.store.keys import MARK, KeyStore, Mark
-from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, following
-from cumae.store.sealed import Seal, arrays_to_bytes, to_bytes
+from cumae.store.homes.home import FORMAT, Blob, Home, Transaction
+from cumae.store.keys import Life, Mark, new_key_name
+from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal, following
+from cumae.store.sealed import HEAD, Seal, arrays_to_bytes, head_array, to_bytes
 
 SMALL = 64  # answers of a record that is merged with others
 MERGE = 1_000  # so many of them are merged into one
@@ -58,39 +59,37 @@ class Writer:
     ----------
     home : Home
         Where to.
-    keys : KeyStore
-        Keys and the high-water mark.
+    life : Life
+        What it may do among the keys, and its mark.
     oracle : str
         Id of the oracle.
+    oracle_key : bytes
+        Its own key, under which checkpoints are sealed.
     totals : Totals
         What the ledger adds up to.
     last : LedgerEntry
         Its last entry.
-    mark : Mark
-        The mark as it is stored.
     seal : Seal
         Of the epoch.
     n_entries : int
         Entries in the file.
-    mark_name : str
-        What the mark is called among the keys.
     """
 
     def __init__(
         self,
         home: Home,
-        keys: KeyStore,
+        life: Life,
         oracle: str,
+        oracle_key: bytes,
         totals: Totals,
         last: LedgerEntry,
-        mark: Mark,
         seal: Seal,
         n_entries: int,
-        mark_name: str = MARK,
     ) -> None:
-        self.home, self.keys, self.oracle = home, keys, oracle
-        self.totals, self.last, self.mark, self.seal = totals, last, mark, seal
-        self.mark_name = mark_name
+        self.home, self.life, self.keys = home, life, life.keys
+        self.oracle, self.oracle_key = oracle, oracle_key
+        self.totals, self.last, self.seal = totals, last, seal
+        self.format = FORMAT  # of what the file holds; less until an older one was written anew
         self.done = 0  # all changes with tickets up to this one are on the disk
         self._failed: BaseException | None = None
         self._n_entries = n_entries
@@ -98,6 +97,11 @@ class Writer:
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
         self._mutex, self._writing = threading.Lock(), threading.Lock()
+
+    @property
+    def mark(self) -> Mark | None:
+        """The mark of this life, as it is stored; None before there is one."""
+        return self.life.mark
 
     def in_turn(self) -> AbstractContextManager[None]:
         """Return a context in which no other process changes the oracle: here none ever does."""
@@ -129,9 +133,11 @@ class Writer:
         if isinstance(self._failed, LiveState):
             raise LiveState("this oracle was closed; go on with cumae.open.")
         if self._failed is not None:
+            ours = isinstance(self._failed, CumaeError)
             raise StoreFailed(
                 "what was to be recorded could not be written, so that the answers were thrown "
                 "away; they are charged. Look after the disk, close this oracle and open it again."
+                + (f" The reason: {self._failed}" if ours else "")
             ) from self._failed
 
     def _write_pending(self) -> None:
@@ -158,8 +164,9 @@ class Writer:
             key = self.keys.make_epoch(totals.epoch, totals.key)
             seal = Seal(key, self.oracle, totals.epoch)
             transaction.drop_answers = True
-        elif last.used > self.mark.high or self.mark.epoch < self.totals.epoch:
+        elif not self._covers(last.used):
             self._write_mark(last.used + last.spare)
+        self._checkpoint(transaction, totals)
         self._seal_pieces(transaction, pieces, seal)
         for change in changes[-1:] if last.new_epoch else changes:
             for name, (digest, answer) in change.answers.items():
@@ -167,12 +174,23 @@ class Writer:
                 sealed = seal.close(content, "answer", name.hex())
                 if len(sealed) == 1:  # larger ones are not kept, and a retry asks anew
                     transaction.answers[name] = (totals.epoch, sealed[0])
-        self._checkpoint(transaction, totals)
+        if last.new_epoch:  # one that is not to be must not end the life elsewhere
+            self.life.check()
         self._commit(transaction)
         self.seal, self.totals, self.last = seal, totals, transaction.entries[-1]
+        self.format = FORMAT
         if last.new_epoch:
+            self.life.check()
             self._write_mark(last.used + last.spare)
             self.keys.keep_epoch(totals.epoch, totals.key)
+            self.life.check()  # else a life whose key was deleted just now may have read it before
+        elif transaction.prune_below:  # so that the mark names an entry that is there
+            self._write_mark(last.used)
+
+    def _covers(self, used: int) -> bool:
+        """Tell whether the mark is high enough already."""
+        mark = self.mark
+        return mark is not None and mark.epoch == self.totals.epoch and used <= mark.high
 
     def _pieces(self, changes: list[Change]) -> list[tuple[str, Any]]:
         """Return what is added to the state, with answers that follow each other merged."""
@@ -202,21 +220,24 @@ class Writer:
         for given in events:
             facts = given
             if facts["event"] in ("phase", "rotated"):
-                facts = {**facts, "epoch": totals.epoch + 1, **self._name_of_key()}
+                begun = {"epoch": totals.epoch + 1, "priors": totals.priors}
+                facts = {**facts, **begun, **new_key_name()}
             last = following(last.number, last.hash, facts)
             totals.take(facts)
             entries.append(last)
         return entries, totals
 
-    def _name_of_key(self) -> dict[str, str]:
-        """Return what the ledger says about a new key: nothing, since its number is its name."""
-        return {}
-
     def _seal_pieces(
         self, transaction: Transaction, pieces: list[tuple[str, Any]], seal: Seal
     ) -> None:
-        """Encrypt pieces of the state; each names the one before it, so that none can be lost."""
-        before = self.totals.blob
+        """Encrypt pieces of the state.
+
+        Each names the one before it, so that none can be lost, and the last ledger entry, so that
+        no other ledger fits.
+        """
+        if not pieces:
+            raise AssertionError("a transaction ends with a piece of the state")
+        before, head = self.totals.blob, {HEAD: head_array(transaction.head[1])}
         for kind, facts in pieces:
             number, after, found = before + 1, before, facts
             if kind == SNAPSHOT:
@@ -228,7 +249,11 @@ class Writer:
                 transaction.drop_from, transaction.drop_below = first, number
                 self._small.clear()
             whole = kind == SNAPSHOT
-            content = arrays_to_bytes(facts) if whole else to_bytes({**found, "after": after})
+            content = (
+                arrays_to_bytes({**facts, **head})
+                if whole
+                else to_bytes({**found, "after": after, **head})
+            )
             parts = seal.close(content, kind, number)
             transaction.blobs.append(Blob(number, seal.epoch, kind, parts))
             before = number
@@ -255,8 +280,14 @@ class Writer:
         self._n_entries += len(transaction.entries)
         if self._n_entries < CHECKPOINT:
             return
-        before = transaction.entries[-1]
-        facts = {"event": "checkpoint", "before": before.hash.hex(), "totals": totals.to_facts()}
+        before, mark = transaction.entries[-1], self.mark
+        facts = {
+            "event": "checkpoint",
+            "before": before.hash.hex(),
+            "totals": totals.to_facts(),
+            "marked": [] if mark is None else [mark.number, mark.head],
+        }
+        facts["seal"] = checkpoint_seal(self.oracle_key, self.oracle, before.number + 1, facts)
         transaction.entries = [following(before.number, before.hash, facts)]
         transaction.prune_below = transaction.entries[0].number
         self._n_entries = 1
@@ -271,14 +302,30 @@ class Writer:
             if not self.home.holds(*transaction.head):
                 raise
 
-    def _write_mark(self, high: int) -> None:
-        mark = Mark(self.oracle, self.totals.epoch, high, self.last.number, self.last.hash.hex())
-        self.keys.write_mark(mark, self.mark_name)
-        self.mark = mark
+    def _write_mark(self, high: int, *, exact: bool = False) -> None:
+        """Write the mark, which goes down only if it shall be exact; refuse if the life ended."""
+        epoch, last = self.totals.epoch, self.last
+        if self.mark is not None and self._covers(high) and not exact:
+            high = self.mark.high
+        self.life.write_mark(
+            Mark(self.oracle, epoch, high, last.number, last.hash.hex(), self.format)
+        )
+
+    @claim("STORE", "REPLICAS")
+    def opened(self, marks: Iterable[str]) -> None:
+        """Go on with a state that was charged for these marks: the own one takes their place."""
+        self.settle()
+        self.life.drop(filter(self.has_ended, marks))
+        self.keys.keep_epoch(self.totals.epoch, self.totals.key)
+
+    def has_ended(self, mark: str) -> bool:
+        """Tell whether a life has ended, by the name of its mark: here all others have."""
+        del mark
+        return True
 
     def settle(self) -> None:
-        """Write the exact mark: all that was used is on the disk."""
-        self._write_mark(self.totals.used)
+        """Write the exact mark, where all that was used is on the disk, and nothing waits."""
+        self._write_mark(self.totals.used, exact=True)
 
     def close(self) -> None:
         """Write what is left and the exact mark."""
@@ -286,7 +333,9 @@ class Writer:
             try:
                 if self._failed is None:
                     self._write_pending()
-                    with suppress(OSError):  # then the next opening charges up to the mark
+                    with suppress(
+                        OSError, CumaeError
+                    ):  # then the next opening charges up to the mark
                         self.settle()
             finally:
                 self._failed = self._failed or LiveState("this oracle was closed.")

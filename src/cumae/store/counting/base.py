@@ -31,6 +31,8 @@ class Counting(ABC):
         What changes.
     """
 
+    head: bytes | None = None  # hash of the ledger entry that the last piece of the state names
+
     def __init__(self, state: Any) -> None:
         self.state = state
 

@@ -12,14 +12,15 @@ from cumae.predictors.waiting import joined
 from cumae.store.counting.base import ANSWERED, Counting, Record
 from cumae.store.counting.kinds import counting_of
 from cumae.store.homes.home import Blob
-from cumae.store.sealed import Seal, arrays_from_bytes, from_bytes
+from cumae.store.sealed import HEAD, Seal, arrays_from_bytes, from_bytes
 
 
 @claim("STORE")
 def answered_again(counting: Counting, record: Record) -> None:
     """Do again what a record of answers says."""
     counting.grow(record["grown"])
-    counting.set_counts(record["counts"])
+    if record["counts"]:
+        counting.set_counts(record["counts"])
     counting.state.answered += record["count"]
 
 
@@ -32,7 +33,8 @@ def merged(records: Sequence[Record]) -> Record:
         parts = [record["grown"][name] for record in records if name in record["grown"]]
         grown[name] = parts[0] if name == "at" else joined(parts)
     count = sum(record["count"] for record in records)
-    return {"count": count, "counts": records[-1]["counts"], "grown": grown}
+    counts = [record["counts"] for record in records if record["counts"]]
+    return {"count": count, "counts": counts[-1] if counts else {}, "grown": grown}
 
 
 @claim("STORE", "REPLICAS")
@@ -48,8 +50,10 @@ def rebuilt(seal: Seal, blobs: list[Blob], estimator: Any) -> Counting:
     estimator : object
         As in ``cumae.open``.
     """
-    whole = seal.open(blobs[0].parts, blobs[0].kind, blobs[0].number)
-    counting = counting_of(State.from_arrays(arrays_from_bytes(whole), estimator))
+    whole = arrays_from_bytes(seal.open(blobs[0].parts, blobs[0].kind, blobs[0].number))
+    head = whole.pop(HEAD, None)
+    counting = counting_of(State.from_arrays(whole, estimator))
+    counting.head = None if head is None else head.tobytes()
     replay(counting, seal, blobs[1:], blobs[0].number)
     return counting
 
@@ -81,6 +85,8 @@ def replay(
         record = from_bytes(seal.open(blob.parts, blob.kind, blob.number))
         if record.pop("after") != before:
             raise StoreFailed("a part of the file is missing; it was damaged or edited.")
+        head = record.pop(HEAD, None)
+        counting.head = None if head is None else head.tobytes()
         _apply(counting, blob.kind, record)
         done.append((blob.kind, before, blob.number, record))
         before = blob.number

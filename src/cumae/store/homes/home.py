@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from cumae.store.keys import KeyStore
 from cumae.store.ledger import LedgerEntry
 
-FORMAT = 2  # of the tables and what is in them, the same in all homes
+FORMAT = 3  # of the tables and what is in them, the same in all homes
 SHARED = "shared"  # what meta says of an oracle that has replicas
 
 
@@ -173,10 +173,6 @@ class Place(ABC):
     @abstractmethod
     def remove(self) -> None:
         """Remove the tables."""
-
-    @abstractmethod
-    def n_bytes(self) -> int:
-        """Return the size on the disk."""
 
     @abstractmethod
     def n_replicas(self, keys: str | None) -> int:

@@ -116,7 +116,7 @@ class PostgresHome(Home):
                     f"path={self.name!r} has format {number}, but this version of cumae knows up "
                     f"to {FORMAT}; open it with a newer version."
                 )
-            if number < FORMAT and not reading:  # records of format 1 are read as they are
+            if number < FORMAT and not reading:  # older records are read as they are
                 text = "UPDATE cumae_meta SET value=%s WHERE name='format'"
                 self._execute(text, (str(FORMAT),))
             self._session = self._rows("SELECT pg_backend_pid()")[0][0]
@@ -412,12 +412,6 @@ class ServerPlace(Place):
         with self._connection() as connection, failing(self.name):
             tables = ", ".join(f"cumae_{name}" for name in NAMES)
             connection.execute(f"DROP TABLE IF EXISTS {tables}")
-
-    def n_bytes(self) -> int:
-        sizes = " + ".join(f"pg_total_relation_size('cumae_{name}')" for name in NAMES)
-        with self._connection() as connection, failing(self.name):
-            found = connection.execute(f"SELECT {sizes}").fetchone()
-        return int(found[0]) if found else 0
 
     def n_replicas(self, keys: str | None) -> int:
         del keys

@@ -42,9 +42,9 @@ else:
     apsw = LaterModule("apsw", *STORE)
 
 # How a file of an older format becomes one of the next: one function for each format. Format 2 has
-# shorter records beside those of format 1, which are read as they are.
-MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {1: lambda _: None}
-FIRST_BYTES = b"SQLite format 3\0"
+# shorter records beside those of format 1, which are read as they are; and the opening writes what
+# format 3 adds, because that needs keys.
+MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {1: lambda _: None, 2: lambda _: None}
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE ledger (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
@@ -77,23 +77,40 @@ class SqliteFile(Home):
         self.path = path
         if not path.is_file():
             raise InvalidParameter(f"path={str(path)!r} holds no oracle: there is no such file.")
-        _refuse_other_files(path)
-        refuse_if_others_read(path)
         with failing(path):
             flags = apsw.SQLITE_OPEN_READONLY if reading else OPENING
             self._connection = apsw.Connection(str(path), flags=flags)
+        try:
+            self._check(reading)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, reading: bool) -> None:
+        """Refuse what is no oracle, or one that is not safe here.
+
+        SQLite reads the file, and nothing else does: whoever closes a descriptor of it ends all
+        POSIX locks of the process on it, also those of other connections.
+        """
+        with failing(self.path):
             self._connection.set_busy_timeout(10_000)
             self._execute("PRAGMA trusted_schema=OFF")
+            try:
+                self._execute("PRAGMA schema_version")
+            except apsw.NotADBError:  # before anybody is told to change its mode
+                raise StoreFailed(
+                    f"{self.path} cannot be read as an oracle: it is another kind of file, or it "
+                    "is damaged."
+                ) from None
+            refuse_if_others_read(self.path)
             self._execute("PRAGMA foreign_keys=OFF")
             if not reading:
                 self._make_safe()
-        found = self.meta()
-        number = int(found.get("format", "0"))
+        number = int(self.meta().get("format", "0"))
         if not 0 < number <= FORMAT:
-            self.close()
             raise InvalidParameter(
-                f"path={str(path)!r} has format {number}, but this version of cumae knows up to "
-                f"{FORMAT}; open it with a newer version."
+                f"path={str(self.path)!r} has format {number}, but this version of cumae knows up "
+                f"to {FORMAT}; open it with a newer version."
             )
         if number < FORMAT and not reading:
             self._migrate(number)
@@ -275,7 +292,7 @@ class FilePlace(Place):
         SqliteFile.create(self.path, first).close()
 
     def bind(self, keys: KeyStore) -> None:
-        """Do nothing: a lock beside the file keeps a second process away."""
+        """Do nothing: whoever opens the file writes the name of its life."""
 
     def backup(self, path: Path) -> None:
         with self.home(reading=True) as file:
@@ -288,10 +305,6 @@ class FilePlace(Place):
         remove_files(self.path)
         sync_folder(self.path.parent)
 
-    def n_bytes(self) -> int:
-        beside = [self.path.with_name(self.path.name + ending) for ending in ("", "-wal", "-shm")]
-        return sum(one.stat().st_size for one in beside if one.exists())
-
     def n_replicas(self, keys: str | None) -> int:
         lock_file = self.keys(keys).lock_file
         if lock_file is None or not lock_file.exists():
@@ -301,19 +314,6 @@ class FilePlace(Place):
         except LiveState:
             return 1
         return 0
-
-
-def _refuse_other_files(path: Path) -> None:
-    """Refuse a table or a model before anybody is told to change its mode."""
-    try:
-        with path.open("rb") as file:
-            first = file.read(len(FIRST_BYTES))
-    except OSError:  # what opens the database tells why
-        return
-    if first not in (FIRST_BYTES, b""):
-        raise StoreFailed(
-            f"{path} cannot be read as an oracle: it is another kind of file, or it is damaged."
-        )
 
 
 def remove_files(path: Path) -> None:
