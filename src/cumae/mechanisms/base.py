@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
+from cumae.live import not_within
 from cumae.parameters import check_count
 from cumae.privacy import REPLACE_ONE, Cost, Guarantee
 from cumae.privacy.validation import plain_number
@@ -83,7 +84,7 @@ class Interactive(Mechanism):
     def __init__(self, random_state: int | Source | None) -> None:
         super().__init__(random_state)
         self._process = os.getpid()
-        self._lock = threading.Lock()  # a question reads and writes the state in one step
+        self._lock = threading.RLock()  # a question reads and writes the state in one step
 
     def _check_process(self) -> None:
         # Before the lock is taken: in a forked process it may be held for ever.
@@ -92,6 +93,11 @@ class Interactive(Mechanism):
                 f"{type(self).__name__} was started in another process; ask it there, because the "
                 "same noise must not be used twice."
             )
+
+    def _entered(self) -> Any:
+        """Return the lock, to take it: in this process, and not within a question."""
+        self._check_process()
+        return not_within(self, self._lock)
 
     def _check_left(self, left: int, what: str) -> None:
         if left <= 0:
@@ -122,8 +128,7 @@ class Interactive(Mechanism):
         LiveState
             If this process is not the one in which the mechanism was started.
         """
-        self._check_process()
-        with self._lock:
+        with self._entered():
             self._drop_ahead()
             return {"kind": type(self).__name__, **self._facts()}
 

@@ -188,8 +188,7 @@ class BetweenThresholds(SparseVector):
             raise InvalidData(
                 f"counts of shape {values.shape}: give a flat list, one count per question."
             )
-        self._check_process()
-        with self._lock:
+        with self._entered():
             self._check_left(self.remaining, f"{self.max_between} 'between' answers")
             return self._answer(values)
 

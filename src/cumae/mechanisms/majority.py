@@ -139,8 +139,7 @@ class NoisyMajority(Interactive):
                 f"votes of shape {counts.shape}: give one row per query and {self.n_classes} "
                 "columns, one per class."
             )
-        self._check_process()
-        with self._lock:
+        with self._entered():
             if len(counts) > self.remaining:
                 raise BudgetExhausted(
                     f"{len(counts)} queries were asked, but {self.remaining} of "

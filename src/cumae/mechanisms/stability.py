@@ -191,8 +191,7 @@ class StabilityTest(SparseVector):
             raise InvalidData(
                 f"votes of shape {counts.shape}: give one row per query and one column per class."
             )
-        self._check_process()
-        with self._lock:
+        with self._entered():
             self._check_left(
                 self.remaining, f"{self.max_queries} answers or {self.max_unstable} unstable ones"
             )

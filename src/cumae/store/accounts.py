@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,8 +94,8 @@ class AccountLedger:
 
 
 @claim("STORE")
-def create_account(account: dict[str, Any], path: Path, keys: KeyStore) -> AccountLedger:
-    """Write an account to a new file.
+def create_account(account: dict[str, Any], path: Path, oracle: str) -> Mark:
+    """Write an account to a new file; return the mark without which nobody can open it.
 
     Parameters
     ----------
@@ -104,21 +103,19 @@ def create_account(account: dict[str, Any], path: Path, keys: KeyStore) -> Accou
         The cap under ``"epsilon"``, ``"delta"`` and ``"accounting"``, and ``"entries"``.
     path : Path
         Where to; there must be no file yet.
-    keys : KeyStore
-        Where the mark goes.
+    oracle : str
+        A new id.
     """
     epsilon, delta = from_plain_number(account["epsilon"]), account["delta"]
     what = "whatever all uses show together that pay from this account"
     promise = Guarantee(epsilon, delta, what, REPLACE_ONE, ("BUDGET",))
-    oracle = secrets.token_hex(16)
     cap = {name: account[name] for name in CAP}
     facts = {"event": "made", "kind": ACCOUNT, "guarantee": promise.to_dict(), "account": cap}
     made = following(0, first_hash(oracle), facts)
     entries = [made, *_payments(made, account["entries"])]
     meta = {"oracle": oracle, "kind": ACCOUNT}
     SqliteFile.create(path, Transaction(entries=entries, meta=meta)).close()
-    keys.write_mark(_mark(oracle, entries[-1]))
-    return AccountLedger(path, keys)
+    return _mark(oracle, entries[-1])
 
 
 def _payments(last: LedgerEntry, paid: list[dict[str, Any]]) -> list[LedgerEntry]:

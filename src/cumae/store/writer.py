@@ -50,6 +50,10 @@ class Change:
     spare: int = 0
 
 
+class WriterClosed(LiveState):
+    """Why nothing is written after the end."""
+
+
 @claim("STORE")
 class Writer:
     """Writes changes in their order, several of them at once when several wait.
@@ -93,6 +97,7 @@ class Writer:
         self.mark_name = mark_name
         self.done = 0  # all changes with tickets up to this one are on the disk
         self._failed: BaseException | None = None
+        self._late: BaseException | None = None  # an interrupt that came when all was committed
         self._n_entries = n_entries
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
@@ -126,7 +131,7 @@ class Writer:
 
     def check(self) -> None:
         """Refuse to go on after a failure, and when it is closed."""
-        if isinstance(self._failed, LiveState):
+        if isinstance(self._failed, WriterClosed):
             raise LiveState("this oracle was closed; go on with cumae.open.")
         if self._failed is not None:
             raise StoreFailed(
@@ -140,10 +145,16 @@ class Writer:
                 changes, self._pending, asked = self._pending, [], self.asked
             if changes:
                 self._write(changes)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised by check
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised by check
             self.fail(error)
             self.check()
+        except BaseException as error:  # whoever ends the program must not be held up
+            self.fail(error)
+            raise
         self.done = asked
+        late, self._late = self._late, None
+        if late is not None:
+            raise late
 
     @claim("STORE")
     def _write(self, changes: list[Change]) -> None:
@@ -263,13 +274,17 @@ class Writer:
 
     @claim("STORE")
     def _commit(self, transaction: Transaction) -> None:
-        """Commit; if that fails, read again whether it was committed all the same."""
+        """Commit; if that fails, read again whether it was committed all the same.
+
+        What came from elsewhere, such as from a signal handler, is raised when that is recorded.
+        """
         try:
             self.home.commit(transaction)
-        except BaseException:
+        except BaseException as error:
             self.home = self.home.again()
             if not self.home.holds(*transaction.head):
                 raise
+            self._late = None if isinstance(error, StoreFailed) else error
 
     def _write_mark(self, high: int) -> None:
         mark = Mark(self.oracle, self.totals.epoch, high, self.last.number, self.last.hash.hex())
@@ -289,5 +304,5 @@ class Writer:
                     with suppress(OSError):  # then the next opening charges up to the mark
                         self.settle()
             finally:
-                self._failed = self._failed or LiveState("this oracle was closed.")
+                self._failed = self._failed or WriterClosed()
                 self.home.close()
