@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,13 +15,13 @@ from typing import Any, Self
 import pytest
 
 import cumae
-from cumae import Budget, CumaeError, LiveState, StoreFailed, live
+from cumae import Budget, CumaeError, LiveState, StoreFailed, live, store
 from cumae.predictors import state, stateful
 from cumae.predictors.state import restore
 from cumae.privacy import Pure, account_file, budget
 from cumae.store import accounts, journal, keys, oracle
 from cumae.store.homes import home, sqlite
-from tests.oracles import everlasting, key_command
+from tests.oracles import Where, everlasting, key_command
 
 pytestmark = [
     pytest.mark.claim("STORE", "BUDGET"),
@@ -213,3 +214,24 @@ def test_a_payment_that_is_broken_off_counts_whole_or_not_at_all(
         if not shot.fired:
             break
     assert place > 10
+
+
+@pytest.mark.debian("postgresql")
+def test_a_database_lives_once_wherever_the_hand_over_is_broken_off(
+    in_postgres: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In PostgreSQL as well; what is below ``oracle`` is another home, and the same keys."""
+    where, arrays = in_postgres, everlasting().to_arrays()
+    monkeypatch.setattr(f"{__name__}.FILES", {oracle.__file__, stateful.__file__})
+    seen = set()
+    for place in itertools.count(1):
+        found = moved(place, arrays, where.address, where.keys)
+        if not found:
+            break
+        assert len(found) == 2, (place, found)
+        seen.add(found[0])
+        if found[0] == "file":
+            store.destroy(where.address, keys=where.keys)
+        shutil.rmtree(where.key_folder, ignore_errors=True)  # it may be left, and empty
+    assert seen == {"memory", "file"}
+    assert place > 50
