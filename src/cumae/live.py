@@ -103,19 +103,26 @@ def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
 
 
 @claim("NOISE", "BUDGET")
-def not_within(owned: Any, lock: Any) -> Any:
-    """Return the lock of an object, to take it; refuse if this thread has it already.
+def only_once(method: Callable[..., Result]) -> Callable[..., Result]:
+    """Let a method run once at a time: other threads wait, and a call within a call is refused.
 
-    Parameters
-    ----------
-    owned : object
-        What is locked.
-    lock : RLock
-        Its lock.
+    The object has ``_check_process``, ``_inside`` (False) and ``_lock``, an ``RLock``: whoever gets
+    in while somebody is inside is the same thread.
     """
-    if lock._is_owned():  # what threading.Condition asks, too; a mark could stay behind
-        raise _nested(owned)
-    return lock
+
+    @functools.wraps(method)
+    def alone(self: Any, *args: Any, **kwargs: Any) -> Result:
+        self._check_process()  # before the lock: in a forked process it may be held for ever
+        with self._lock:
+            if self._inside:
+                raise _nested(self)
+            try:
+                self._inside = True
+                return method(self, *args, **kwargs)
+            finally:
+                self._inside = False
+
+    return alone
 
 
 def forget(estimator: Any) -> None:

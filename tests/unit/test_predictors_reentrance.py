@@ -263,7 +263,7 @@ def test_who_shows_a_warning_is_refused(planted: Planted) -> None:
     planted.one = made.fit(rows, labels)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = planted
+        warnings.showwarning = planted  # type: ignore[assignment]
         assert len(planted.one.predict(rows[:50])) == 50
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
-from cumae.live import not_within
+from cumae.live import only_once
 from cumae.parameters import check_count
 from cumae.privacy import REPLACE_ONE, Cost, Guarantee
 from cumae.privacy.validation import plain_number
@@ -85,6 +85,7 @@ class Interactive(Mechanism):
         super().__init__(random_state)
         self._process = os.getpid()
         self._lock = threading.RLock()  # a question reads and writes the state in one step
+        self._inside = False
 
     def _check_process(self) -> None:
         # Before the lock is taken: in a forked process it may be held for ever.
@@ -94,11 +95,6 @@ class Interactive(Mechanism):
                 "same noise must not be used twice."
             )
 
-    def _entered(self) -> Any:
-        """Return the lock, to take it: in this process, and not within a question."""
-        self._check_process()
-        return not_within(self, self._lock)
-
     def _check_left(self, left: int, what: str) -> None:
         if left <= 0:
             raise BudgetExhausted(
@@ -106,6 +102,7 @@ class Interactive(Mechanism):
                 "again."
             )
 
+    @only_once
     def to_facts(self) -> dict[str, Any]:
         """Return all that this mechanism must remember, as numbers and texts that JSON can hold.
 
@@ -128,9 +125,8 @@ class Interactive(Mechanism):
         LiveState
             If this process is not the one in which the mechanism was started.
         """
-        with self._entered():
-            self._drop_ahead()
-            return {"kind": type(self).__name__, **self._facts()}
+        self._drop_ahead()
+        return {"kind": type(self).__name__, **self._facts()}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], random_state: int | Source | None = None) -> Self:

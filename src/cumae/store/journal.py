@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -24,35 +24,6 @@ from cumae.store.homes.home import Blob, Home
 from cumae.store.homes.needs import durable
 from cumae.store.sealed import HiddenIds, Seal, canonical, from_bytes
 from cumae.store.writer import SNAPSHOT, Change, Writer
-
-
-class Moved(Journal):
-    """The journal of a predictor that lives in a file now: it refuses everything.
-
-    Parameters
-    ----------
-    state : State
-        What it would have changed.
-    path : str
-        Where the predictor went.
-    """
-
-    def __init__(self, state: Any, path: str) -> None:
-        super().__init__(state)
-        self._path = path
-
-    def check(self) -> None:
-        raise LiveState(
-            f"this predictor lives in {self._path} now; go on with cumae.open, because what was "
-            "paid once must not be had twice."
-        )
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        self.check()
-        raise AssertionError("check refuses")
-
-    answered = supplied = labelled = labelled_requests = _refuse
-    used = prepared = entered = known = recorded = settled = _refuse
 
 
 @claim("STORE")

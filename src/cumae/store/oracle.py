@@ -10,10 +10,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from cumae.claims import claim
-from cumae.errors import CumaeError, InvalidParameter, StoreFailed
+from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
 from cumae.predictors.state import Journal
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
@@ -24,7 +24,7 @@ from cumae.store.counting.kinds import counting_of
 from cumae.store.homes.home import SHARED, Blob, Place, Transaction
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, remove_files
-from cumae.store.journal import Moved, phase_event, prior_event
+from cumae.store.journal import phase_event, prior_event
 from cumae.store.keys import KEY_BYTES, MARK, ORACLE, KeyFolder, KeyStore, Mark
 from cumae.store.ledger import LedgerEntry, Totals, first_hash, following, walk
 from cumae.store.opening import PUBLISHED, opened
@@ -32,6 +32,35 @@ from cumae.store.sealed import HiddenIds, Seal, arrays_to_bytes
 from cumae.store.writer import SNAPSHOT
 
 # Making one
+
+
+class Moved(Journal):
+    """The journal of a predictor that lives in a file now: it refuses everything.
+
+    Parameters
+    ----------
+    state : State
+        What it would have changed.
+    path : str
+        Where the predictor went.
+    """
+
+    def __init__(self, state: Any, path: str) -> None:
+        super().__init__(state)
+        self._path = path
+
+    def check(self) -> None:
+        raise LiveState(
+            f"this predictor lives in {self._path} now; go on with cumae.open, because what was "
+            "paid once must not be had twice."
+        )
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        self.check()
+        raise AssertionError("check refuses")
+
+    answered = supplied = labelled = labelled_requests = _refuse
+    used = prepared = entered = known = recorded = settled = _refuse
 
 
 def save_state(

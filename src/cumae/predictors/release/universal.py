@@ -460,7 +460,7 @@ class UniversalQueryRelease(StatefulPredictor):
         if not len(table):
             return self.classes_[:0]
         self._journal_.answered(len(table))
-        published = self._state_.published
+        published: Any = self._state_.published
         if self._state_.waiting is not None:
             return self._named(published.predict(table))
         return np.asarray(published.model.predict(table))
