@@ -16,14 +16,14 @@ Result = TypeVar("Result")
 NOT_KEPT = ("_lock", "_process", "_queue")  # what a copy or a pickle must leave out
 
 
-class _Running(threading.local):
+class _Calls(threading.local):
     """The objects whose marked methods a thread is within."""
 
     def __init__(self) -> None:
-        self.objects: list[int] = []
+        self.objects: tuple[int, ...] = ()
 
 
-RUNNING = _Running()
+CALLS = _Calls()
 
 
 @claim("ACTIVE", "EVER", "QUERY", "BBL")
@@ -47,26 +47,82 @@ def check_process(owned: Any) -> None:
         )
 
 
-def is_running(owned: Any) -> bool:
-    """Tell whether this thread is within a marked method of an object."""
-    return id(owned) in RUNNING.objects
+@claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
+def refuse_within(owned: Any) -> None:
+    """Refuse in a thread that is within a marked method of the object.
+
+    Signal handlers, finalisers, callbacks and models run there, too. They would see what was drawn
+    and is not recorded yet, or wait for a lock that their own thread holds.
+    """
+    if id(owned) in CALLS.objects:
+        raise _nested(owned)
+
+
+def _nested(owned: Any) -> LiveState:
+    return LiveState(
+        f"{type(owned).__name__} was used while the same thread is within a call of it, as by a "
+        "signal handler, a callback or a model; use it when that call has ended. A signal handler "
+        "may raise SystemExit, which ends the call, and close it after that."
+    )
+
+
+@claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
+def one_call(method: Callable[..., Result]) -> Callable[..., Result]:
+    """Refuse a marked method within a call of the same thread, and in another process."""
+
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Result:
+        check_process(self)  # before a lock is taken: in a forked process it may be held for ever
+        refuse_within(self)
+        before = CALLS.objects
+        try:
+            CALLS.objects = (*before, id(self))
+            return method(self, *args, **kwargs)
+        finally:
+            CALLS.objects = before
+
+    return called
+
+
+@claim("ACTIVE", "QUERY", "BBL", "EVER")
+def locked(method: Callable[..., Result]) -> Callable[..., Result]:
+    """Let one thread at a time run the marked methods of an object, each within ``one_call``."""
+
+    @functools.wraps(method)
+    def alone(self: Any, *args: Any, **kwargs: Any) -> Result:
+        with self.__dict__.setdefault("_lock", threading.RLock()):
+            return method(self, *args, **kwargs)
+
+    return alone
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
 def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
-    """Let one thread at a time run the marked methods of an object, in one process only."""
+    """Let one thread at a time call the marked methods of an object, in one process only."""
+    return one_call(locked(method))
+
+
+@claim("NOISE", "BUDGET")
+def only_once(method: Callable[..., Result]) -> Callable[..., Result]:
+    """Let a method run once at a time: other threads wait, and a call within a call is refused.
+
+    The object has ``_check_process``, ``_inside`` (False) and ``_lock``, an ``RLock``: whoever gets
+    in while somebody is inside is the same thread.
+    """
 
     @functools.wraps(method)
-    def locked(self: Any, *args: Any, **kwargs: Any) -> Result:
-        check_process(self)  # before the lock is taken: in a forked process it may be held for ever
-        with self.__dict__.setdefault("_lock", threading.RLock()):
-            RUNNING.objects.append(id(self))
+    def alone(self: Any, *args: Any, **kwargs: Any) -> Result:
+        self._check_process()  # before the lock: in a forked process it may be held for ever
+        with self._lock:
+            if self._inside:
+                raise _nested(self)
             try:
+                self._inside = True
                 return method(self, *args, **kwargs)
             finally:
-                RUNNING.objects.pop()
+                self._inside = False
 
-    return locked
+    return alone
 
 
 def forget(estimator: Any) -> None:

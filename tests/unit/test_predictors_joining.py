@@ -354,7 +354,7 @@ def test_what_fails_after_the_draw_is_recorded_all_the_same(tmp_path: Path) -> N
     def broken(*_: Any) -> None:
         raise MemoryError
 
-    stored._journal_._keep_for_retries = broken
+    stored._journal_._kept_for_retries = broken
     with pytest.raises(MemoryError):
         stored.predict([[0.5]], request_id="a")
     assert used(path) == 1
@@ -649,7 +649,7 @@ def test_an_error_of_several_shows_nobody_what_others_asked(tmp_path: Path) -> N
         assert all(one == [[cells[number]]] for one in seen)
 
 
-def test_a_call_within_a_method_of_the_predictor_is_answered_at_once() -> None:
+def test_a_call_within_a_call_is_refused_and_nobody_waits_for_it() -> None:
     """Also while another thread is the first in the queue, and waits for the predictor."""
     one = everlasting()
     other = threading.Thread(target=one.predict, args=([[0.1]],), daemon=True)
@@ -662,7 +662,9 @@ def test_a_call_within_a_method_of_the_predictor_is_answered_at_once() -> None:
                 self.found = []
                 other.start()
                 wait_until(lambda: one._queue._leader is not None)
-                self.found = one.predict([[0.9]]).tolist()
+                with pytest.raises(LiveState, match="within a call"):
+                    one.predict([[0.9]])
+                self.found = "refused"
             return super().__len__()
 
     rows = Asks([[0.2]])
@@ -671,8 +673,8 @@ def test_a_call_within_a_method_of_the_predictor_is_answered_at_once() -> None:
     for thread in (labelled, other):
         thread.join(PATIENCE)
         assert not thread.is_alive()
-    assert rows.found == [1]
-    assert one.answered_ == 2
+    assert rows.found == "refused"
+    assert one.answered_ == 1
 
 
 def test_nobody_waits_for_those_who_do_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:

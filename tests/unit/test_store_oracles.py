@@ -301,15 +301,38 @@ def test_a_retry_gets_the_stored_answer_for_free(where: Where) -> None:
     stored.close()
 
 
-def test_a_request_over_two_phases_is_stored_in_the_second(where: Where) -> None:
+@pytest.mark.parametrize("count", [401, 500, 900])
+def test_a_request_over_phases_is_kept_in_memory_alone(where: Where, count: int) -> None:
+    """What a key opens is of its phase: no answers and no fingerprint of queries before it."""
     stored = where.oracle()
-    queries = rows_of(ROWS, 0, 500)
+    stored.predict(ROWS[:7], request_id="of phase 1")
+    queries = np.tile(ROWS, (3, 1))[: count - 7]
     first = stored.predict(queries, request_id="long")
-    assert (stored.phase_, stored.answered_) == (2, 500)
+    assert stored.phase_ == 1 + (count - 1) // 400
+    short = stored.predict(ROWS[:2], request_id="short").tolist()
+    kept = stored._journal_._reader.contents().answers
+    assert list(kept) == [stored._journal_.writer.seal.name_of(canonical(["short"]))]
+    # As long as the process lives and the phase lasts, a retry is free.
+    assert stored.predict(queries, request_id="long").tolist() == first.tolist()
+    with pytest.raises(InvalidParameter, match="used for another request"):
+        stored.predict(queries[1:], request_id="long")
+    assert stored.answered_ == count + 2
     stored.close()
     stored = where.open()
-    assert stored.predict(queries, request_id="long").tolist() == first.tolist()
-    assert stored.answered_ == 500
+    assert stored.predict(ROWS[:2], request_id="short").tolist() == short
+    assert stored.answered_ == count + 2
+    assert len(stored.predict(queries[:5], request_id="long")) == 5  # a new question, with a charge
+    assert stored.answered_ == count + 7
+    stored.close()
+
+
+def test_memory_forgets_a_request_over_phases_with_the_next_phase(where: Where) -> None:
+    stored = where.oracle()
+    for number in (1, 2):
+        stored.predict(np.tile(ROWS, (2, 1))[:401], request_id=number)
+        assert len(stored._journal_._crossed) == 1
+    stored.rotate_key()
+    assert not stored._journal_._crossed
     stored.close()
 
 

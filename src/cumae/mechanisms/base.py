@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
+from cumae.live import only_once
 from cumae.parameters import check_count
 from cumae.privacy import REPLACE_ONE, Cost, Guarantee
 from cumae.privacy.validation import plain_number
@@ -83,7 +84,8 @@ class Interactive(Mechanism):
     def __init__(self, random_state: int | Source | None) -> None:
         super().__init__(random_state)
         self._process = os.getpid()
-        self._lock = threading.Lock()  # a question reads and writes the state in one step
+        self._lock = threading.RLock()  # a question reads and writes the state in one step
+        self._inside = False
 
     def _check_process(self) -> None:
         # Before the lock is taken: in a forked process it may be held for ever.
@@ -100,6 +102,7 @@ class Interactive(Mechanism):
                 "again."
             )
 
+    @only_once
     def to_facts(self) -> dict[str, Any]:
         """Return all that this mechanism must remember, as numbers and texts that JSON can hold.
 
@@ -122,10 +125,8 @@ class Interactive(Mechanism):
         LiveState
             If this process is not the one in which the mechanism was started.
         """
-        self._check_process()
-        with self._lock:
-            self._drop_ahead()
-            return {"kind": type(self).__name__, **self._facts()}
+        self._drop_ahead()
+        return {"kind": type(self).__name__, **self._facts()}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any], random_state: int | Source | None = None) -> Self:

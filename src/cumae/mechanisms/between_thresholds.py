@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
+from cumae.live import only_once
 from cumae.mechanisms.base import check_integers, check_left
 from cumae.mechanisms.sparse import (
     SparseVector,
@@ -178,6 +179,7 @@ class BetweenThresholds(SparseVector):
         """All answers together, up to the last "between"."""
         return Approximate(self.epsilon, self.delta) * self.max_between
 
+    @only_once
     def ask(self, counts: ArrayLike) -> Integers:
         """Answer counts in order, each a :class:`Side`; fewer than asked if the budget ends.
 
@@ -188,10 +190,8 @@ class BetweenThresholds(SparseVector):
             raise InvalidData(
                 f"counts of shape {values.shape}: give a flat list, one count per question."
             )
-        self._check_process()
-        with self._lock:
-            self._check_left(self.remaining, f"{self.max_between} 'between' answers")
-            return self._answer(values)
+        self._check_left(self.remaining, f"{self.max_between} 'between' answers")
+        return self._answer(values)
 
     def _answer(self, values: Integers) -> Integers:
         noisy = values + self._query_noise(len(values))

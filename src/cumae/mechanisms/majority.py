@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.live import only_once
 from cumae.mechanisms.base import Ahead, Interactive, check_integers, check_left
 from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise, noise_from_facts
 from cumae.parameters import check_choice, check_count
@@ -125,6 +126,7 @@ class NoisyMajority(Interactive):
         """Answers given so far."""
         return self.max_queries - self.remaining
 
+    @only_once
     def release(self, votes: ArrayLike) -> Integers:
         """Return the counts with noise: one row per query, one column per class.
 
@@ -139,21 +141,19 @@ class NoisyMajority(Interactive):
                 f"votes of shape {counts.shape}: give one row per query and {self.n_classes} "
                 "columns, one per class."
             )
-        self._check_process()
-        with self._lock:
-            if len(counts) > self.remaining:
-                raise BudgetExhausted(
-                    f"{len(counts)} queries were asked, but {self.remaining} of "
-                    f"{self.max_queries} answers remain; ask fewer."
-                )
-            self.remaining -= len(counts)  # before anything is drawn
-            if self.n_classes == 2:
-                noise = self._ahead.take(len(counts))
-                counts[:, 1] += noise
-                counts[:, 0] -= noise
-            else:
-                counts += self._ahead.take(counts.size).reshape(counts.shape)
-            return counts
+        if len(counts) > self.remaining:
+            raise BudgetExhausted(
+                f"{len(counts)} queries were asked, but {self.remaining} of "
+                f"{self.max_queries} answers remain; ask fewer."
+            )
+        self.remaining -= len(counts)  # before anything is drawn
+        if self.n_classes == 2:
+            noise = self._ahead.take(len(counts))
+            counts[:, 1] += noise
+            counts[:, 0] -= noise
+        else:
+            counts += self._ahead.take(counts.size).reshape(counts.shape)
+        return counts
 
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries: the column of the label; a tie goes to the class declared first."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.live import only_once
 from cumae.mechanisms.base import check_integers, check_left
 from cumae.mechanisms.sparse import (
     SparseVector,
@@ -180,6 +181,7 @@ class StabilityTest(SparseVector):
         """Queries answered so far."""
         return self.max_queries - self.queries_remaining
 
+    @only_once
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries in order: the label's column, or -1 where it is unstable.
 
@@ -191,12 +193,10 @@ class StabilityTest(SparseVector):
             raise InvalidData(
                 f"votes of shape {counts.shape}: give one row per query and one column per class."
             )
-        self._check_process()
-        with self._lock:
-            self._check_left(
-                self.remaining, f"{self.max_queries} answers or {self.max_unstable} unstable ones"
-            )
-            return self._answer(counts)
+        self._check_left(
+            self.remaining, f"{self.max_queries} answers or {self.max_unstable} unstable ones"
+        )
+        return self._answer(counts)
 
     def _answer(self, counts: Integers) -> Integers:
         if len(counts) > self.remaining:

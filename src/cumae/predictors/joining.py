@@ -15,11 +15,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.errors import CumaeError, warn
-from cumae.live import check_process, is_running, one_at_a_time
+from cumae.live import locked, one_call
+from cumae.predictors.base import check_fitted
 from cumae.predictors.state import Journal, Request
 
 Answers = TypeVar("Answers")
@@ -239,27 +239,20 @@ def answering(method: Callable[..., Answers]) -> Callable[..., Answers]:
     one can be answered.
     """
 
+    @one_call
     @functools.wraps(method)
     def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Answers:
         check_fitted(self)
         call = QueuedCall(X, ids, request_id)
         answerer = Answerer(functools.partial(method, self), list, int)  # no call is joined
-        inner = is_running(self)
-        if not inner:
-            TOLD.warnings.clear()
+        TOLD.warnings.clear()
         _answer(self, answerer, [call])
         found: Answers = call.result()
-        while TOLD.warnings and not inner:
+        while TOLD.warnings:
             warn(TOLD.warnings.pop(0))
         return found
 
     return answer
-
-
-def check_fitted(predictor: Any) -> None:
-    """Refuse if there was no fit; scikit-learn's check itself takes a tenth of a millisecond."""
-    if "guarantee_" not in vars(predictor):
-        check_is_fitted(predictor, "guarantee_")
 
 
 @claim("STORE", "EVER")
@@ -271,20 +264,17 @@ def answering_together(method: Callable[..., Answers]) -> Callable[..., Answers]
     in any batch, so nobody can tell.
     """
 
+    @one_call  # before the queue is touched: a forked process has a broken one
     @functools.wraps(method)
     def answer(self: Any, X: Any, *, request_id: Any = None, **ids: Any) -> Answers:
         check_fitted(self)
-        check_process(self)  # before the queue is touched: a forked process has a broken one
         call = QueuedCall(X, ids, request_id)
 
         def lead(calls: list[QueuedCall]) -> None:
             answerer = Answerer(functools.partial(method, self), self._predict_joined, self._room)
             _answer(self, answerer, calls)
 
-        if is_running(self):  # something that runs within a method of the predictor asks, too
-            lead([call])
-        else:
-            self._queue.join(call, lead)
+        self._queue.join(call, lead)
         found: Answers = call.result()
         return found
 
@@ -312,7 +302,7 @@ def _answer(self: Any, answerer: Answerer, calls: list[QueuedCall]) -> None:
             call.done = True
 
 
-@one_at_a_time
+@locked
 def _answer_first(
     self: Any, answerer: Answerer, calls: list[QueuedCall], taken: list[QueuedCall]
 ) -> tuple[Journal, int]:

@@ -22,6 +22,7 @@ from cumae.claims import claim
 from cumae.data import cell_from_json, cell_to_json, frame_of, names_of
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.predictors.base import Predictor
+from cumae.privacy import Guarantee
 from cumae.storage import TAG, from_plain, to_plain
 
 FORMAT = 1  # of stored states
@@ -231,6 +232,10 @@ class Journal:
 
     def __init__(self, state: Any) -> None:
         self.state = state
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """Return what is promised if changes are recorded here, given what the fit promised."""
+        return guarantee
 
     def check(self) -> None:
         """Refuse if this predictor must not go on: here it always may."""

@@ -14,12 +14,11 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
-from cumae.live import belongs_here, one_at_a_time
-from cumae.predictors.base import Predictor, Training
+from cumae.live import belongs_here, one_at_a_time, refuse_within
+from cumae.predictors.base import Predictor, Training, check_fitted
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
 from cumae.predictors.joining import CallQueue
 from cumae.predictors.queries import QueryReader
@@ -117,7 +116,7 @@ def changing(method: Callable[..., Answers]) -> Callable[..., Answers]:
     @one_at_a_time
     @functools.wraps(method)
     def changed(self: Any, *args: Any, **kwargs: Any) -> Answers:
-        check_is_fitted(self, "guarantee_")
+        check_fitted(self)
         with self._journal_.turn():
             return method(self, *args, **kwargs)
 
@@ -130,6 +129,7 @@ class StatefulPredictor(Predictor):
     _state_: Any
     _journal_: Journal
     _queue: CallQueue  # of threads that ask
+    _promise_: Guarantee  # set last: a fit that was broken off has none
 
     @one_at_a_time
     def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
@@ -154,13 +154,14 @@ class StatefulPredictor(Predictor):
         LiveState
             If the predictor lives in a file already.
         StoreFailed
-            If the file cannot be written; the predictor goes on in memory then.
+            If the file cannot be written. The predictor goes on in memory then, unless a command
+            for keys failed with the last of them, the mark: the file may be valid then.
         """
-        check_is_fitted(self, "guarantee_")
+        check_fitted(self)
         self._journal_.check_copy()
         # By its name: the store knows predictors, and these do not know the store.
         store = importlib.import_module("cumae.store")
-        self._journal_ = store.save_state(self._state_, path, keys)
+        store.save_state(self._journal_, path, keys, functools.partial(setattr, self, "_journal_"))
 
     @changing
     def rotate_key(self) -> None:
@@ -172,7 +173,8 @@ class StatefulPredictor(Predictor):
 
         Answers that are being given are recorded first.
         """
-        check_is_fitted(self, "guarantee_")
+        refuse_within(self)
+        check_fitted(self)
         if os.getpid() == belongs_here(self):
             self._close_here()
         else:  # a forked process lets go of nothing
@@ -202,6 +204,20 @@ class StatefulPredictor(Predictor):
             self._stored_parameters(), guarantee, self.classes_, *model, source, dict(shown)
         )
 
+    @property
+    def guarantee_(self) -> Guarantee:  # type: ignore[override]
+        """What is promised, for whom, and under which assumptions."""
+        refuse_within(self)
+        check_fitted(self)
+        return self._promise_
+
+    @claim("STORE")
+    def _seen_state(self) -> Any:
+        """Return the state, to read what follows from counts; within a call it may not be read."""
+        refuse_within(self)
+        check_fitted(self)
+        return self._state_
+
     @claim("STORE")
     @one_at_a_time
     def _settled_state(self) -> Any:
@@ -209,7 +225,7 @@ class StatefulPredictor(Predictor):
 
         What was drawn, seen and lost could be drawn again from the same rows.
         """
-        check_is_fitted(self, "guarantee_")
+        check_fitted(self)
         self._journal_.settled()
         return self._state_
 
@@ -221,7 +237,7 @@ class StatefulPredictor(Predictor):
         self._journal_ = Journal(state) if journal is None else journal
         for name, value in state.fitted.shown.items():
             setattr(self, name, value)
-        self.guarantee_ = state.fitted.guarantee
+        self._promise_ = self._journal_.promised(state.fitted.guarantee)
 
     @one_at_a_time
     def to_arrays(self) -> Arrays:
@@ -236,7 +252,7 @@ class StatefulPredictor(Predictor):
         dict from str to array
             Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
         """
-        check_is_fitted(self, "guarantee_")
+        check_fitted(self)
         self._journal_.check_copy()
         found: Arrays = self._state_.to_arrays()
         return found
@@ -288,23 +304,20 @@ class PhasedPredictor(StatefulPredictor):
     @property
     def phase_(self) -> int:
         """Number of the phase, from 1."""
-        check_is_fitted(self, "guarantee_")
-        return int(self._state_.phase.number)
+        return int(self._seen_state().phase.number)
 
     @property
     def answered_(self) -> int:
-        """Answers given since fit."""
-        check_is_fitted(self, "guarantee_")
+        """Answers given since fit: a count of queries, which may be read within a call as well."""
+        check_fitted(self)
         return int(self._state_.answered)
 
     @property
     def n_shards_(self) -> int:
         """Models of this phase."""
-        check_is_fitted(self, "guarantee_")
-        return int(self._state_.phase.ensemble.n_shards)
+        return int(self._seen_state().phase.ensemble.n_shards)
 
     @property
     def noise_per_vote_(self) -> float:
         """Scale of the noise as a share of the votes; with "between", half of the gap."""
-        check_is_fitted(self, "guarantee_")
-        return float(self._state_.phase.noise)
+        return float(self._seen_state().phase.noise)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidParameter, LiveState, UnknownCost
+from cumae.live import only_once
 from cumae.parameters import check_choice
 from cumae.privacy.account_file import AccountFile, create_file
 from cumae.privacy.cost import ZCDP, Cost, check_cost
@@ -89,7 +90,8 @@ the rows are used.
         self._totals: _Totals = (Fraction(0), Fraction(0), Fraction(0))
         self._home: Any = None  # an AccountFile, or a ledger of cumae.store
         self._stored: dict[str, Any] = {}  # what the file held when it was last read or written
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._inside = False
         self._process = os.getpid()
 
     @property
@@ -119,15 +121,7 @@ the rows are used.
         what : str
             A name for the ledger and for messages.
         """
-        entry = self._price(cost, check_delta(delta), what)
-        with self._current():
-            totals = self._with(entry)
-            if self._home is not None:  # first, so that no use begins whose payment may be lost
-                stored = self._to_dict([*self._entries, entry])
-                self._home.write(stored)
-                self._stored = stored
-            self._entries.append(entry)
-            self._totals = totals
+        self._take(self._price(cost, check_delta(delta), what), pay=True)
 
     def check(self, cost: Cost, *, delta: float = 0.0, what: str = "a use") -> None:
         """Raise what ``spend`` would raise now, and pay nothing in any case.
@@ -150,9 +144,21 @@ the rows are used.
         >>> budget.remaining
         (1.0, 0.0)
         """
-        entry = self._price(cost, check_delta(delta), what)
+        self._take(self._price(cost, check_delta(delta), what), pay=False)
+
+    @only_once
+    def _take(self, entry: Entry, *, pay: bool) -> None:
+        """Compare a payment with what is left, and make it."""
         with self._current():
-            self._with(entry)
+            totals = self._with(entry)
+            if not pay:
+                return
+            stored = self._stored
+            if self._home is not None:  # first, so that no use begins whose payment may be lost
+                stored = self._to_dict([*self._entries, entry])
+                self._home.write(stored)
+            # All at once: an interrupt comes before or after it.
+            self._entries, self._totals, self._stored = [*self._entries, entry], totals, stored
 
     def _with(self, entry: Entry) -> _Totals:
         """Return the totals with one more payment; refuse what is not covered."""
@@ -175,18 +181,16 @@ the rows are used.
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Keep others from paying, and take over what other processes have paid."""
-        self._check_process()  # first: in a forked process the lock may be held for ever
-        with self._lock:
-            if self._home is None:
-                yield
-                return
-            with self._home.held():
-                found = self._home.read()
-                if found != self._stored:
-                    self._adopt(Budget._from_dict(found))
-                    self._stored = found
-                yield
+        """Keep other processes from paying, and take over what they have paid."""
+        if self._home is None:
+            yield
+            return
+        with self._home.held():
+            found = self._home.read()
+            if found != self._stored:
+                self._adopt(Budget._from_dict(found))
+                self._stored = found
+            yield
 
     def _adopt(self, stored: Budget) -> None:
         """Take over what other processes have paid from the file of this account."""
@@ -198,6 +202,7 @@ the rows are used.
             )
         self._entries, self._totals = stored._entries, stored._totals
 
+    @only_once
     def save(self, path: str | Path) -> None:
         """Keep the account in a file from now on, so that it survives a restart.
 
@@ -237,24 +242,24 @@ the rows are used.
         >>> again.remaining, again.history
         ((0.6, 0.0), [{'what': 'a first model', 'epsilon': 0.4, 'delta': 0.0}])
         """
-        self._check_process()
         wanted = Path(path).resolve()
-        with self._lock:
-            if self._home is not None:
-                if str(self._home) == str(wanted):
-                    return  # it is up to date already
-                raise LiveState(
-                    f"{self!r} is kept in {self._home}; a second file could be spent once more."
-                )
-            create_file(wanted)
-            home = AccountFile(wanted)
-            try:
-                home.write(self._to_dict(self._entries))
-            except BaseException:
-                wanted.unlink(missing_ok=True)
-                raise
-            self._home = home
+        if self._home is not None:
+            if str(self._home) == str(wanted):
+                return  # it is up to date already
+            raise LiveState(
+                f"{self!r} is kept in {self._home}; a second file could be spent once more."
+            )
+        create_file(wanted)
+        try:
+            self._home = AccountFile(wanted)  # first: from here on it pays in the file alone
+            self._home.write(self._to_dict(self._entries))
+        except BaseException:
+            if not wanted.stat().st_size:  # it never was an account
+                self._home = None
+                wanted.unlink()
+            raise
 
+    @only_once
     def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
         """Keep the account in a file with a ledger from now on; ``cumae.open`` goes on with it.
 
@@ -277,19 +282,20 @@ the rows are used.
         LiveState
             If the account is kept in another file.
         StoreFailed
-            If the file cannot be written.
+            If the file cannot be written. The account goes on in memory then, unless the mark may
+            have been written; then it goes on in the file, or refuses.
         """
-        self._check_process()
-        with self._lock:
-            if self._home is not None:
-                raise LiveState(
-                    f"{self!r} is kept in {self._home}; a second file could be spent once more."
-                )
-            # By its name: the store knows accounts, and these do not know the store.
-            store = importlib.import_module("cumae.store")
-            account = self._to_dict(self._entries)
-            self._home = store.save_account(account, path, keys)
-            self._stored = account
+        if self._home is not None:
+            raise LiveState(
+                f"{self!r} is kept in {self._home}; a second file could be spent once more."
+            )
+        # By its name: the store knows accounts, and these do not know the store.
+        store = importlib.import_module("cumae.store")
+        store.save_account(self._to_dict(self._entries), path, keys, self._live_in)
+
+    def _live_in(self, home: Any) -> None:
+        """Pay in a file alone; None for an account in memory."""
+        self._home = home
 
     @classmethod
     def kept_in(cls, home: Any) -> Budget:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.validation import from_plain_number
 from cumae.store.homes.home import FORMAT, Transaction
 from cumae.store.homes.sqlite import SqliteFile
-from cumae.store.keys import FIRST_LIFE, KeyStore, Life, Mark, mark_of, new_life
+from cumae.store.keys import KeyStore, Life, Mark, new_life
 from cumae.store.ledger import ACCOUNT, LedgerEntry, first_hash, following, walk
 
 CAP = ("epsilon", "delta", "accounting")
@@ -104,8 +103,8 @@ class AccountLedger:
 
 
 @claim("STORE")
-def create_account(account: dict[str, Any], path: Path, keys: KeyStore) -> AccountLedger:
-    """Write an account to a new file.
+def create_account(account: dict[str, Any], path: Path, oracle: str) -> Mark:
+    """Write an account to a new file; return the mark without which nobody can open it.
 
     Parameters
     ----------
@@ -113,20 +112,18 @@ def create_account(account: dict[str, Any], path: Path, keys: KeyStore) -> Accou
         The cap under ``"epsilon"``, ``"delta"`` and ``"accounting"``, and ``"entries"``.
     path : Path
         Where to; there must be no file yet.
-    keys : KeyStore
-        Where the mark goes.
+    oracle : str
+        A new id.
     """
     epsilon, delta = from_plain_number(account["epsilon"]), account["delta"]
     promise = Guarantee(epsilon, delta, "one row", REPLACE_ONE, ("BUDGET",), covers=COVERS)
-    oracle = secrets.token_hex(16)
     cap = {name: account[name] for name in CAP}
     facts = {"event": "made", "kind": ACCOUNT, "guarantee": promise.to_dict(), "account": cap}
     made = following(0, first_hash(oracle), facts)
     entries = [made, *_payments(made, account["entries"])]
     meta = {"oracle": oracle, "kind": ACCOUNT}
     SqliteFile.create(path, Transaction(entries=entries, meta=meta)).close()
-    keys.write_mark(_mark(oracle, entries[-1]), mark_of(FIRST_LIFE))
-    return AccountLedger(path, keys)
+    return _mark(oracle, entries[-1])
 
 
 def account_of(entries: list[tuple[int, str, bytes]]) -> dict[str, Any]:

@@ -7,12 +7,13 @@ import os
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import Any, NoReturn
+from typing import Any
 
 from cumae.claims import claim
 from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, Request, objects
+from cumae.privacy import Guarantee
 from cumae.privacy.validation import plain_number
 from cumae.quiet import HiddenFailures
 from cumae.store.bills import bill_of, price
@@ -20,37 +21,9 @@ from cumae.store.counting.base import ANSWERED, Counting, Record
 from cumae.store.counting.kinds import counting_of
 from cumae.store.counting.records import rebuilt, replay
 from cumae.store.homes.home import Blob, Home
+from cumae.store.homes.needs import durable
 from cumae.store.sealed import HiddenIds, Seal, canonical, from_bytes
 from cumae.store.writer import SNAPSHOT, Change, Writer
-
-
-class Moved(Journal):
-    """The journal of a predictor that lives in a file now: it refuses everything.
-
-    Parameters
-    ----------
-    state : State
-        What it would have changed.
-    path : str
-        Where the predictor went.
-    """
-
-    def __init__(self, state: Any, path: str) -> None:
-        super().__init__(state)
-        self._path = path
-
-    def check(self) -> None:
-        raise LiveState(
-            f"this predictor lives in {self._path} now; go on with cumae.open, because what was "
-            "paid once must not be had twice."
-        )
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        self.check()
-        raise AssertionError("check refuses")
-
-    answered = supplied = labelled = labelled_requests = _refuse
-    used = prepared = entered = known = recorded = settled = _refuse
 
 
 @claim("STORE")
@@ -100,10 +73,15 @@ class DurableJournal(Journal):
         self._used = self._counting.used
         self._change: Change | None = None  # while a call is gathered
         self._unwritten: dict[bytes, tuple[str, Any, int]] = {}
+        # Answers of requests that began in an earlier phase: they are never written.
+        self._crossed: dict[bytes, tuple[str, Any, int]] = {}
         self._process = os.getpid()
         self._end = weakref.finalize(self, _let_go, self._process, writer, reader, lock)
 
     # What every call goes through
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        return durable(guarantee, shared=self.writer.home.shared)
 
     def check(self) -> None:
         """Refuse in a forked process, after a failure, and when it is closed."""
@@ -148,6 +126,7 @@ class DurableJournal(Journal):
             self.state.become(rebuilt(seal, blobs, estimator).state)
             self._counting = counting_of(self.state)
             self._counting.know_ids(self._hide.known_as)
+            self._crossed.clear()
         else:
             records = replay(self._counting, seal, blobs, before)
         self._used = self._counting.used
@@ -174,8 +153,6 @@ class DurableJournal(Journal):
     def recorded(
         self, make: Callable[[], list[Any]], requests: Sequence[Request]
     ) -> tuple[list[Any], int]:
-        if self._change is not None:  # a method that calls another one
-            return make(), 0
         try:
             return self._gathered(make, requests)
         except BaseException as error:
@@ -193,20 +170,25 @@ class DurableJournal(Journal):
         self, make: Callable[[], list[Any]], requests: Sequence[Request]
     ) -> tuple[list[Any], int]:
         """Make answers, gather what they change, and give it to the writer."""
-        self._change, before = Change(), self.writer.last.number
+        self._change, before, seal = Change(), self.writer.last.number, self.writer.seal
+        kept: dict[bytes, tuple[str, Any]] = {}
         try:
             answers = make()
             if self._change.events or self.writer.last.number > before:
                 # What costs nothing is not stored.
-                self._keep_for_retries(self._change, requests, answers)
+                kept = self._kept_for_retries(requests, answers)
+            crossed = self._counting.protects_queries and self.writer.seal is not seal
+            if not crossed:
+                self._store_for_retries(self._change, kept)
         except BaseException:  # what was recorded so far was spent, and so was what was drawn
             if self._counting.used > self._used:
                 self._record_counts("broken off")
             self.commit(self._hand_over()[1])
             raise
-        change, ticket = self._hand_over()
-        for name, kept in change.answers.items():
-            self._unwritten[name] = (*kept, ticket)
+        _, ticket = self._hand_over()
+        remembered = self._crossed if crossed else self._unwritten
+        for name, own in kept.items():
+            remembered[name] = (*own, ticket)
         return answers, ticket
 
     def _hand_over(self) -> tuple[Change, int]:
@@ -216,15 +198,20 @@ class DurableJournal(Journal):
         self._change = None  # not before: until then, ``recorded`` knows that it was broken off
         return change, ticket
 
-    def _keep_for_retries(
-        self, change: Change, requests: Sequence[Request], answers: list[Any]
-    ) -> None:
-        """Add to a change the answers of requests that have an id."""
-        seal = self.writer.seal  # the current key: ``make`` may have begun a new phase
-        for request, own in zip(requests, answers, strict=True):
-            if request.id is not None and not isinstance(own, Exception):
-                kept = (seal.digest_of(request.body_bytes), own)
-                change.answers[seal.name_of(request.id_bytes)] = kept
+    def _kept_for_retries(
+        self, requests: Sequence[Request], answers: list[Any]
+    ) -> dict[bytes, tuple[str, Any]]:
+        """Return the answers of requests that have an id, by their names under the current key."""
+        seal = self.writer.seal  # ``make`` may have begun a new phase
+        return {
+            seal.name_of(request.id_bytes): (seal.digest_of(request.body_bytes), own)
+            for request, own in zip(requests, answers, strict=True)
+            if request.id is not None and not isinstance(own, Exception)
+        }
+
+    def _store_for_retries(self, change: Change, kept: dict[bytes, tuple[str, Any]]) -> None:
+        """Add answers to a change."""
+        change.answers.update(kept)
         if change.answers and not change.events:  # all else is on the disk already
             change.events.append({"event": "rows", "kind": "answers", "count": 0})
             change.records.append((ANSWERED, {"count": 0, "counts": {}, "grown": {}}))
@@ -246,8 +233,9 @@ class DurableJournal(Journal):
             if ticket > self.writer.done:
                 break
             del self._unwritten[known]
-        if name in self._unwritten:
-            return self._unwritten[name]
+        for remembered in (self._unwritten, self._crossed):
+            if name in remembered:
+                return remembered[name]
         stored = self._reader.answer(name)
         if stored is None:
             return None
@@ -284,6 +272,7 @@ class DurableJournal(Journal):
         self._record_whole(event)
         self._change.new_epoch = True
         self._unwritten.clear()
+        self._crossed.clear()
         self._commit_gathered()
         self._change = None if gathered is None else self._change
 

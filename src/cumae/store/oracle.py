@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from cumae.claims import claim
-from cumae.errors import CumaeError, InvalidParameter, StoreFailed
+from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
+from cumae.predictors.state import Journal
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import plain_number
@@ -24,7 +25,7 @@ from cumae.store.counting.kinds import counting_of
 from cumae.store.homes.home import FORMAT, SHARED, Blob, Place, Transaction
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, remove_files
-from cumae.store.journal import Moved, phase_event, prior_event
+from cumae.store.journal import phase_event, prior_event
 from cumae.store.keys import (
     FIRST_LIFE,
     KEY_BYTES,
@@ -43,18 +44,52 @@ from cumae.store.writer import SNAPSHOT
 # Making one
 
 
-def save_state(state: Any, path: str | Path, command: str | None = None) -> Moved:
-    """Write a state to a new place; return the journal for the predictor that it is taken from.
+class Moved(Journal):
+    """The journal of a predictor that lives in a file now: it refuses everything.
 
     Parameters
     ----------
     state : State
-        What the predictor remembers.
+        What it would have changed.
+    path : str
+        Where the predictor went.
+    """
+
+    def __init__(self, state: Any, path: str) -> None:
+        super().__init__(state)
+        self._path = path
+
+    def check(self) -> None:
+        raise LiveState(
+            f"this predictor lives in {self._path} now; go on with cumae.open, because what was "
+            "paid once must not be had twice."
+        )
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        self.check()
+        raise AssertionError("check refuses")
+
+    answered = supplied = labelled = labelled_requests = _refuse
+    used = prepared = entered = known = recorded = settled = _refuse
+
+
+def save_state(
+    journal: Journal, path: str | Path, command: str | None, take: Callable[[Journal], None]
+) -> None:
+    """Move a state to a new place.
+
+    Parameters
+    ----------
+    journal : Journal
+        That of the predictor in memory, with its state.
     path : str or Path
         A file that does not exist yet, or an address.
     command : str, or None
         What keeps the keys, a command or a folder; None for a folder beside the file.
+    take : callable
+        Gives the predictor another journal: one that refuses, before the new place is valid.
     """
+    state = journal.state
     counting = counting_of(state)
     with _New(path, command) as made:
         hide = HiddenIds(made.oracle_key)
@@ -64,7 +99,7 @@ def save_state(state: Any, path: str | Path, command: str | None = None) -> Move
             return arrays_to_bytes({**arrays, HEAD: head_array(head)})
 
         made.write(state.kind, state.fitted.guarantee, content, SNAPSHOT, counting)
-    return Moved(state, made.place.name)
+        made.hand_over(take, Moved(state, made.place.name), journal)
 
 
 def save_learner(learner: Any, path: str | Path, command: str | None = None) -> None:
@@ -82,12 +117,16 @@ def save_learner(learner: Any, path: str | Path, command: str | None = None) -> 
     content = json.dumps(learner.to_dict(), allow_nan=False).encode()
     with _New(path, command) as made:
         made.write(type(learner).__name__, learner.guarantee_, lambda _: content, PUBLISHED, None)
+        made.write_mark()
 
 
 def save_account(
-    account: dict[str, Any], path: str | Path, command: str | None = None
-) -> AccountLedger:
-    """Write an account to a new file, and return what reads and writes it.
+    account: dict[str, Any],
+    path: str | Path,
+    command: str | None,
+    take: Callable[[AccountLedger | None], None],
+) -> None:
+    """Move an account to a new file.
 
     Parameters
     ----------
@@ -97,11 +136,15 @@ def save_account(
         Where to; there must be no file yet.
     command : str, or None
         What keeps the mark; None for a folder beside the file.
+    take : callable
+        Lets the account in memory pay in the file alone, before that is valid; or in memory, for
+        None.
     """
     with _New(path, command) as made:
         if not isinstance(made.place, FilePlace):
             raise InvalidParameter(f"path={made.place.name!r}: accounts live in files only.")
-        return create_account(account, made.place.path, made.keys)
+        made.mark = create_account(account, made.place.path, made.oracle)
+        made.hand_over(take, AccountLedger(made.place.path, made.keys), None)
 
 
 def check_new_keys(path: str | Path, command: str | None = None) -> None:
@@ -128,8 +171,12 @@ def _refuse_used(keys: KeyStore) -> None:
         raise InvalidParameter("the command for keys has keys already, of another oracle.")
 
 
+@claim("STORE", "BUDGET")
 class _New:
-    """The keys and the tables of a new oracle; if anything fails, nothing is left of them."""
+    """The keys and the tables of a new oracle, which nobody can open before the mark is written.
+
+    If anything fails before that, nothing is left of them. What may be valid is left alone.
+    """
 
     def __init__(self, path: str | Path, command: str | None) -> None:
         self.place = place_of(path)
@@ -140,7 +187,8 @@ class _New:
         else:
             _refuse_used(self.keys)
         self.oracle, self.oracle_key = secrets.token_hex(16), os.urandom(KEY_BYTES)
-        self._made = False
+        self.mark: Mark | None = None  # what makes it valid, once all else is there
+        self._marking = False
 
     def __enter__(self) -> Self:
         return self
@@ -153,7 +201,7 @@ class _New:
         form: str,
         counting: Counting | None,
     ) -> None:
-        """Write keys, then the tables, then the mark; content is given the last ledger entry."""
+        """Write keys, and then the tables; content is given the last ledger entry."""
         self.keys.put(ORACLE, self.oracle_key)
         named = new_key_name()
         seal = Seal(self.keys.make_epoch(1, **named), self.oracle, 1)
@@ -172,16 +220,51 @@ class _New:
         blob = Blob(1, 1, form, seal.close(content(last.hash), form, 1))
         meta = {"oracle": self.oracle, "kind": kind}
         self.place.create(Transaction([*entries, last], [blob], meta=meta))
-        self._made = True
         self.place.bind(self.keys)
         used = 0 if counting is None else counting.used
-        mark = Mark(self.oracle, 1, used, last.number, last.hash.hex(), FORMAT)
-        self.keys.write_mark(mark, mark_of(FIRST_LIFE))
+        self.mark = Mark(self.oracle, 1, used, last.number, last.hash.hex(), FORMAT)
+
+    def hand_over(self, take: Callable[[Any], None], moved: Any, before: Any) -> None:
+        """Let the object in memory refuse; then let the new place be valid.
+
+        Parameters
+        ----------
+        take : callable
+            Tells the object in memory where it lives.
+        moved, before : object
+            What it is told: that it lives here, or, if this surely never was valid, where it did.
+        """
+        try:
+            take(moved)
+            self.write_mark()
+        except BaseException:
+            if self._never_valid():
+                take(before)
+            raise
+
+    def write_mark(self) -> None:
+        """Let the new place be valid."""
+        if self.mark is None:
+            raise AssertionError("the tables come first")
+        self._marking = True
+        self.keys.write_mark(self.mark, mark_of(FIRST_LIFE))
+
+    def _never_valid(self) -> bool:
+        """Tell whether surely no mark was written; a command may have written it and failed."""
+        if not self._marking:
+            return True
+        return isinstance(self.keys, KeyFolder) and not self.keys.read_marks()
+
+    def _has_tables(self) -> bool:
+        """Tell whether the place holds tables of this very oracle."""
+        with suppress(CumaeError), self.place.home(reading=True) as home:
+            return home.meta().get("oracle") == self.oracle
+        return False
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
+        if kind is None or not self._never_valid():
             return
-        if self._made:
+        if self._has_tables():
             self.place.remove()
         with suppress(OSError, CumaeError):  # what failed once may fail again
             self.keys.destroy()

@@ -13,13 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from cumae.claims import claim
-from cumae.errors import CumaeError, LiveState, StoreFailed
+from cumae.errors import CumaeError, StoreFailed
 from cumae.store.homes.home import Blob, Transaction
 from cumae.store.homes.postgres import Head, PostgresHome
 from cumae.store.keys import Life, mark_of
 from cumae.store.ledger import LedgerEntry, Totals, walk
 from cumae.store.sealed import Seal
-from cumae.store.writer import SNAPSHOT, Writer
+from cumae.store.writer import SNAPSHOT, Writer, WriterClosed
 
 TURN_SECONDS = 0.1  # after which others may go on, though more is asked here
 # Applies pieces to the state: those after a number, or all of them for None. Returns the records.
@@ -198,5 +198,5 @@ class SharedWriter(Writer):
                 if self._failed is None:
                     with suppress(OSError, CumaeError):  # then an opening charges up to the mark
                         self.settle()
-                self._failed = self._failed or LiveState("this oracle was closed.")
+                self._failed = self._failed or WriterClosed()
                 self.home.close()

@@ -51,6 +51,10 @@ class Change:
     spare: int = 0
 
 
+class WriterClosed(LiveState):
+    """Why nothing is written after the end."""
+
+
 @claim("STORE")
 class Writer:
     """Writes changes in their order, several of them at once when several wait.
@@ -92,6 +96,7 @@ class Writer:
         self.format = FORMAT  # of what the file holds; less until an older one was written anew
         self.done = 0  # all changes with tickets up to this one are on the disk
         self._failed: BaseException | None = None
+        self._late: BaseException | None = None  # an interrupt that came when all was committed
         self._n_entries = n_entries
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
         self._pending: list[Change] = []
@@ -130,7 +135,7 @@ class Writer:
 
     def check(self) -> None:
         """Refuse to go on after a failure, and when it is closed."""
-        if isinstance(self._failed, LiveState):
+        if isinstance(self._failed, WriterClosed):
             raise LiveState("this oracle was closed; go on with cumae.open.")
         if self._failed is not None:
             ours = isinstance(self._failed, CumaeError)
@@ -146,10 +151,16 @@ class Writer:
                 changes, self._pending, asked = self._pending, [], self.asked
             if changes:
                 self._write(changes)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised by check
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised by check
             self.fail(error)
             self.check()
+        except BaseException as error:  # whoever ends the program must not be held up
+            self.fail(error)
+            raise
         self.done = asked
+        late, self._late = self._late, None
+        if late is not None:
+            raise late
 
     @claim("STORE")
     def _write(self, changes: list[Change]) -> None:
@@ -294,13 +305,17 @@ class Writer:
 
     @claim("STORE")
     def _commit(self, transaction: Transaction) -> None:
-        """Commit; if that fails, read again whether it was committed all the same."""
+        """Commit; if that fails, read again whether it was committed all the same.
+
+        What came from elsewhere, such as from a signal handler, is raised when that is recorded.
+        """
         try:
             self.home.commit(transaction)
-        except BaseException:
+        except BaseException as error:
             self.home = self.home.again()
             if not self.home.holds(*transaction.head):
                 raise
+            self._late = None if isinstance(error, StoreFailed) else error
 
     def _write_mark(self, high: int, *, exact: bool = False) -> None:
         """Write the mark, which goes down only if it shall be exact; refuse if the life ended."""
@@ -338,5 +353,5 @@ class Writer:
                     ):  # then the next opening charges up to the mark
                         self.settle()
             finally:
-                self._failed = self._failed or LiveState("this oracle was closed.")
+                self._failed = self._failed or WriterClosed()
                 self.home.close()

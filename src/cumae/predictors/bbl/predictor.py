@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -292,16 +291,17 @@ class GenericBBL(PhasedPredictor):
     @property
     def rules_(self) -> BBLRules:
         """All public numbers."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.rules
+        found: BBLRules = self._seen_state().rules
+        return found
 
     @property
     def remaining_(self) -> float:
         """Answers left."""
-        check_is_fitted(self, "guarantee_")
-        if self._state_.phase.halted:
+        return self._left(self._settled_state())  # whether votes have halted depends on rows
+
+    def _left(self, state: BBLState) -> float:
+        if state.phase.halted:
             return 0
-        state = self._state_
         if not state.rules.given.fresh:  # as fit fixed it; the parameter may have changed since
             return math.inf
         left, sizes = state.phase.left, state.phase.sizes
@@ -346,17 +346,17 @@ class GenericBBL(PhasedPredictor):
     def _check_left(self, asked: int) -> None:
         if self._state_.phase.halted and asked:
             raise self._failure("")
-        left = self.remaining_
+        left, following = self._left(self._state_), self._state_.phase.number + 1
         if asked > left:
             raise BudgetExhausted(
-                f"{asked} queries were asked, but {left} answers remain; phase {self.phase_ + 1} "
+                f"{asked} queries were asked, but {left} answers remain; phase {following} "
                 f"needs {self._state_.phase.sizes.answers:,} rows by add_unlabelled, and "
                 f"{len(self._state_.waiting):,} wait. The batch was refused whole."
             )
 
     def _failure(self, what: str) -> BudgetExhausted:
         return BudgetExhausted(
-            f"BetweenThresholds has halted in phase {self.phase_} after "
+            f"BetweenThresholds has halted in phase {self._state_.phase.number} after "
             f"{self._state_.phase.sizes.between} split votes, and it fails for ever, as the paper "
             f"has it.{what} Fit again, with a larger between_share or votes='stateless'."
         )

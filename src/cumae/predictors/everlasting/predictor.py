@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -323,8 +322,9 @@ class EverlastingPredictor(PhasedPredictor):
     @property
     def remaining_(self) -> float:
         """Answers left: infinite, unless rows run short."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.rows_from.remaining(self._state_)
+        state = self._seen_state()
+        left: float = state.rows_from.remaining(state)
+        return left
 
     @property
     def prior_(self) -> Learner | None:
@@ -335,8 +335,8 @@ class EverlastingPredictor(PhasedPredictor):
     @property
     def trust_(self) -> float | None:
         """How much the votes of the first phase count against the prior."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.trust
+        trust: float | None = self._seen_state().trust
+        return trust
 
     # Answering
 
@@ -491,9 +491,9 @@ class EverlastingPredictor(PhasedPredictor):
         self._prepare()  # an earlier call may have been broken off before it
         if state.following is None:
             raise BudgetExhausted(
-                f"phase {self.phase_} is used up, and the next one has too few rows; supply more. "
-                f"{self.answered_} queries since fit were answered and count; a broken batch is "
-                "not returned."
+                f"phase {state.phase.number} is used up, and the next one has too few rows; supply "
+                f"more. {state.answered} queries since fit were answered and count; a broken batch "
+                "is not returned."
             )
         self._journal_.training()
         self._journal_.entered(state.following.finish(state.fitted.source))

@@ -26,8 +26,10 @@ GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
     "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
     "what a model answers for a row depends on that row and its place in a table, and on no other",
+    "a model that fails on a row among made-up rows fails on it among any other rows",
     "ids of queries that different people ask are different",
 )
+IDS = ("ids are right, and who asks when is public",)
 EITHER = (
     "one training row, or one query with its later label, is replaced by any other; the number of "
     "rows, the number and order of queries, their ids and the number of labels are public; a row "
@@ -211,9 +213,10 @@ class EverlastingRules:
     def plan(self, cost: Cost, promised: Guarantee | None) -> Plan:
         """Return what is promised, given what the first phase costs and the prior promises."""
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
-        claims += ["USER"] * self.user_ids + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
+        named = self.user_ids or self.client_cap is not None
+        claims += ["USER"] * named + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
         claims += ["LATE"] * (self.late > 0) + ["LABELLED"]
-        assumptions, void = GAME, False
+        assumptions, void = GAME + IDS * named, False
         if promised is not None:
             claims += ["PRIOR", "PAR", *promised.claims]
             assumptions += promised.assumptions

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -237,8 +236,8 @@ class Release(StatefulPredictor):
     @property
     def remaining_(self) -> int:
         """Answers left; 0 also when no unclear answer is left."""
-        check_is_fitted(self, "guarantee_")
-        return self._state_.remaining
+        # Whether unclear answers are left depends on rows.
+        return int(self._settled_state().remaining)
 
     @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -267,6 +266,9 @@ class Release(StatefulPredictor):
         InvalidData
             If a query is unusable; nothing is spent.
         """
+        return self._answer_by_votes(X)
+
+    def _answer_by_votes(self, X: ArrayLike) -> NDArray[Any]:
         table = self._queries(X)
         self._check_left(len(table))
         voting = self._state_.need_voting()
@@ -300,7 +302,7 @@ class Release(StatefulPredictor):
         return counts
 
     def _check_left(self, asked: int) -> None:
-        left = self.remaining_
+        left = self._state_.remaining
         if left == 0 and asked:
             raise BudgetExhausted(
                 f"0 of {self.max_queries} answers remain; fit again, which costs again."

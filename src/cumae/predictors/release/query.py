@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
@@ -316,10 +315,9 @@ class QueryRelease(Release):
             A name for the whole request. An oracle in a file gives a repeated one its stored
             answers, for free.
         """
-        check_is_fitted(self, "guarantee_")
         offline = self._state_.offline
         if offline is None:
-            return super().predict(X)
+            return self._answer_by_votes(X)
         labels = offline.ask(self._queries(X))
         self._journal_.answered(len(labels))
         return self._named(labels, unanswered=False)

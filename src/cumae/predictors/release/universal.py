@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -369,14 +368,13 @@ class UniversalQueryRelease(StatefulPredictor):
     @property
     def remaining_(self) -> float:
         """Answers left: there is no end."""
-        check_is_fitted(self, "guarantee_")
+        self._seen_state()
         return math.inf
 
     @property
     def stage_(self) -> int:
         """1 while votes answer, 2 when what was published does."""
-        check_is_fitted(self, "guarantee_")
-        return 1 if self._state_.first.left else 2
+        return 1 if self._seen_state().first.left else 2
 
     @property
     def hypothesis_(self) -> Hypothesis:
@@ -428,7 +426,7 @@ class UniversalQueryRelease(StatefulPredictor):
         if votes:
             labels = self._answer_first(table[:votes], abstain=bool(self.abstain))
             answers.append(self._named(labels, unanswered=bool(self.abstain)))
-        if self.stage_ == 2:
+        if not self._state_.first.left:
             self._switch()
             answers.append(self._answer_later(table[votes:]))
         if not answers:
@@ -462,6 +460,7 @@ class UniversalQueryRelease(StatefulPredictor):
         if not len(table):
             return self.classes_[:0]
         self._journal_.answered(len(table))
+        published: Any = self._state_.published
         if self._state_.waiting is not None:
-            return self._named(self.hypothesis_.predict(table))
-        return np.asarray(self.student_.predict(table))
+            return self._named(published.predict(table))
+        return np.asarray(published.model.predict(table))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from cumae.claims import claim
 from cumae.mechanisms import BetweenThresholds, NoisyMajority, StabilityTest
@@ -32,6 +32,7 @@ class Counting(ABC):
     """
 
     head: bytes | None = None  # hash of the ledger entry that the last piece of the state names
+    protects_queries: ClassVar[bool] = False  # whether queries are private rows of a next phase
 
     def __init__(self, state: Any) -> None:
         self.state = state

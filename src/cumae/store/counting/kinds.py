@@ -29,6 +29,7 @@ from cumae.store.counting.base import Counting
 class EverlastingCounting(Counting):
     """Counts for ``EverlastingPredictor``: kept rows, ids of who has one, noisy votes of a memo."""
 
+    protects_queries = True
     state: EverlastingState
 
     def __init__(self, state: Any) -> None:
@@ -214,6 +215,7 @@ class UniversalCounting(Counting):
 class BBLCounting(Counting):
     """Counts for ``GenericBBL``: kept rows are those whose places were drawn beforehand."""
 
+    protects_queries = True
     state: BBLState
 
     def __init__(self, state: Any) -> None:
