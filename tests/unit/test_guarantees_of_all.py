@@ -20,6 +20,7 @@ from cumae import (
 )
 from cumae.claims import claims_of
 from cumae.concepts import Thresholds
+from cumae.predictors.base import MODELS
 from cumae.store.homes.needs import ONE_HOST
 from cumae.store.journal import DurableJournal
 from tests.oracles import Where
@@ -74,7 +75,7 @@ NEEDED: dict[str, Callable[[Any], bool]] = {
     "REPLICAS": lambda one: NEEDED["STORE"](one) and one._journal_.writer.home.shared,
 }
 
-FIT = "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do"
+FIT = MODELS[0]
 PLACE = (
     "what a model answers for a row depends on that row and its place in a table, and on no other"
 )
@@ -137,7 +138,7 @@ def not_said(one: Any) -> set[str]:
     if not isinstance(one, EverlastingPredictor):  # SHARDS: queries are public, or classes cumae's
         found |= {PLACE, FAILS}
     if isinstance(one, GenericBBL | AgnosticQueryRelease):  # which take classes of cumae alone
-        found |= {FIT, "k is proven for the class (LB)"}
+        found |= {*MODELS, "k is proven for the class (LB)"}
     if getattr(one, "mechanism_", "") == "offline":
         found.add("those of SHARDS")
     return found | (set(ONE_HOST) if NEEDED["REPLICAS"](one) else set())

@@ -393,7 +393,7 @@ def test_a_crash_at_a_checkpoint_needs_no_decision(
             dead()
 
     monkeypatch.setattr(held, "_commit", committed)
-    with pytest.raises(StoreFailed):
+    with pytest.raises(KeyboardInterrupt):
         stored.predict(ROWS[:2])
     break_off(stored)
     assert (read(path)[1][0]["event"] == "checkpoint") == (step == "write_mark")

@@ -54,6 +54,11 @@ from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
 from cumae.randomness import SYSTEM, Source, source_for
 
+# What SHARDS assumes of models that are not cumae's own.
+MODELS = (
+    "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
+    "no model raises KeyboardInterrupt itself in the main thread, or ends the process",
+)
 LEAST_ROWS_PER_CLASS = 2
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
 

@@ -11,7 +11,7 @@ from cumae.claims import claim
 from cumae.data import Columns
 from cumae.errors import InvalidParameter, TooFewRows, warn
 from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
-from cumae.predictors.base import LEAST_ROWS_PER_CLASS
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.prior import TRUST_MOST, TRUST_SHARE
 from cumae.predictors.everlasting.schedule import PhaseSchedule
@@ -24,7 +24,7 @@ from cumae.randomness import Source
 
 GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
-    "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
+    *MODELS,
     "what a model answers for a row depends on that row and its place in a table, and on no other",
     "a model that fails on a row among made-up rows fails on it among any other rows",
     "ids of queries that different people ask are different",

@@ -19,7 +19,7 @@ from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows, warn
 from cumae.mechanisms.sparse import unstable_answers
 from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
-from cumae.predictors.base import LEAST_ROWS_PER_CLASS, Training
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS, Training
 from cumae.predictors.joining import answering
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
 from cumae.predictors.recipes import Recipe
@@ -32,10 +32,7 @@ from cumae.privacy import Approximate
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
-ASSUMPTIONS = (
-    "the queries are public",
-    "a shard's fit depends on its own rows and its seed only, as those of scikit-learn do",
-)
+ASSUMPTIONS = ("the queries are public", *MODELS)
 SMALL_SHARD = 10  # rows of a shard that "auto" does not go below
 
 # Kinds of parameters that several releases have.
