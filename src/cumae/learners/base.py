@@ -59,6 +59,7 @@ from cumae.storage import read_file, rebuilt, stored
 # With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
 # what the rows say.
 ENOUGH_ROWS = 10
+MOST_ROWS = 1e15  # a larger number is not worth naming
 PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
 
@@ -324,7 +325,7 @@ class Learner(PrivateEstimator, ABC):
         except BaseException:
             forget(self)  # also what was set above
             raise
-        self.guarantee_ = guarantee if found is None else found
+        restate(self, guarantee if found is None else found)
         return self
 
     @claim("REDUCE")
@@ -345,10 +346,11 @@ class Learner(PrivateEstimator, ABC):
         needed = ENOUGH_ROWS * math.sqrt(sizes.features) / epsilon
         count = sizes.labelled + sizes.unlabelled
         if count < needed:
+            enough = f"{math.ceil(needed)} rows would do, or" if needed < MOST_ROWS else "Give"
             warn(
                 f"{count} rows with {sizes.features} columns of numbers are few for "
-                f"epsilon={epsilon!r}: noise is likely to drown them. {math.ceil(needed)} rows "
-                "would do, or a larger epsilon, or fewer columns.",
+                f"epsilon={epsilon!r}: noise is likely to drown them. {enough} a larger epsilon, "
+                "or fewer columns.",
                 TooFewRows,
             )
 
@@ -588,3 +590,18 @@ class Learner(PrivateEstimator, ABC):
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
         return class_places(y, classes, unlabelled=unlabelled)
+
+
+@claim("REDUCE", "OVR", "ITER", "ACTIVE")
+def restate(learner: Learner, guarantee: Guarantee) -> None:
+    """Let a fitted learner, and all fitted learners inside of it, promise the same.
+
+    All of them are published together. Alone, one inside would promise less than was spent, or what
+    holds for the rows that it saw only.
+    """
+    learner.guarantee_ = guarantee
+    for name, value in vars(learner).items():
+        if name.endswith("_"):
+            for inner in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
+                    restate(inner, guarantee)

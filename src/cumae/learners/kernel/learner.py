@@ -36,7 +36,7 @@ from cumae.outlook import Fact
 from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
-from cumae.randomness import Source
+from cumae.randomness import LARGEST_SCALE, Source
 from cumae.threads import one_thread
 
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
@@ -86,6 +86,12 @@ class Measurements:
     places: int
     waves: int
 
+    @property
+    def scales(self) -> list[float]:
+        """Scales of all noise that is drawn."""
+        made = [self.counts_noise, self.products_noise] if self.made_up else []
+        return [self.noise, *made]
+
 
 @claim("KERNEL")
 def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
@@ -93,13 +99,11 @@ def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
     if plans.noise == 0:
         return Pure(math.inf)
     squares = [plans.steps * (MOVES / plans.noise) ** 2]
-    scales = [plans.noise]
     if plans.made_up:
         squares.append(2 * (made.counts_move / plans.counts_noise) ** 2)
         squares.append((made.products_move / plans.products_noise) ** 2)
-        scales += [plans.counts_noise, plans.products_noise]
     mu = math.sqrt(sum(squares)) * (1 + 1e-12)
-    return DiscreteGaussianVectors(mu, plans.places, min(scales))
+    return DiscreteGaussianVectors(mu, plans.places, min(plans.scales))
 
 
 class KernelLearner(Readable, ScoredLearner):
@@ -135,6 +139,7 @@ class KernelLearner(Readable, ScoredLearner):
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
         self._need_room(sizes)
         plans = self._measurements(sizes)
+        self._need_drawable(plans)
         return LearningPlan(
             vectors_cost(plans, MadeUp(sizes.columns)),
             ("KERNEL", "VECTOR"),
@@ -176,6 +181,14 @@ class KernelLearner(Readable, ScoredLearner):
                 f"{len(sizes.columns)} encoded columns and {len(self.classes)} classes make "
                 f"{count:,} coefficients, and {MOST_COEFFICIENTS:,} is the most; declare fewer "
                 "categories, or leave columns out."
+            )
+
+    def _need_drawable(self, plans: Measurements) -> None:
+        """Refuse, before anything is paid, noise beyond what can be drawn."""
+        if max(plans.scales) > LARGEST_SCALE:
+            raise InvalidParameter(
+                f"epsilon={self.epsilon!r}, delta={self.delta!r} need noise beyond 2**50, in which "
+                "nothing would be left of the rows; give more of either."
             )
 
     def _waves(self, sizes: Sizes) -> int:

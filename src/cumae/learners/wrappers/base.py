@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -391,12 +391,6 @@ class Published(Wrapper):
         self._fit_copy(copy, replace(rows, X=take_rows(rows.X, places), y=labels), most)
         self.learner_ = copy
 
-    def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
-        super()._fit(X, y, X_public, y_public)
-        # Alone, the base would promise what holds for the rows that it saw only.
-        restate(self.learner_, self.guarantee_)
-        return self
-
     @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Return the log odds of the second class, if the base has them."""
@@ -416,13 +410,3 @@ class Published(Wrapper):
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return np.asarray(self.learner_.predict(table), dtype=np.int64)
-
-
-@claim("ITER", "ACTIVE")
-def restate(learner: Learner, guarantee: Guarantee) -> None:
-    """Let a learner, and all learners inside of it, promise what holds for the whole only."""
-    learner.guarantee_ = guarantee
-    for value in vars(learner).values():
-        for inner in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
-                restate(inner, guarantee)

@@ -16,6 +16,7 @@ import apsw
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
+from cumae.privacy.account_file import refuse_several_names
 from cumae.store.homes.home import (
     FORMAT,
     Blob,
@@ -73,6 +74,7 @@ class SqliteFile(Home):
         self.path = path
         if not path.is_file():
             raise InvalidParameter(f"path={str(path)!r} holds no oracle: there is no such file.")
+        refuse_several_names(path)
         _refuse_other_files(path)
         refuse_if_others_read(path)
         with failing(path):
