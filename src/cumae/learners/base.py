@@ -31,6 +31,7 @@ from cumae.data import (
     labelled_table,
     length_of,
     names_of,
+    need_contents,
     table_of,
     width_of,
 )
@@ -564,12 +565,21 @@ class Learner(PrivateEstimator, ABC):
 
     def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | EncodedRows:
         """Return encoded rows, or where they are read from; refuse those that cannot be read."""
-        if not (self.reads_pieces and isinstance(X, ParquetRows)):
-            return self._encode(columns, X)
-        rows = EncodedRows(columns.arrange(X), columns)
-        for _ in rows.pieces():
-            pass  # each piece is read, and raises what is wrong with it
+        rows: NDArray[Any] | EncodedRows
+        if self.reads_pieces and isinstance(X, ParquetRows):
+            rows = EncodedRows(columns.arrange(X), columns)
+            for _ in rows.pieces():
+                pass  # each piece is read, and raises what is wrong with it
+        else:
+            rows = self._encode(columns, X)
+        if self.reads_numbers(X):
+            need_contents(columns.arrange(X), columns)
         return rows
+
+    def reads_numbers(self, X: Any) -> bool:
+        """Tell whether cells become numbers, by what is known about their columns."""
+        del X
+        return True
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
         """Refuse rows that this learner cannot take, before anything is drawn or paid for."""

@@ -107,6 +107,10 @@ class ConceptLearner(Learner):
         """
         return self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1
 
+    def reads_numbers(self, X: Any) -> bool:
+        """Tell whether cells become numbers; else they are compared as they are."""
+        return not self._takes_anything(X)
+
     def _columns_of(self, X: Any) -> Columns:
         if self._takes_anything(X):
             return Columns(None, names_of(X), 1)

@@ -24,6 +24,7 @@ from cumae.data import (
     clean_table,
     label_codes,
     need_cells,
+    need_contents,
     read_table,
     row_source,
     undeclared_kinds,
@@ -191,7 +192,11 @@ class Predictor(PrivateEstimator, ABC):
         labels = label_codes(rows, y, self.classes)
         if isinstance(y, str) and hasattr(rows, "without"):
             rows = rows.without(y)
-        return self._described(rows, labels)
+        training = self._described(rows, labels)
+        # Models that get data frames as they are can use columns of text.
+        places = training.reader.numeric if training.reader.as_frames else None
+        need_contents(rows, training.reader.columns, places)
+        return training
 
     def _check_given(self) -> None:
         """Check the parameters, before anything is read."""

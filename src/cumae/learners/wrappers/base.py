@@ -292,6 +292,11 @@ class Wrapper(Learner):
         # Types are the base's concern.
         return Columns(self.declared_columns(), names_of(X), width_of(X))
 
+    def reads_numbers(self, X: Any) -> bool:
+        """Tell that cells stay as they are: how they are read is the base's concern, too."""
+        del X
+        return False
+
     def _encode(self, columns: Columns, X: Any) -> Any:
         return columns.arrange(X, type(self).__name__)
 
