@@ -87,6 +87,7 @@ class Measurements:
     waves: int
 
     @property
+    @claim("KERNEL")
     def scales(self) -> list[float]:
         """Scales of all noise that is drawn."""
         made = [self.counts_noise, self.products_noise] if self.made_up else []
@@ -197,6 +198,7 @@ class KernelLearner(Readable, ScoredLearner):
         left = SHARED_COEFFICIENTS // self._scores - additive_features(sizes.columns, curves)
         return waves if self._scores == 1 else max(0, min(waves, left // 4))
 
+    @claim("KERNEL")
     def _measurements(self, sizes: Sizes) -> Measurements:
         epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
         made = MadeUp(sizes.columns)
@@ -221,6 +223,7 @@ class KernelLearner(Readable, ScoredLearner):
             strength, steps, noise, made_up, counts / mu, products / mu, most, waves
         )
 
+    @claim("KERNEL")
     def _steps(self, strength: float) -> int:
         """Return the number of steps: more if there is much to tell."""
         return 8 if strength > MANY else 4
@@ -230,6 +233,7 @@ class KernelLearner(Readable, ScoredLearner):
         with one_thread():
             self.model_ = self._model(rows, plan.steps, source)
 
+    @claim("KERNEL")
     def _model(self, rows: Rows, plans: Measurements, source: Source) -> KernelModel:
         reference, worth = self._reference(rows, plans, source)
         curves, _ = self._shapes
@@ -260,6 +264,7 @@ class KernelLearner(Readable, ScoredLearner):
                 bar.advance()
         return KernelModel.of(features, posterior)
 
+    @claim("KERNEL")
     def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:
         """Return a table to make features from, and how many public rows it is worth."""
         if rows.public is not None:
@@ -326,6 +331,7 @@ def waves_matter(strength: float) -> float:
     return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
+@claim("KERNEL")
 @functools.lru_cache(maxsize=256)  # fits with the same sizes ask again, and it takes long
 def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
     """Return the mu of Gaussian privacy that is within epsilon and delta, for whole numbers.
