@@ -45,6 +45,7 @@ _ORIGINS: WeakKeyDictionary[Any, Origin] = WeakKeyDictionary()
 _CLONES: WeakKeyDictionary[Any, Clone] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 _WITHIN: ContextVar[bool] = ContextVar("within", default=False)
+_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
 
 
 def own_clone(model: Any, *, safe: bool = True) -> Any:
@@ -75,10 +76,29 @@ def _within() -> Iterator[None]:
         _WITHIN.reset(token)
 
 
+@contextmanager
+def inside() -> Iterator[None]:
+    """Run a fit that is part of another one, which has looked at all rows and has paid."""
+    token = _INSIDE.set(True)
+    try:
+        yield
+    finally:
+        _INSIDE.reset(token)
+
+
+def is_inside() -> bool:
+    """Tell whether a fit is part of another one."""
+    return _INSIDE.get()
+
+
 class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """The base of all learners and predictors."""
 
     guarantee_: Guarantee
+
+    @abstractmethod
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left once they are read, before anything is paid."""
 
     @abstractmethod
     def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:

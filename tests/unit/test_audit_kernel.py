@@ -34,8 +34,8 @@ pytestmark = [
 NAMES = ["residuals", "residuals of 3 classes", "two sums", "counts", "missing", "products"]
 # What share of what is paid for the worst pair of rows reaches. Of three classes, the residuals of
 # two labels are at an angle of 120 degrees: sqrt(3)/2. A single mark is there or not, which is one
-# bin and not two: sqrt(8/10) with two such marks beside three columns, and sqrt(3/4) with one beside
-# one. The others lose by rounding alone.
+# bin and not two: sqrt(8/10) with two such marks beside three columns, and sqrt(3/4) with one
+# beside one. The others lose by rounding alone.
 REACH = [0.99, 0.86, 0.99, 0.89, 0.86, 0.98]
 
 

@@ -289,9 +289,7 @@ def test_two_fits_to_the_same_rows_differ(name: str) -> None:
 @pytest.mark.system_coins
 @pytest.mark.claim("RAND")
 @pytest.mark.parametrize("name", ["regression", "kernel"])
-def test_planted_noise_of_a_known_seed_is_found(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planted_noise_of_a_known_seed_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     noise_of_a_known_seed(monkeypatch)
     with pytest.raises(AssertionError):
         two_fits_differ(name)

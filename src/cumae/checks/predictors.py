@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 from cumae.checks.ends import demand_end, in_a_fork
 from cumae.checks.learners import CountedSource
-from cumae.checks.payments import at_extreme_prices, done_or_unpaid, tables_without_contents
+from cumae.checks.payments import done_or_unpaid, tables_without_contents
 from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.queries import families, few, in_batches, with_missing_cell
 from cumae.checks.shards import Neighbours, demand
@@ -261,14 +261,6 @@ def a_refused_plan_is_a_refused_fit(predictor: Any, pair: Neighbours) -> None:
     demand_refusal(nothing, partial(_fit, predictor, pair, empty, []))
 
 
-def extreme_prices_are_paid_or_refused(predictor: Any, pair: Neighbours) -> None:
-    """With very small and very large epsilons a fit ends well, or is refused before it is paid."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for one in at_extreme_prices(predictor):
-            done_or_unpaid(partial(_paid, one, pair, pair.X))
-
-
 def tables_without_contents_are_refused(predictor: Any, pair: Neighbours) -> None:
     """Text, dates and long integers that nobody declared are refused before anything is paid."""
     for X in tables_without_contents(*np.shape(pair.X)):
@@ -300,7 +292,6 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     one_row_cannot_be_seen,
     a_plan_tells_what_a_fit_does,
     a_refused_plan_is_a_refused_fit,
-    extreme_prices_are_paid_or_refused,
     tables_without_contents_are_refused,
     shards_learn,
     batches_do_not_matter,

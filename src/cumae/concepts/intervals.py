@@ -26,7 +26,7 @@ from cumae.concepts.kernels.sums import (
 )
 from cumae.concepts.thresholds import single_column
 from cumae.data import cell_from_json, cell_to_json, check_cell, check_column, check_tuple
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source
 

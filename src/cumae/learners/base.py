@@ -37,7 +37,7 @@ from cumae.data import (
 )
 from cumae.effort import Effort, total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
-from cumae.estimators import PrivateEstimator, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
 from cumae.live import forget
 from cumae.made_up import few_labels, made_up_table
 from cumae.mechanisms import LaplaceNoise
@@ -281,6 +281,8 @@ class Learner(PrivateEstimator, ABC):
         check_parameters(self, self.parameter_table)
         X, y = labelled_table(X, y)
         sizes, rows = self.read_rows(X, y, X_public, y_public)
+        if not is_inside():
+            self.check_contents(X)
         return self._fit_rows(sizes, rows, width_of(X), names_of(X))
 
     @np.errstate(all="ignore")
@@ -565,21 +567,22 @@ class Learner(PrivateEstimator, ABC):
 
     def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | EncodedRows:
         """Return encoded rows, or where they are read from; refuse those that cannot be read."""
-        rows: NDArray[Any] | EncodedRows
-        if self.reads_pieces and isinstance(X, ParquetRows):
-            rows = EncodedRows(columns.arrange(X), columns)
-            for _ in rows.pieces():
-                pass  # each piece is read, and raises what is wrong with it
-        else:
-            rows = self._encode(columns, X)
-        if self.reads_numbers(X):
-            need_contents(columns.arrange(X), columns)
+        if not (self.reads_pieces and isinstance(X, ParquetRows)):
+            return self._encode(columns, X)
+        rows = EncodedRows(columns.arrange(X), columns)
+        for _ in rows.pieces():
+            pass  # each piece is read, and raises what is wrong with it
         return rows
 
-    def reads_numbers(self, X: Any) -> bool:
-        """Tell whether cells become numbers, by what is known about their columns."""
-        del X
-        return True
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left once they are read, before anything is paid.
+
+        It is asked about all rows that ``fit`` is given. A learner inside of another one may get
+        some of them, and what these few hold must not be seen.
+        """
+        X = table_of(X)
+        columns = self._columns_of(X)
+        need_contents(columns.arrange(X), columns)
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
         """Refuse rows that this learner cannot take, before anything is drawn or paid for."""

@@ -107,9 +107,10 @@ class ConceptLearner(Learner):
         """
         return self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1
 
-    def reads_numbers(self, X: Any) -> bool:
-        """Tell whether cells become numbers; else they are compared as they are."""
-        return not self._takes_anything(X)
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left as numbers, unless cells stay as they are."""
+        if not self._takes_anything(X):
+            super().check_contents(X)
 
     def _columns_of(self, X: Any) -> Columns:
         if self._takes_anything(X):

@@ -34,7 +34,7 @@ from cumae.ensembles.growing.trees import can_grow
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown, warn
-from cumae.estimators import PrivateEstimator, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
 from cumae.made_up import MadeUpRows, few_labels, stand_in_row
 from cumae.outlook import Fact, Outlook, check_table_counts, foresee
@@ -193,10 +193,18 @@ class Predictor(PrivateEstimator, ABC):
         if isinstance(y, str) and hasattr(rows, "without"):
             rows = rows.without(y)
         training = self._described(rows, labels)
-        # Models that get data frames as they are can use columns of text.
-        places = training.reader.numeric if training.reader.as_frames else None
-        need_contents(rows, training.reader.columns, places)
+        if not is_inside():
+            self._check_contents(rows, training.reader)
         return training
+
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left once they are read, before anything is paid."""
+        rows = row_source(X)
+        self._check_contents(rows, self._described(rows, np.zeros(0, dtype=np.int64)).reader)
+
+    def _check_contents(self, rows: RowSource, reader: QueryReader) -> None:
+        # Models that get data frames as they are can use columns of text.
+        need_contents(rows, reader.columns, reader.numeric if reader.as_frames else None)
 
     def _check_given(self) -> None:
         """Check the parameters, before anything is read."""

@@ -110,8 +110,6 @@ class MultiplicativeWeights(Sanitizer):
     def check_size(self, n_rows: int, n_columns: int) -> None:
         check_data_rows(n_rows, LARGEST_ROWS)
         check_table(self.domain.points, n_columns, "domain")
-        if n_rows and self.epsilon:
-            LaplaceNoise(self._share(self.n_rounds(n_rows)))  # refuses too small an epsilon
 
     def sanitize(self, X: ArrayLike) -> Floats:
         counts = self.domain.histogram(X)

@@ -267,9 +267,7 @@ def _step(asked: Question, shown: NDArray[np.uint8]) -> Sum:
     return Sum(exact, release, float(MOVES))
 
 
-def _of_table(
-    total: Callable[[Floats], Integers], moves: float, seen: slice = slice(None)
-) -> Sum:
+def _of_table(total: Callable[[Floats], Integers], moves: float, seen: slice = slice(None)) -> Sum:
     """Return a sum that looks at some encoded columns, and at no labels."""
     return Sum(
         lambda rows, labels: total(rows[:, seen]),  # noqa: ARG005

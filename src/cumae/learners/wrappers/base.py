@@ -36,7 +36,7 @@ from cumae.errors import (
     UnknownCost,
     warn,
 )
-from cumae.estimators import own_clone
+from cumae.estimators import PrivateEstimator, inside, own_clone
 from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows, Sizes
 from cumae.made_up import few_labels
 from cumae.parameters import Object, check_parameters, described
@@ -195,7 +195,8 @@ def fit_base(base: Any, *rows: Any) -> set[str]:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
-            base.fit(*rows)
+            with inside():
+                base.fit(*rows)
         except CumaeError:
             raise
         except Exception:  # noqa: BLE001 - whatever another library raises
@@ -292,10 +293,11 @@ class Wrapper(Learner):
         # Types are the base's concern.
         return Columns(self.declared_columns(), names_of(X), width_of(X))
 
-    def reads_numbers(self, X: Any) -> bool:
-        """Tell that cells stay as they are: how they are read is the base's concern, too."""
-        del X
-        return False
+    def check_contents(self, X: Any) -> None:
+        """Let the base refuse columns of which nothing is left as it reads them."""
+        base = self._copy()
+        if isinstance(base, PrivateEstimator):
+            base.check_contents(X)
 
     def _encode(self, columns: Columns, X: Any) -> Any:
         return columns.arrange(X, type(self).__name__)
