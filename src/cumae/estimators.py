@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from cumae.claims import claim
 from cumae.errors import EveryFitPays, warn
 from cumae.outlook import Outlook
 from cumae.privacy import Guarantee
@@ -154,3 +155,18 @@ def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:
         "not cover, or search on public rows.",
         EveryFitPays,
     )
+
+
+@claim("REDUCE", "OVR", "ITER", "ACTIVE")
+def restate(whole: PrivateEstimator, guarantee: Guarantee) -> None:
+    """Let a fitted estimator, and all fitted ones inside of it, promise the same.
+
+    All of them are published together. Alone, one inside would promise less than was spent, or what
+    holds for the rows that it saw only.
+    """
+    whole.guarantee_ = guarantee
+    for name, value in vars(whole).items():
+        if name.endswith("_"):
+            for part in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(part, PrivateEstimator) and hasattr(part, "guarantee_"):
+                    restate(part, guarantee)

@@ -274,7 +274,7 @@ def extreme_prices_are_paid_or_refused(learner: Any, pair: Neighbours) -> None:
 
 
 def tables_without_contents_are_not_paid_for(learner: Any, pair: Neighbours) -> None:
-    """Text, dates and long integers without a declaration are used as they are, or refused unpaid."""
+    """Text, dates and long integers that nobody declared are compared, or refused unpaid."""
     rows, width = len(pair.X), np.shape(pair.X)[1]
     if is_around_another(learner):
         return

@@ -314,7 +314,7 @@ class _Contents:
         return same
 
     def _apart(self, cell: Any) -> bool:
-        """Tell whether an exact number differs from the first; floats and texts stay as they are."""
+        """Tell whether an exact number differs from the first; texts and floats are left out."""
         with contextlib.suppress(Exception):  # a cell may be anything, and raise anything
             alike = type(cell) is type(self.first) and not isinstance(cell, str | float)
             return alike and bool(cell != self.first)

@@ -37,7 +37,7 @@ from cumae.data import (
 )
 from cumae.effort import Effort, total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
-from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay
 from cumae.live import forget
 from cumae.made_up import few_labels, made_up_table
 from cumae.mechanisms import LaplaceNoise
@@ -603,18 +603,3 @@ class Learner(PrivateEstimator, ABC):
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
         return class_places(y, classes, unlabelled=unlabelled)
-
-
-@claim("REDUCE", "OVR", "ITER", "ACTIVE")
-def restate(learner: Learner, guarantee: Guarantee) -> None:
-    """Let a fitted learner, and all fitted learners inside of it, promise the same.
-
-    All of them are published together. Alone, one inside would promise less than was spent, or what
-    holds for the rows that it saw only.
-    """
-    learner.guarantee_ = guarantee
-    for name, value in vars(learner).items():
-        if name.endswith("_"):
-            for inner in value if isinstance(value, list | tuple) else [value]:
-                if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
-                    restate(inner, guarantee)

@@ -160,8 +160,8 @@ class PrivateBooster(ScoredLearner):
         costs, claims = [], ["BOOST", "PAR"]
         if blocks.rounds:
             concept = self._concept(sizes.labelled, sizes.features)
-            # Now, for all rows of a block: for the kept ones, whose number is private, it would be a
-            # leak.
+            # Now, for all rows of a block: for the kept ones, whose number is private, it would
+            # be a leak.
             most = max(map(_size, blocks.rounds))
             concept.check_draw(self.epsilon, max(most, blocks.count, blocks.points + 2))
             costs.append(concept.choose_cost(self.epsilon))
