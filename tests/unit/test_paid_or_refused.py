@@ -279,6 +279,18 @@ def test_columns_of_which_nothing_is_left_are_refused_unpaid(
         assert budget.entries == ()
 
 
+@pytest.mark.parametrize("name", ["everlasting, trees", "regression", "booster"])
+def test_categories_of_which_none_occurs_are_refused_unpaid(name: str) -> None:
+    budget = Budget(1e6, 0.5)
+    one = READERS[name]().set_params(budget=budget, columns=[["Word 0", "Word 1", None]])
+    X: list[Any] = [[None], *[[cell] for cell in cells("text")[1:]]]
+    with pytest.raises(InvalidData, match="no cell that is one of its declared"):
+        one.fit(X, [0, 1] * 40)
+    assert budget.entries == ()
+    X[-1] = ["Word 1"]
+    assert one.fit(X, [0, 1] * 40).guarantee_.epsilon <= 1
+
+
 def test_one_number_is_enough() -> None:
     """What the other rows hold decides nothing, as soon as one cell can be read."""
     column: list[Any] = [*cells("text")[1:], 0.5]

@@ -250,8 +250,9 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
     """Refuse columns of which nothing is left once they are read, before anything is paid.
 
     That is a column without a single cell that can be read, such as one of text that was not
-    declared; or one whose numbers differ, but all become the same float. If one cell can be read,
-    or one number differs enough, a column is taken as it is.
+    declared; one without a single declared category; or one whose numbers differ, but all become
+    the same float. If one cell can be read, or one number differs enough, a column is taken as it
+    is.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
     columns : Columns
         What is known about the columns.
     places : sequence of int, or None
-        Which columns are read as numbers; None for all that have no categories.
+        Which columns are read; None for all.
 
     Raises
     ------
@@ -270,7 +271,6 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
     left = {
         place: _Contents(columns.columns[place])
         for place in (range(len(columns.columns)) if places is None else places)
-        if columns.columns[place].categories is None
     }
     tables = rows.pieces() if isinstance(rows, ParquetRows) else [rows]
     for table in tables:
@@ -300,6 +300,8 @@ class _Contents:
             return False  # they stand for themselves
         present = ~missing_cells(cells, text=self.column.declared)
         cells, self.there = cells[present], self.there or bool(present.any())
+        if self.column.categories is not None:
+            return not _known(cells, self.column).any()
         found = self.column.read(ordinary_cells(cells))[:, 0]
         readable = ~np.isnan(found)
         cells, found = cells[readable], found[readable]
@@ -322,6 +324,11 @@ class _Contents:
 
     def refuse(self, key: str) -> None:
         """Raise what is wrong with the column, if anything is."""
+        if self.there and self.column.categories is not None:
+            raise InvalidData(
+                f"column {self.column.name} has no cell that is one of its declared categories; "
+                "compare their spelling, or leave it out."
+            )
         if self.there and self.number is None:
             noun = NOUNS[self.column.kind]
             raise InvalidData(
@@ -334,6 +341,13 @@ class _Contents:
                 f"column {self.column.name} holds numbers that differ, but that all become the "
                 "same float; subtract a constant from them, or leave the column out."
             )
+
+
+def _known(cells: NDArray[Any], column: Column) -> NDArray[np.bool_]:
+    """Tell which cells are one of the declared categories."""
+    # Of two categories, the first one has no mark of its own; here all have one.
+    how = column.encoding._replace(marked=tuple(range(len(column.categories or ()))))
+    return np.asarray(read_cells(cells, how).any(axis=1))
 
 
 # Which rows cannot be used, for the eyes of their owner alone
@@ -423,9 +437,7 @@ def faults_of(
     missing = missing_cells(cells, text=column.declared)
     marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:
-        # Of two categories, the first one has no mark of its own; here all have one.
-        how = column.encoding._replace(marked=tuple(range(len(column.categories))))
-        marks["none of the declared categories"] = ~missing & ~read_cells(cells, how).any(axis=1)
+        marks["none of the declared categories"] = ~missing & ~_known(cells, column)
     else:
         found = column.read(cells)[:, 0]
         good = ~np.isnan(found)
