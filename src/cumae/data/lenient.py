@@ -44,6 +44,7 @@ from cumae.quiet import warnings_raise
 
 EXACT = 2**53  # up to here every whole number has an exact float
 FLOAT = np.dtype(np.float64)
+NOTHING = (type(None), float, np.floating, str, np.datetime64, type(pd.NA), type(pd.NaT))  # missing
 TYPED = {"numbers": "bf", "booleans": "b", "dates": "M"}  # numpy's types that need no reading
 
 
@@ -298,11 +299,14 @@ class _Contents:
         cells = unpacked(bare_cells)
         if cells.dtype.kind in TYPED.get(self.column.kind, ""):
             return False  # they stand for themselves
-        present = ~missing_cells(cells, text=self.column.declared)
-        cells, self.there = cells[present], self.there or bool(present.any())
+        plain = ordinary_cells(cells)
+        present = ~missing_cells(plain, text=self.column.declared)
+        odd = not all(isinstance(cell, NOTHING) for cell in cells[~present])
+        self.there = self.there or odd or bool(present.any())
+        cells, plain = cells[present], plain[present]
         if self.column.categories is not None:
-            return not _known(cells, self.column).any()
-        found = self.column.read(ordinary_cells(cells))[:, 0]
+            return not _known(plain, self.column).any()
+        found = self.column.read(plain)[:, 0]
         readable = ~np.isnan(found)
         cells, found = cells[readable], found[readable]
         if not len(found):
