@@ -87,9 +87,9 @@ class PrivateBooster(ScoredLearner):
     learning_rate : float above 0, or "auto"
         What each tree adds to the log odds.
     n_cuts : int of 1 or more, or "auto"
-        Cuts for a column, at quantiles; ``"auto"`` takes 7. In a wide table there are fewer, because
-        trees are drawn from 4,096 cuts at most. Without public rows, cuts are sanitized from rows
-        of their own, or spread evenly between bounds where rows are few.
+        Cuts for a column, at quantiles; ``"auto"`` takes 7. In a wide table there are fewer: trees
+        are drawn from 4,096 cuts at most. Without public rows, cuts are sanitized from rows of
+        their own, or spread evenly between bounds where rows are few.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms. A range that is neither
