@@ -131,6 +131,13 @@ SPOKEN = Neighbours.replacing(
 )
 
 
+# Numbers that may be missing, categories with None among them, and true and false.
+KINDS: list[Any] = [(0, 1, "missing"), [0, 1, None], bool]
+TABLE = np.column_stack([X[:, 0], np.rint(X[:, 1]), X[:, 0] > 0.4]).astype(float)
+TABLE[::5, 0], TABLE[::7, 1] = np.nan, np.nan
+MIXED = pair_of(TABLE, [0.5, np.nan, 7.0], columns=KINDS)  # 7 is neither true nor false
+
+
 def oracle(estimator: Any, **more: Any) -> EverlastingPredictor:
     given: dict[str, Any] = {"epsilon": 2.0, "shard_size": 24, "growth": 1.0, "prior": False}
     return EverlastingPredictor(estimator, **(given | more))
@@ -173,6 +180,8 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
     "bbl, fresh": (GenericBBL(Thresholds(), 20.0, fresh=True, shard_size=12), ONE),
     "bbl, marks": (GenericBBL(Ruled(), 20.0, shard_size=12), ONE),
     "query": (QueryRelease(LOGS, 5.0, max_queries=100, columns=UNIT), THREE),
+    "query, all kinds": (QueryRelease(None, 5.0, max_queries=100, columns=KINDS), MIXED),
+    "everlasting, all kinds": (oracle(None, columns=KINDS, shard_size=8), MIXED),
     "query, words": (QueryRelease(WORDS, 5.0, max_queries=100), NAMED),
     "query, stability": (QueryRelease(Thresholds(), 9.0, 1e-3, 100, "stability"), ONE),
     "query, between": (

@@ -12,15 +12,18 @@ import pandas as pd
 
 from cumae.ensembles.sizing import SizeTrial
 from cumae.ensembles.voters.loop import LoopVoters
+from cumae.learners import ranged
 from cumae.learners.kernel import sums
 from cumae.learners.kernel.learner import KernelLearner
 from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.reference import MadeUp
 from cumae.learners.kernel.sums import Question
 from cumae.predictors.everlasting import fitting
 from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.release import base as release
-from cumae.randomness import discrete_gaussian
+from cumae.randomness import SeededSource, discrete_gaussian
+from cumae.sanitizers import Ranges
 
 if TYPE_CHECKING:
     import pytest
@@ -183,6 +186,36 @@ def noise_for_two_sums(monkeypatch: pytest.MonkeyPatch) -> None:
         return left.pop()
 
     monkeypatch.setattr(sums, "discrete_gaussian", draw)
+
+
+def marks_of_missing_cells_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a column of numbers that may be missing be in one bin, as if it had no mark."""
+
+    def count(self: MadeUp) -> int:
+        beside = sum(len(marks) == 1 and marks[0] - 1 in self.numbers for marks in self.marks)
+        return len(self.numbers) + len(self.marks) - beside
+
+    monkeypatch.setattr(MadeUp, "n_columns", property(count))
+
+
+def ranges_are_drawn_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find each range twice, and take the wider one; it is paid for once."""
+
+    class Twice(Ranges):
+        def find(self, X: Any) -> Any:
+            pairs = zip(super().find(X), super().find(X), strict=True)
+            return [(min(one[0], two[0]), max(one[1], two[1])) for one, two in pairs]
+
+    monkeypatch.setattr(ranged, "Ranges", Twice)
+
+
+def noise_of_a_known_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the noise of each sum from the same seed."""
+    monkeypatch.setattr(
+        sums,
+        "discrete_gaussian",
+        lambda scale, size, _: discrete_gaussian(scale, size, SeededSource(7)),
+    )
 
 
 class _Endless(int):

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from cumae.claims import claim
 from cumae.errors import EveryFitPays, warn
 from cumae.outlook import Outlook
 from cumae.privacy import Guarantee
@@ -44,6 +45,7 @@ _ORIGINS: WeakKeyDictionary[Any, Origin] = WeakKeyDictionary()
 _CLONES: WeakKeyDictionary[Any, Clone] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 _WITHIN: ContextVar[bool] = ContextVar("within", default=False)
+_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
 
 
 def own_clone(model: Any, *, safe: bool = True) -> Any:
@@ -74,10 +76,29 @@ def _within() -> Iterator[None]:
         _WITHIN.reset(token)
 
 
+@contextmanager
+def inside() -> Iterator[None]:
+    """Run a fit that is part of another one, which has looked at all rows and has paid."""
+    token = _INSIDE.set(True)
+    try:
+        yield
+    finally:
+        _INSIDE.reset(token)
+
+
+def is_inside() -> bool:
+    """Tell whether a fit is part of another one."""
+    return _INSIDE.get()
+
+
 class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """The base of all learners and predictors."""
 
     guarantee_: Guarantee
+
+    @abstractmethod
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left once they are read, before anything is paid."""
 
     @abstractmethod
     def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:
@@ -133,3 +154,18 @@ def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:
         "not cover, or search on public rows.",
         EveryFitPays,
     )
+
+
+@claim("REDUCE", "OVR", "ITER", "ACTIVE")
+def restate(whole: PrivateEstimator, guarantee: Guarantee) -> None:
+    """Let a fitted estimator, and all fitted ones inside of it, promise the same.
+
+    All of them are published together. Alone, one inside would promise less than was spent, or what
+    holds for the rows that it saw only.
+    """
+    whole.guarantee_ = guarantee
+    for name, value in vars(whole).items():
+        if name.endswith("_"):
+            for part in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(part, PrivateEstimator) and hasattr(part, "guarantee_"):
+                    restate(part, guarantee)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from typing import Any
 
@@ -18,6 +19,7 @@ from cumae.randomness import discrete_gaussian
 from tests.plants import (
     design_by_rows,
     half_the_noise_of_sums,
+    marks_of_missing_cells_are_not_counted,
     noise_for_two_sums,
     reference_of_rows,
     short_sums,
@@ -29,10 +31,12 @@ pytestmark = [
     pytest.mark.claim("AUDIT", "KERNEL"),
     pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows"),
 ]
-NAMES = ["residuals", "residuals of 3 classes", "two sums", "counts", "products"]
+NAMES = ["residuals", "residuals of 3 classes", "two sums", "counts", "missing", "products"]
 # What share of what is paid for the worst pair of rows reaches. Of three classes, the residuals of
-# two labels are at an angle of 120 degrees: sqrt(3)/2. The others lose by rounding alone.
-REACH = [0.99, 0.86, 0.99, 1.0, 0.98]
+# two labels are at an angle of 120 degrees: sqrt(3)/2. A single mark is there or not, which is one
+# bin and not two: sqrt(8/10) with two such marks beside three columns, and sqrt(3/4) with one
+# beside one. The others lose by rounding alone.
+REACH = [0.99, 0.86, 0.99, 0.89, 0.86, 0.98]
 
 
 def broken(target: attacked.Target, epsilon: float, runs: int) -> bool:
@@ -43,7 +47,7 @@ def broken(target: attacked.Target, epsilon: float, runs: int) -> bool:
 @pytest.mark.parametrize("build", attacked.TARGETS, ids=NAMES)
 def test_sums_keep_what_they_claim(build: Any) -> None:
     """Rejects correct code with probability ``alarm_rate()`` at most, for each kind of sum."""
-    assert not audited(build().attack(1.0, 1e-6), runs=400, checks=5).broken
+    assert not audited(build().attack(1.0, 1e-6), runs=400, checks=6).broken
 
 
 @pytest.mark.statistical
@@ -86,6 +90,11 @@ def test_residuals_beyond_their_bound_are_found(monkeypatch: pytest.MonkeyPatch)
     target = attacked.residuals(sure=4.0)
     assert target.worst[2] > 1.2
     assert broken(target, 8.0, 2_000)
+
+
+def test_marks_that_are_not_counted_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    marks_of_missing_cells_are_not_counted(monkeypatch)
+    assert attacked.missing_counts().worst[2] == pytest.approx(math.sqrt(3 / 2))
 
 
 @pytest.mark.parametrize("build", attacked.TARGETS, ids=NAMES)

@@ -80,6 +80,10 @@ PLACE = (
     "what a model answers for a row depends on that row and its place in a table, and on no other"
 )
 FAILS = "a model that fails on a row among made-up rows fails on it among any other rows"
+OWNER = (  # as every refusal of fit, which is no release (SECURITY.md)
+    "the refusal of a table with a column of which no cell can be used is seen by the owner of the "
+    "rows only"
+)
 SEEN = "an answer is seen by the one who asked, and by nobody else"
 PUBLIC = "the queries are public"
 BATCH = "an answer, or the refusal of a batch, is seen by the one who asked, and by nobody else"
@@ -134,7 +138,7 @@ def needs(claim: str) -> Iterator[str]:
 
 def not_said(one: Any) -> set[str]:
     """Return what an object need not say, though a proof that it names assumes it."""
-    found = {"those of the first stage's release", "those of the prior's own guarantee"}
+    found = {"those of the first stage's release", "those of the prior's own guarantee", OWNER}
     if not isinstance(one, EverlastingPredictor):  # SHARDS: queries are public, or classes cumae's
         found |= {PLACE, FAILS}
     if isinstance(one, GenericBBL | AgnosticQueryRelease):  # which take classes of cumae alone

@@ -494,12 +494,18 @@ def test_without_noise_many_directions_are_measured_in_a_step() -> None:
         assert model.fit(wide, labels, *given).score(wide, labels) > 0.93
 
 
-def test_what_would_take_all_memory_is_refused_before_the_payment() -> None:
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [((0, 1, 2), "8,000 is the most"), ((0, 1), "more than the 4,096 cuts")],  # trees, for few rows
+)
+def test_what_would_take_all_memory_is_refused_before_the_payment(
+    classes: tuple[int, ...], words: str
+) -> None:
     budget = Budget(1.0, 1e-6)
     names = [str(name) for name in range(8_100)]
     rows = np.array([["1"], ["2"]], dtype=object)
-    model = PrivateKernelClassifier(columns=[names], budget=budget)
-    with pytest.raises(InvalidParameter, match="8,000 is the most"):
+    model = PrivateKernelClassifier(columns=[names], classes=classes, budget=budget)
+    with pytest.raises(InvalidParameter, match=words):
         model.fit(rows, [0, 1])
     assert budget.remaining == (1.0, 1e-6)
 

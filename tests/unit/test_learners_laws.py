@@ -84,6 +84,21 @@ def rows(width: int, *, unlabelled: bool = False, public: bool = False) -> Neigh
     return PublicNeighbours.replacing(X, y, row, new, label, queries=queries, X_public=shown)
 
 
+# Numbers that may be missing, categories with None among them, true and false, and numbers.
+ALL_KINDS: list[Any] = [(0.0, 1.0, "missing"), [0, 1, 2, None], bool, (0.0, 1.0)]
+
+
+def rows_of_all_kinds() -> Neighbours:
+    """Neighbours that differ in a row with another label and other cells missing."""
+    coins = np.random.default_rng(7)
+    X = (coins.random((ROWS, 4)) * 10).round() / 10
+    X[:, 1], X[:, 2] = coins.integers(0, 3, ROWS), coins.integers(0, 2, ROWS)
+    y = (X[:, 3] > 0.5).astype(int)
+    X[::5, 0], X[::7, 1] = np.nan, np.nan
+    new = [0.5, np.nan, 0.0, 1.0]  # instead of a row whose number is missing
+    return PublicNeighbours.replacing(X, y, 60, new, 1 - y[60], queries=X[:20])
+
+
 def private(epsilon: float = 1.0, columns: Any = ONE) -> PrivateLearner:
     return PrivateLearner(Thresholds(), epsilon, columns=columns, n_points=10)
 
@@ -148,6 +163,19 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
         PrivateKernelClassifier(n_waves=3, columns=TWO),
         rows(2),
     ),
+    "PrivateKernelClassifier, all kinds": (
+        PrivateKernelClassifier(9.0, n_waves=3, columns=ALL_KINDS),
+        rows_of_all_kinds(),
+    ),
+    "PrivateLogisticRegression, all kinds": (
+        PrivateLogisticRegression(columns=ALL_KINDS),
+        rows_of_all_kinds(),
+    ),
+    "PrivateBooster, all kinds": (
+        PrivateBooster(columns=ALL_KINDS, n_rounds=3),
+        rows_of_all_kinds(),
+    ),
+    "PrivateLearner, all kinds": (PrivateLearner(columns=ALL_KINDS), rows_of_all_kinds()),
     "PrivateLogisticRegression": (PrivateLogisticRegression(bounds=TWO), rows(2)),
     "PrivateLogisticRegression, curves": (
         PrivateLogisticRegression(curves=4),

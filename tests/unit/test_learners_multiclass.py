@@ -68,7 +68,8 @@ def test_pure_shares_add_up_exactly(epsilon: float, count: int) -> None:
     assert found.epsilon == compose([(BoundedRange(learner.share_), count)]).epsilon(0)
     assert len(learner.members_) == count
     for member in learner.members_:
-        assert member.guarantee_.epsilon == learner.share_ == member.epsilon
+        assert member.epsilon == learner.share_
+        assert member.guarantee_ == found
 
 
 @pytest.mark.claim("OVR")
@@ -97,7 +98,7 @@ def test_bases_with_a_delta_of_their_own(epsilon: float) -> None:
     assert learner.guarantee_.epsilon <= epsilon
     assert learner.guarantee_.delta == 1e-6
     assert {member.delta for member in learner.members_} == {1e-6 / 6}
-    assert sum(member.guarantee_.delta for member in learner.members_) < 1e-6
+    assert sum(member.delta for member in learner.members_) < 1e-6
     assert "labelled is public" in learner.guarantee_.relation
 
 
@@ -162,7 +163,7 @@ def test_all_copies_are_paid_for() -> None:
         budget = Budget(1.0)
         learner = kind(BASE, NAMES, 1.0, budget=budget).fit(AGE, GROUP)
         assert budget.spent == (1.0, 0.0)
-        total = sum(member.guarantee_.epsilon for member in learner.members_)
+        total = sum(member.epsilon for member in learner.members_)
         assert (total <= learner.guarantee_.epsilon + 1e-12) == right
     with pytest.raises(BudgetExhausted):
         OneVsRest(BASE, NAMES, 1.0, budget=budget).fit(AGE, GROUP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -12,18 +13,21 @@ from cumae.concepts import Thresholds, TreeCuts, Trees
 from cumae.learners import (
     GenericLearner,
     LabelBoost,
+    OneVsRest,
     PrivateBooster,
+    PrivateKernelClassifier,
     PrivateLearner,
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
 from cumae.learners.kernel import sums
-from cumae.learners.kernel.reference import MadeUp
 from cumae.privacy import DiscreteGaussianVectors
 from cumae.randomness import discrete_gaussian
-from cumae.sanitizers import Quantiles
+from cumae.sanitizers import Quantiles, Ranges
+from tests.plants import noise_of_a_known_seed, ranges_are_drawn_twice
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
+UNIT = [(0, 1), (0, 1)]
 
 
 class Watch:
@@ -136,11 +140,11 @@ def test_the_regression_draws_the_noise_that_its_cost_is_computed_from(
     X, y = rows(count)
     model = PrivateLogisticRegression(1.0, 1e-6, bounds=[(0, 1), (0, 1)])
     model.fit(X, y, X[:200] if public else None)
-    # Two counts and the products of made-up rows, then sums of residuals.
+    # Two counts and the products of made-up rows, then sums of residuals. In numbers: two columns,
+    # in two bins each, of 2^12; squared lengths of 1.5 for a column, of 64^2; 2^11 times 2^10.
     made_up = count == 30_000
-    made = MadeUp(model.columns_)
-    moves = [made.counts_move] * 2 + [made.products_move] if made_up else []
-    moves += [sums.MOVES] * (len(drawn) - len(moves))
+    moves = [8_192.0] * 2 + [12_288 * math.sqrt(2)] if made_up else []
+    moves += [4_194_304.0] * (len(drawn) - len(moves))
     assert len(drawn) == (4 if public else 8) + 3 * made_up
     mu = math.sqrt(sum((m / scale) ** 2 for m, (scale, _) in zip(moves, drawn, strict=True)))
     places = sum(size for _, size in drawn)
@@ -161,3 +165,131 @@ def test_label_boosting_draws_at_the_epsilons_of_its_schedule(
     learner = LabelBoost(base, Thresholds(), epsilon=2.0, epsilon_boost=0.8)
     learner.fit(X[:, 1:], labels)
     assert [epsilon for epsilon, _ in watch.draws] == [0.8, 0.5]
+
+
+# Ranges that nobody declared
+
+
+class RangesWatched:
+    """Records the epsilon and the width of each look for ranges, and all Gaussian noise."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.looks: list[tuple[float, int]] = []
+        self.noise: list[tuple[float, int]] = []
+        looks, drawn, find = self.looks, self.noise, Ranges.find
+
+        def found(self: Ranges, X: Any) -> Any:
+            looks.append((self.epsilon, np.shape(X)[1]))
+            return find(self, X)
+
+        def noise(scale: float, size: int, source: Any) -> Any:
+            drawn.append((scale, size))
+            return discrete_gaussian(scale, size, source)
+
+        monkeypatch.setattr(Ranges, "find", found)
+        monkeypatch.setattr(sums, "discrete_gaussian", noise)
+
+
+def regression_pays_for_its_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare the guarantee with all looks and all noise that were really drawn."""
+    watch = RangesWatched(monkeypatch)
+    X, y = rows(3_000)
+    model = PrivateLogisticRegression(1.0, 1e-6).fit(X, y, None)
+    moves = [8_192.0] * 2 + [12_288 * math.sqrt(2)] if len(watch.noise) == 11 else []
+    moves += [4_194_304.0] * (len(watch.noise) - len(moves))
+    squares = [(m / scale) ** 2 for m, (scale, _) in zip(moves, watch.noise, strict=True)]
+    places, least = sum(size for _, size in watch.noise), min(scale for scale, _ in watch.noise)
+    ran: Any = DiscreteGaussianVectors(math.sqrt(sum(squares)), places, least)
+    for epsilon, width in watch.looks:
+        assert width == 2
+        ran = ran + Ranges(epsilon, width).cost
+    assert watch.looks
+    assert ran.delta(model.guarantee_.epsilon) <= 1e-6
+
+
+def booster_pays_for_its_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = RangesWatched(monkeypatch)
+    X, y = rows(3_000)
+    learner = PrivateBooster(1.0, 1e-6, n_rounds=1, start=None)
+    told = learner.plan(3_000, 2).facts
+    learner.fit(X, y)
+    assert watch.looks == [(told["range_epsilon"], 2)]
+
+
+def learner_of_one_column_pays_for_its_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks and a draw add up to the epsilon that was asked for."""
+    watch, ranges = Watch(monkeypatch), RangesWatched(monkeypatch)
+    X, y = rows(3_000)
+    PrivateLearner(Thresholds(), epsilon=1.0, columns=[float]).fit(X[:, 1:], y)
+    looks = sum(epsilon for epsilon, _ in ranges.looks)
+    # The first look is made of quartiles, which are watched, too; the second one is quartiles.
+    second = sum(epsilon for epsilon, _ in watch.sanitized) - looks
+    drawn = sum(epsilon for epsilon, _ in watch.draws)
+    assert looks == pytest.approx(0.25)
+    assert looks + second + drawn == pytest.approx(1.0)
+
+
+PAID = [
+    regression_pays_for_its_ranges,
+    booster_pays_for_its_ranges,
+    learner_of_one_column_pays_for_its_ranges,
+]
+
+
+@pytest.mark.claim("RANGES")
+@pytest.mark.parametrize("check", PAID)
+def test_ranges_are_looked_for_as_often_as_is_paid_for(
+    check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(monkeypatch)
+
+
+@pytest.mark.claim("RANGES")
+def test_planted_second_looks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranges_are_drawn_twice(monkeypatch)
+    for check in PAID[:2]:
+        with pytest.raises(AssertionError):
+            check(monkeypatch)
+
+
+# Two fits
+
+
+MODELS: dict[str, Any] = {
+    "regression": lambda: PrivateLogisticRegression(1.0, 1e-6, columns=UNIT),
+    "kernel": lambda: PrivateKernelClassifier(1.0, 1e-6, n_waves=0, columns=UNIT),
+    "booster": lambda: PrivateBooster(0.01, columns=UNIT, n_rounds=3),
+    "booster, start": lambda: PrivateBooster(1.0, 1e-6, columns=UNIT),
+    "one tree": lambda: PrivateLearner(epsilon=0.01, columns=UNIT),
+    "semi-private": lambda: SemiPrivateLearner(epsilon=0.01, columns=UNIT),
+    "classes": lambda: OneVsRest(PrivateLearner(columns=UNIT), [0, 1], 0.01),
+}
+
+
+def two_fits_differ(name: str) -> None:
+    """Fit twice with the coins of the operating system.
+
+    Of trees there are more than 10^4 candidates, each about as likely as all others at this
+    epsilon: three trees are the same ones by chance in less than one of 10^12 runs. One tree is
+    fitted four times.
+    """
+    X, y = rows(2_000)
+    shown = X[:100]
+    found = {json.dumps(MODELS[name]().fit(X, y, shown).to_dict()) for _ in range(4)}
+    assert len(found) > 1
+
+
+@pytest.mark.system_coins
+@pytest.mark.claim("RAND")
+@pytest.mark.parametrize("name", MODELS)
+def test_two_fits_to_the_same_rows_differ(name: str) -> None:
+    two_fits_differ(name)
+
+
+@pytest.mark.system_coins
+@pytest.mark.claim("RAND")
+@pytest.mark.parametrize("name", ["regression", "kernel"])
+def test_planted_noise_of_a_known_seed_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise_of_a_known_seed(monkeypatch)
+    with pytest.raises(AssertionError):
+        two_fits_differ(name)

@@ -12,12 +12,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from cumae import (
     AgnosticQueryRelease,
+    Budget,
     CumaeError,
     EverlastingPredictor,
     GenericBBL,
     QueryRelease,
     UniversalQueryRelease,
 )
+from cumae.checks.payments import done_or_unpaid
 from cumae.concepts import Thresholds
 from cumae.errors import AnswersDrift, TooFewRows
 
@@ -55,9 +57,27 @@ def test_an_answer_or_a_clear_error(name: str, epsilon: float, cell: float) -> N
             warnings.simplefilter("error")
             for kind in (AnswersDrift, TooFewRows):
                 warnings.simplefilter("ignore", kind)
+            budget = Budget(1e308, 0.5)
             try:
-                answers = PREDICTORS[name](epsilon).fit(rows, Y[:n_rows]).predict(X[5:8])
+                one = PREDICTORS[name](epsilon).set_params(budget=budget).fit(rows, Y[:n_rows])
             except CumaeError as error:
                 assert len(str(error)) > 20  # noqa: PT017
+                assert budget.entries == ()
             else:
-                assert set(answers.tolist()) <= {0, 1}
+                assert set(one.predict(X[5:8]).tolist()) <= {0, 1}
+
+
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_noise_beyond_what_can_be_drawn_is_refused_unpaid(name: str) -> None:
+    """A fit ends well, or nothing is paid, also with next to no epsilon and delta."""
+
+    def fit(budget: Budget) -> None:
+        one = PREDICTORS[name](1e-9).set_params(budget=budget)
+        if one.delta:
+            one.set_params(delta=1e-15)
+        one.fit(X, Y)
+
+    with warnings.catch_warnings():
+        for kind in (AnswersDrift, TooFewRows):
+            warnings.simplefilter("ignore", kind)
+        done_or_unpaid(fit)

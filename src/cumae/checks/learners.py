@@ -19,6 +19,12 @@ from sklearn.exceptions import NotFittedError
 
 from cumae.arrays import Words
 from cumae.checks.ends import demand_end, end_of, in_a_fork
+from cumae.checks.payments import (
+    at_extreme_prices,
+    done_or_unpaid,
+    is_around_another,
+    tables_without_contents,
+)
 from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.shards import Neighbours, demand
 from cumae.data import UNLABELLED
@@ -259,6 +265,37 @@ def a_refused_plan_is_a_refused_fit(learner: Any, pair: Neighbours) -> None:
     demand(not nothing.can_run, "a plan takes no rows at all")
 
 
+def extreme_prices_are_paid_or_refused(learner: Any, pair: Neighbours) -> None:
+    """With very small and very large epsilons a fit ends well, or is refused before it is paid."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for one in at_extreme_prices(learner):
+            done_or_unpaid(partial(_paid, one, pair, pair.X))
+
+
+def tables_without_contents_are_not_paid_for(learner: Any, pair: Neighbours) -> None:
+    """Text, dates and long integers that nobody declared are compared, or refused unpaid."""
+    rows, width = len(pair.X), np.shape(pair.X)[1]
+    if is_around_another(learner):
+        return
+    for X in tables_without_contents(rows, width):
+        done_or_unpaid(partial(_paid, learner, pair, X))
+
+
+def parts_promise_what_the_whole_does(learner: Any, pair: Neighbours) -> None:
+    """Every learner inside of a fitted one shows the guarantee of the whole."""
+    one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
+    for name, value in vars(one).items():
+        for part in value if isinstance(value, list) else [value]:
+            if name.endswith("_") and hasattr(part, "guarantee_") and hasattr(part, "to_dict"):
+                demand(part.guarantee_ == one.guarantee_, f"{name} promises something of its own")
+
+
+def _paid(learner: Any, pair: Neighbours, X: Any, budget: Budget) -> Any:
+    """Fit a clone to other rows with the labels of the pair, from an account."""
+    return Started(learner, pair, X, budget).fit(X, pair.y)
+
+
 def _fitted(learner: Any, pair: Neighbours) -> Any:
     """Fit a clone, with its own account."""
     return Started(learner, pair, pair.X, learner.budget).fit(pair.X, pair.y)
@@ -288,6 +325,9 @@ LEARNER_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     one_row_cannot_be_seen,
     a_plan_tells_what_a_fit_does,
     a_refused_plan_is_a_refused_fit,
+    extreme_prices_are_paid_or_refused,
+    tables_without_contents_are_not_paid_for,
+    parts_promise_what_the_whole_does,
     what_is_fitted_may_be_copied,
     half_done_there_is_only_one,
     half_done_it_stays_in_its_process,

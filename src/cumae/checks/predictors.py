@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from cumae.checks.ends import demand_end, in_a_fork
 from cumae.checks.failures import FAILURES, FailingOnMarks, with_failures
 from cumae.checks.learners import CountedSource
+from cumae.checks.payments import done_or_unpaid, tables_without_contents
 from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.queries import families, few, in_batches, with_missing_cell
 from cumae.checks.shards import Neighbours, demand
@@ -293,6 +294,21 @@ def a_refused_plan_is_a_refused_fit(predictor: Any, pair: Neighbours) -> None:
     demand_refusal(nothing, partial(_fit, predictor, pair, empty, []))
 
 
+def tables_without_contents_are_refused(predictor: Any, pair: Neighbours) -> None:
+    """Text, dates and long integers that nobody declared are refused before anything is paid."""
+    for X in tables_without_contents(*np.shape(pair.X)):
+        undeclared = own_clone(predictor).set_params(columns=None)
+        done = done_or_unpaid(partial(_paid, undeclared, pair, X))
+        demand(not done, "a table of which nothing can be used was paid for")
+
+
+def _paid(predictor: Any, pair: Neighbours, X: Any, budget: Budget) -> Any:
+    """Fit a clone to other rows with the labels of the pair, from an account."""
+    one = own_clone(predictor).set_params(random_state=SeededSource(pair.seed), budget=budget)
+    users = {"users": range(len(X))} if getattr(one, "user_ids", False) else {}
+    return one.fit(X, pair.y, **users)
+
+
 def _planned(predictor: Any, pair: Neighbours) -> Outlook:
     """Return what a predictor plans for the rows of a pair, by their numbers alone."""
     found: Outlook = predictor.plan(*np.shape(pair.X))
@@ -309,6 +325,7 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     one_row_cannot_be_seen,
     a_plan_tells_what_a_fit_does,
     a_refused_plan_is_a_refused_fit,
+    tables_without_contents_are_refused,
     shards_learn,
     batches_do_not_matter,
     one_batch_is_the_last,

@@ -88,6 +88,7 @@ class ConceptClass(ABC):
     # Factor k of the claim LB: how much one added point can change the weight of the candidates
     # that agree elsewhere. None where none is proven: such a class refuses label boosting.
     label_boost_k: ClassVar[int | None] = 2
+    most_rows: ClassVar[float] = math.inf  # that ``choose`` scores candidates on
 
     @abstractmethod
     def vc_dimension(self, n_features: int) -> int:
@@ -135,9 +136,27 @@ class ConceptClass(ABC):
         """Return what ``choose`` costs a row of ``X``, the error of its weights included."""
         return BoundedRange(check_epsilon(epsilon))
 
-    def check_draw(self, epsilon: float, size: int) -> None:
-        """Refuse an epsilon that floats cannot draw with; it depends on the number of rows only."""
-        self._rate(check_epsilon(epsilon), size)
+    def check_draw(self, epsilon: float, size: int, points: int | None = None) -> None:
+        """Refuse what ``choose`` would refuse by numbers alone, before anything is paid.
+
+        Parameters
+        ----------
+        epsilon : float of 0 or more
+            Privacy parameter of the draw; too large a one is more than floats can draw with.
+        size : int
+            The larger of the numbers of points and rows; too many rows cannot be counted.
+        points : int or None
+            The number of points, if it is known.
+        """
+        self._check_rows(size)
+        self._rate(check_epsilon(epsilon), size, points)
+
+    def _check_rows(self, rows: int) -> None:
+        if rows > self.most_rows:
+            raise InvalidParameter(
+                f"{rows:,} rows are more than the {self.most_rows:,} that {type(self).__name__} "
+                "can draw with; take a sample."
+            )
 
     @claim("CHOOSE")
     def _rate(self, epsilon: float, size: int, points: int | None = None) -> Fraction | float:

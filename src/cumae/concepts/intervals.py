@@ -26,7 +26,7 @@ from cumae.concepts.kernels.sums import (
 )
 from cumae.concepts.thresholds import single_column
 from cumae.data import cell_from_json, cell_to_json, check_cell, check_column, check_tuple
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source
 
@@ -117,6 +117,8 @@ class UnionOfIntervals(ConceptClass):
     57
     """
 
+    most_rows = 2**29 - 1  # so that scores stay far above that of a sum without terms
+
     def __init__(self, k: int) -> None:
         self.k = check_count(k, "k", least=1)
 
@@ -147,6 +149,7 @@ class UnionOfIntervals(ConceptClass):
         rate: Fraction | float,
         source: Source,
     ) -> Hypothesis:
+        self._check_rows(len(y))
         cells = cells_of(points, X, y)
         sums = _Sums(cells, 2 * self._runs(len(cells)) + 1, float(rate), len(y))
         state = draw_place(*sums.ends(), rate, source)
@@ -209,8 +212,6 @@ class _Sums:
     """Sums over all labellings by their number of changes of label, block by block of cells."""
 
     def __init__(self, cells: Cells, states: int, rate: float, rows: int) -> None:
-        if rows >= 2**29:  # scores must stay far above that of a sum without terms
-            raise InvalidData(f"{rows} rows are too many for unions of intervals; take a sample.")
         self.gain = cells.gain
         self.table = powers(rate, rows)
         self.tops, self.totals, self.best, self.rest, self.before = kernel.forward(

@@ -22,11 +22,18 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data.cells import ordinary_cells
+from cumae.data.cells import ordinary_cells, unpacked
 from cumae.data.columns import Columns, Declared
-from cumae.data.containers import RowSource, frame_of, names_of, width_of
+from cumae.data.containers import (
+    PIECE,
+    RowSource,
+    bare_columns,
+    frame_of,
+    names_of,
+    width_of,
+)
 from cumae.data.declared import Column
-from cumae.data.kinds import NOUNS, undeclared_kinds
+from cumae.data.kinds import NOUNS, TO_FILL_IN, undeclared_kinds
 from cumae.data.labels import label_codes
 from cumae.data.parquet import ParquetRows
 from cumae.data.readings import missing_cells, numbers, read_cells
@@ -36,6 +43,8 @@ from cumae.quiet import HiddenFailures, warnings_raise
 
 EXACT = 2**53  # up to here every whole number has an exact float
 FLOAT = np.dtype(np.float64)
+NOTHING = (type(None), float, np.floating, str, np.datetime64, type(pd.NA), type(pd.NaT))  # missing
+TYPED = {"numbers": "bf", "booleans": "b", "dates": "M"}  # numpy's types that need no reading
 
 
 def as_numbers(rows: Any, columns: Columns | None) -> Any:
@@ -233,6 +242,117 @@ def clean_table(
     return table, labels
 
 
+# What cannot be used, for the eyes of the owner of the rows alone
+
+
+@claim("SHARDS")
+def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = None) -> None:
+    """Refuse columns of which nothing is left once they are read, before anything is paid.
+
+    That is a column without a single cell that can be read, such as one of text that was not
+    declared; one without a single declared category; or one whose numbers differ, but all become
+    the same float. If one cell can be read, or one number differs enough, a column is taken as it
+    is.
+
+    Parameters
+    ----------
+    rows : table
+        All rows.
+    columns : Columns
+        What is known about the columns.
+    places : sequence of int, or None
+        Which columns are read; None for all.
+
+    Raises
+    ------
+    InvalidData
+        Names the first such column.
+    """
+    left = {
+        place: _Contents(columns.columns[place])
+        for place in (range(len(columns.columns)) if places is None else places)
+    }
+    tables = rows.pieces() if isinstance(rows, ParquetRows) else [rows]
+    for table in tables:
+        found = bare_columns(table)
+        for start in range(0, len(found[0]), PIECE):
+            some = slice(start, start + PIECE)
+            left = {place: seen for place, seen in left.items() if seen.lacks(found[place][some])}
+            if not left:
+                return
+    for seen in left.values():
+        seen.refuse(columns.key(seen.column.name))
+
+
+class _Contents:
+    """What was found in a column so far."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self.first: Any = None  # the first cell that is a number, and the float that it became
+        self.number: float | None = None
+        self.there = self.differ = False  # whether a cell is not missing; whether numbers differ
+
+    def lacks(self, bare_cells: Any) -> bool:
+        """Look at some more cells; tell whether nothing is left of the column so far."""
+        cells = unpacked(bare_cells)
+        if cells.dtype.kind in TYPED.get(self.column.kind, ""):
+            return False  # they stand for themselves
+        plain = ordinary_cells(cells)
+        present = ~missing_cells(plain, text=self.column.declared)
+        odd = not all(isinstance(cell, NOTHING) for cell in cells[~present])
+        self.there = self.there or odd or bool(present.any())
+        cells, plain = cells[present], plain[present]
+        if self.column.categories is not None:
+            return not _known(plain, self.column).any()
+        found = self.column.read(plain)[:, 0]
+        readable = ~np.isnan(found)
+        cells, found = cells[readable], found[readable]
+        if not len(found):
+            return True
+        if self.number is None:
+            self.number, self.first = found[0], cells[0]
+        same = bool(np.all(found == self.number))
+        if same and self.column.kind == "numbers" and not self.differ:
+            apart = cells != self.first if cells.dtype.kind in "iu" else map(self._apart, cells)
+            self.differ = any(apart)
+        return same
+
+    def _apart(self, cell: Any) -> bool:
+        """Tell whether an exact number differs from the first; texts and floats are left out."""
+        with HiddenFailures():  # a cell may be anything, and raise anything
+            alike = type(cell) is type(self.first) and not isinstance(cell, str | float)
+            return alike and bool(cell != self.first)
+        return False
+
+    def refuse(self, key: str) -> None:
+        """Raise what is wrong with the column, if anything is."""
+        if self.there and self.column.categories is not None:
+            raise InvalidData(
+                f"column {self.column.name} has no cell that is one of its declared categories; "
+                "compare their spelling, or leave it out."
+            )
+        if self.there and self.number is None:
+            noun = NOUNS[self.column.kind]
+            raise InvalidData(
+                f"column {self.column.name} has no cell that can be read as a {noun}; if it is "
+                f"text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}; of dates, declare "
+                "a day to count from; or leave it out."
+            )
+        if self.differ:
+            raise InvalidData(
+                f"column {self.column.name} holds numbers that differ, but that all become the "
+                "same float; subtract a constant from them, or leave the column out."
+            )
+
+
+def _known(cells: NDArray[Any], column: Column) -> NDArray[np.bool_]:
+    """Tell which cells are one of the declared categories."""
+    # Of two categories, the first one has no mark of its own; here all have one.
+    how = column.encoding._replace(marked=tuple(range(len(column.categories or ()))))
+    return np.asarray(read_cells(cells, how).any(axis=1))
+
+
 # Which rows cannot be used, for the eyes of their owner alone
 
 MOST_LINES = 20  # that bad_rows returns
@@ -320,9 +440,7 @@ def faults_of(
     missing = missing_cells(cells, text=column.declared)
     marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:
-        # Of two categories, the first one has no mark of its own; here all have one.
-        how = column.encoding._replace(marked=tuple(range(len(column.categories))))
-        marks["none of the declared categories"] = ~missing & ~read_cells(cells, how).any(axis=1)
+        marks["none of the declared categories"] = ~missing & ~_known(cells, column)
     else:
         found = column.read(cells)[:, 0]
         good = ~np.isnan(found)

@@ -31,12 +31,13 @@ from cumae.data import (
     labelled_table,
     length_of,
     names_of,
+    need_contents,
     table_of,
     width_of,
 )
 from cumae.effort import Effort, total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
-from cumae.estimators import PrivateEstimator, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay
 from cumae.live import forget
 from cumae.made_up import few_labels, made_up_table
 from cumae.mechanisms import LaplaceNoise
@@ -60,6 +61,7 @@ from cumae.storage import read_file, rebuilt, stored
 # With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
 # what the rows say.
 ENOUGH_ROWS = 10
+MOST_ROWS = 1e15  # a larger number is not worth naming
 PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
 
@@ -281,6 +283,8 @@ class Learner(PrivateEstimator, ABC):
         check_parameters(self, self.parameter_table)
         X, y = labelled_table(X, y)
         sizes, rows = self.read_rows(X, y, X_public, y_public)
+        if not is_inside():
+            self.check_contents(X)
         return self._fit_rows(sizes, rows, width_of(X), names_of(X))
 
     @np.errstate(all="ignore")
@@ -326,7 +330,7 @@ class Learner(PrivateEstimator, ABC):
         except BaseException:
             forget(self)  # also what was set above
             raise
-        self.guarantee_ = guarantee if found is None else found
+        restate(self, guarantee if found is None else found)
         return self
 
     @claim("REDUCE")
@@ -347,10 +351,11 @@ class Learner(PrivateEstimator, ABC):
         needed = ENOUGH_ROWS * math.sqrt(sizes.features) / epsilon
         count = sizes.labelled + sizes.unlabelled
         if count < needed:
+            enough = f"{math.ceil(needed)} rows would do, or" if needed < MOST_ROWS else "Give"
             warn(
                 f"{count} rows with {sizes.features} columns of numbers are few for "
-                f"epsilon={epsilon!r}: noise is likely to drown them. {math.ceil(needed)} rows "
-                "would do, or a larger epsilon, or fewer columns.",
+                f"epsilon={epsilon!r}: noise is likely to drown them. {enough} a larger epsilon, "
+                "or fewer columns.",
                 TooFewRows,
             )
 
@@ -570,6 +575,16 @@ class Learner(PrivateEstimator, ABC):
         for _ in rows.pieces():
             pass  # each piece is read, and raises what is wrong with it
         return rows
+
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left once they are read, before anything is paid.
+
+        It is asked about all rows that ``fit`` is given. A learner inside of another one may get
+        some of them, and what these few hold must not be seen.
+        """
+        X = table_of(X)
+        columns = self._columns_of(X)
+        need_contents(columns.arrange(X), columns)
 
     def _check_readable(self, columns: Columns, rows: Rows) -> None:
         """Refuse rows that this learner cannot take, before anything is drawn or paid for."""

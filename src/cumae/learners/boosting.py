@@ -24,8 +24,9 @@ from cumae.learners.cuts import (
     check_finite,
     check_labelled,
     column_points,
+    cuts_of_a_column,
     numeric_quantiles,
-    quantile_cuts,
+    public_cuts,
     with_ends,
     worthwhile_points,
 )
@@ -56,6 +57,7 @@ class Blocks:
     start: slice
     rounds: tuple[slice, ...]
     points: int  # quantiles a column for the cuts, or 0
+    count: int  # cuts a column otherwise
     rate: float
 
 
@@ -85,8 +87,9 @@ class PrivateBooster(ScoredLearner):
     learning_rate : float above 0, or "auto"
         What each tree adds to the log odds.
     n_cuts : int of 1 or more, or "auto"
-        Cuts for a column, at quantiles; ``"auto"`` takes 7. Without public rows, cuts are sanitized
-        from rows of their own, or spread evenly between bounds where rows are few.
+        Cuts for a column, at quantiles; ``"auto"`` takes 7. In a wide table there are fewer: trees
+        are drawn from 4,096 cuts at most. Without public rows, cuts are sanitized from rows of
+        their own, or spread evenly between bounds where rows are few.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms. A range that is neither
@@ -158,8 +161,10 @@ class PrivateBooster(ScoredLearner):
         costs, claims = [], ["BOOST", "PAR"]
         if blocks.rounds:
             concept = self._concept(sizes.labelled, sizes.features)
-            # Now, for all rows: for the number of kept ones, which is private, it would be a leak.
-            concept.check_draw(self.epsilon, sizes.labelled)
+            # Now, for all rows of a block: for the kept ones, whose number is private, it would
+            # be a leak.
+            most = max(map(_size, blocks.rounds))
+            concept.check_draw(self.epsilon, max(most, blocks.count, blocks.points + 2))
             costs.append(concept.choose_cost(self.epsilon))
             claims.append("CHOOSE")
         if blocks.points:
@@ -240,7 +245,12 @@ class PrivateBooster(ScoredLearner):
                 rounds = max(rounds, 1) | 1
         else:
             rounds = check_count(self.n_rounds, "n_rounds", least=0 if started else 1)
-        points = 0 if sizes.public or not rounds else self._points(sizes, rows * CUT_ROWS)
+        count, points = self._count(), 0
+        if rounds:
+            concept = self._concept(rows, sizes.features)
+            count = cuts_of_a_column(concept, sizes.columns, count)
+            if not sizes.public:
+                points = self._points(concept, sizes, rows * CUT_ROWS)
         first = int(rows * CUT_ROWS) if points else 0
         second = first
         if started:
@@ -254,16 +264,16 @@ class PrivateBooster(ScoredLearner):
             slice(first, second),
             tuple(slice(low, high) for low, high in itertools.pairwise(ends)),
             points,
+            count,
             float(rate),
         )
 
-    def _points(self, sizes: Sizes, rows: float) -> int:
+    def _points(self, concept: ConceptClass, sizes: Sizes, rows: float) -> int:
         """Return how many sanitized quantiles of each column are worth their rows."""
         # A draw is off by 2 / epsilon, times the log of the number of places, or so.
         strength = rows * min(self.epsilon, 100.0)
-        return worthwhile_points(
-            sizes.columns, strength, lambda draws: 12 * draws, 2 * self._count() + 1
-        )
+        most = cuts_of_a_column(concept, sizes.columns, 2 * self._count() + 1, ends=True)
+        return worthwhile_points(sizes.columns, strength, lambda draws: 12 * draws, most)
 
     def _learn_within(self, rows: Rows, plan: LearningPlan[Blocks], source: Source) -> None:
         blocks = plan.steps
@@ -278,8 +288,8 @@ class PrivateBooster(ScoredLearner):
         self.trees_: list[Hypothesis] = []
         if not blocks.rounds:
             return
-        cuts = self._cuts(rows, rows.X[order[blocks.cuts]], blocks, source)
         concept = self._concept(len(rows.y), len(self.columns_))
+        cuts = self._cuts(concept, rows, rows.X[order[blocks.cuts]], blocks, source)
         for block in blocks.rounds:
             places = order[block]
             X, y = rows.X[places], rows.y[places]
@@ -309,11 +319,13 @@ class PrivateBooster(ScoredLearner):
         self.columns_, self.classes_ = columns, classes
         self._learn_within(rows, plan, source)
 
-    def _cuts(self, rows: Rows, block: Floats, blocks: Blocks, source: Source) -> TreeCuts:
-        columns, count = self.columns_, self._count()
+    def _cuts(
+        self, concept: ConceptClass, rows: Rows, block: Floats, blocks: Blocks, source: Source
+    ) -> TreeCuts:
+        columns = self.columns_
         if rows.public is not None:
-            return TreeCuts(quantile_cuts(rows.public, count), len(columns))
-        points = column_points(columns, blocks.points or count + 1)
+            return public_cuts(concept, rows.public, blocks.count)
+        points = column_points(columns, blocks.points or blocks.count + 1)
         if blocks.points:
             numeric = columns.numeric
             quantiles = numeric_quantiles(columns, blocks.points, self.epsilon, source)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
 from cumae.claims import claim
@@ -24,7 +25,7 @@ from cumae.concepts import (
 )
 from cumae.concepts.relabelling import JOINT, LARGEST_JOINT
 from cumae.data import Bounds, Columns
-from cumae.errors import InvalidData
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source
 from cumae.sanitizers import Quantiles
 
@@ -61,6 +62,111 @@ def quantile_cuts(table: Floats, count: int) -> list[tuple[int, float]]:
         low, high = finite[gaps - 1] / 2, finite[gaps] / 2  # halves, whose difference is a float
         found += [(number, float(cut)) for cut in 2 * low + (high - low)]
     return found
+
+
+def each_within(gaps: ArrayLike, most: float) -> int:
+    """Return how many cuts each column may have, so that all columns have at most ``most``.
+
+    Parameters
+    ----------
+    gaps : array-like of numbers
+        How many cuts each column can have; infinity where there is no limit.
+    most : float
+        Cuts of all columns together; a finite number.
+
+    Returns
+    -------
+    int
+        The largest such number; 0 if one cut for each column is too many.
+
+    Examples
+    --------
+    >>> from cumae.learners.cuts import each_within
+    >>> each_within([1, 1, 7, 7], 12), each_within([7] * 600, 4096), each_within([1] * 5, 4)
+    (5, 6, 0)
+    """
+    each = int(most)
+    held = np.asarray(gaps, dtype=np.float64)
+    while each and np.minimum(held, each).sum() > most:
+        each -= 1
+    return each
+
+
+def cuts_of_a_column(
+    concept_class: ConceptClass, columns: Columns, wanted: int, *, ends: bool = False
+) -> int:
+    """Return how many cuts or points a column gets: as many as wanted, or fewer in a wide table.
+
+    It follows from declarations alone. A column of categories, or of few steps, has fewer cuts.
+
+    Parameters
+    ----------
+    concept_class : ConceptClass
+        What is drawn. Trees of depth 2 and 3 take a limited number of cuts.
+    columns : Columns
+        All columns.
+    wanted : int of 1 or more
+        Cuts or points that a column gets if there are few columns.
+    ends : bool
+        Whether these are points to which the ends of the range are added, so that there is one cut
+        more.
+
+    Raises
+    ------
+    InvalidParameter
+        If one cut for each column is too many.
+    """
+    most = concept_class.most_cuts if isinstance(concept_class, Trees) else math.inf
+    if most == math.inf:
+        return wanted
+    if len(columns) > most:
+        raise InvalidParameter(
+            f"{len(columns):,} encoded columns are more than the {most:,} cuts that a tree is "
+            "drawn from; declare fewer categories, or leave columns out."
+        )
+    gaps = [_gaps(bounds) for bounds in columns.bounds]
+    return max(1, min(wanted, each_within(gaps, most) - ends))
+
+
+def _gaps(bounds: Bounds | None) -> float:
+    """Return how many cuts tell apart what a column can hold."""
+    if bounds is None or len(bounds) == 2:
+        return math.inf
+    return max(1, round((bounds[1] - bounds[0]) / bounds[2]))
+
+
+def cuts_between(concept_class: ConceptClass, points: Floats) -> Any:
+    """Return what ``choose`` takes as points: for trees cuts between them, and not too many.
+
+    Points are public or sanitized, so that leaving out cuts costs nothing.
+    """
+    if not isinstance(concept_class, Trees):
+        return points
+    cuts = TreeCuts.of(points, concept_class.max_cuts)
+    if len(cuts) <= concept_class.most_cuts:
+        return cuts
+    return TreeCuts.of(points, each_within(np.diff(cuts.starts), concept_class.most_cuts))
+
+
+def public_cuts(concept_class: ConceptClass, public: NDArray[Any], count: int) -> TreeCuts:
+    """Return cuts at quantiles of public rows, and not more than trees take.
+
+    Parameters
+    ----------
+    concept_class : ConceptClass
+        What is drawn.
+    public : array
+        The public rows.
+    count : int of 1 or more
+        Cuts of a column, at most.
+    """
+    width = public.shape[1]
+    cuts = TreeCuts(quantile_cuts(public, count), width)
+    if isinstance(concept_class, Trees) and len(cuts) > concept_class.most_cuts:
+        # Public cells may lie between the declared steps of their column.
+        each = each_within(np.diff(cuts.starts), concept_class.most_cuts)
+        cuts = TreeCuts(quantile_cuts(public, each), width)
+    return cuts
 
 
 def quantile_levels(points: int) -> int:
@@ -194,7 +300,7 @@ def check_labelled(concept_class: ConceptClass, width: int, table: NDArray[Any])
 def public_points(concept_class: ConceptClass, public: NDArray[Any], count: int) -> Any:
     """Return what public rows give to ``choose`` as points: cuts for trees, else the rows."""
     if isinstance(concept_class, Trees):
-        return TreeCuts(quantile_cuts(public, count), public.shape[1])
+        return public_cuts(concept_class, public, count)
     if isinstance(concept_class, JOINT):
         return public[: LARGEST_JOINT.get(public.shape[1], 100)]
     return public

@@ -30,6 +30,7 @@ from cumae.learners.cuts import (
     ONE_COLUMN,
     check_finite,
     check_labelled,
+    cuts_of_a_column,
     grid_points,
     joined,
     points_around,
@@ -82,14 +83,22 @@ class ConceptLearner(Learner):
     def _concept(self) -> ConceptClass:
         return Trees(2) if self.concept_class is None else self.concept_class
 
-    def _count(self, features: int, labelled: int) -> int:
-        if not isinstance(self.n_points, str):
-            return int(self.n_points)
-        if features == 1:
-            return MOST_CUTS
-        if isinstance(self._concept, Rectangles):
-            return int(min(max(FEW_CUTS, labelled * self.epsilon / LABELS_PER_BOX_CUT), MOST_CUTS))
-        return FEW_CUTS if labelled * self.epsilon < FEW_LABELS else SEVERAL_CUTS
+    def _count(self, sizes: Sizes, *, ends: bool = False) -> int:
+        """Return how many points or cuts each column gets; ``ends`` as in ``cuts_of_a_column``."""
+        wanted, strength = self.n_points, sizes.labelled * self.epsilon
+        if not isinstance(wanted, str):
+            count = int(wanted)
+        elif sizes.features == 1:
+            count = MOST_CUTS
+        elif isinstance(self._concept, Rectangles):
+            count = int(min(max(FEW_CUTS, strength / LABELS_PER_BOX_CUT), MOST_CUTS))
+        else:
+            count = FEW_CUTS if strength < FEW_LABELS else SEVERAL_CUTS
+        return cuts_of_a_column(self._concept, sizes.columns, count, ends=ends)
+
+    def _check_draw(self, sizes: Sizes, points: int, epsilon: float) -> None:
+        """Refuse, before anything is paid, a draw that the class would refuse by numbers alone."""
+        self._concept.check_draw(epsilon, max(sizes.labelled, points), points)
 
     def _takes_anything(self, X: Any) -> bool:
         """Tell whether the rows are one column for a class that only compares.
@@ -97,6 +106,11 @@ class ConceptLearner(Learner):
         Such a class takes text, dates, long integers, and whatever else has an order.
         """
         return self.columns is None and isinstance(self._concept, ONE_COLUMN) and width_of(X) == 1
+
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left as numbers, unless cells stay as they are."""
+        if not self._takes_anything(X):
+            super().check_contents(X)
 
     def _columns_of(self, X: Any) -> Columns:
         if self._takes_anything(X):
@@ -221,9 +235,10 @@ class PrivateLearner(ConceptLearner):
 
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide which points define candidates: they are the steps."""
-        concept, count = self._concept, self._count(sizes.features, sizes.labelled)
+        concept, count = self._concept, self._count(sizes)
         if self._finds_range(sizes, rows):
             share, left = pure_shares(self.epsilon, sizes)
+            self._check_draw(sizes, len(points_around(PLACEHOLDER, count)), left)
             return LearningPlan(
                 Ranges(share, 1).cost
                 + Quantiles(share, [PLACEHOLDER], 3).cost
@@ -238,6 +253,8 @@ class PrivateLearner(ConceptLearner):
             points = public_points(concept, rows.public, count)
         else:
             points = joined(concept, grid_points(sizes.columns.need_bounds(), count))
+        self._check_draw(sizes, len(points), self.epsilon)
+        self._drawn_from.n_candidates(points)  # refuses more points than can be counted
         return LearningPlan(
             concept.choose_cost(self.epsilon),
             ("KLNRS", "CHOOSE"),
@@ -269,7 +286,7 @@ class PrivateLearner(ConceptLearner):
         if rows.public is None or isinstance(self._concept, FiniteClass):  # else values decide
             facts["n_candidates"] = self._drawn_from.n_candidates(steps)
         else:
-            facts["points"] = self._count(sizes.features, sizes.labelled)
+            facts["points"] = self._count(sizes)
         return facts
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, Declared, check_table
@@ -18,7 +20,7 @@ from cumae.learners.base import (
     Rows,
     Sizes,
 )
-from cumae.learners.cuts import joined, public_points, with_ends
+from cumae.learners.cuts import cuts_between, joined, public_points, with_ends
 from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner
 from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Kind, Object, Or
@@ -119,8 +121,9 @@ class GenericLearner(ConceptLearner):
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[int]:
         """Decide how many points a column gets: that is all of the steps."""
         cost = self._concept.choose_cost(self.epsilon)
-        count = self._count(sizes.features, sizes.labelled)
+        count = self._count(sizes, ends=rows.public is None)
         if rows.public is not None:
+            self._check_draw(sizes, len(rows.public), self.epsilon)
             return LearningPlan(
                 cost,
                 ("GENERIC", "CHOOSE"),
@@ -135,6 +138,10 @@ class GenericLearner(ConceptLearner):
                 "unlabelled rows, or public ones as X_public."
             )
         sanitizer = self._sanitizer(sizes.columns, count, SYSTEM)  # its cost: nothing is drawn
+        sanitizer.check_size(sizes.unlabelled, sizes.features)
+        ends = np.arange(sanitizer.n_points + 2.0)  # as many points as there can be
+        points = joined(self._concept, np.tile(ends[:, None], sizes.features))
+        self._check_draw(sizes, len(points), self.epsilon)
         return LearningPlan(
             parallel(cost, sanitizer.cost),
             ("GENERIC", "PAR", "CHOOSE", *sanitizer.claims),
@@ -175,4 +182,5 @@ class GenericLearner(ConceptLearner):
         else:
             released = self._sanitizer(self.columns_, count, source).sanitize(rows.unlabelled.X)
             points = joined(concept, with_ends(released, self.columns_.bounds))
+            points = cuts_between(concept, points)
         self._draw(points, seen.X, seen.y, source)

@@ -98,6 +98,7 @@ def plan_with_ranges(
     )
 
 
+@claim("RANGES")
 def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta: float) -> float:
     """Return an epsilon for the learner with which both together keep to epsilon and delta.
 
@@ -139,6 +140,7 @@ def _rho(epsilon: float, delta: float, tolerance: float) -> float:
     return 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=tolerance)
 
 
+@claim("RANGES")
 def range_epsilon(epsilon: float, delta: float, count: int) -> float:
     """Return the pure epsilon of ranges that alone keep to a quarter of epsilon and of delta.
 

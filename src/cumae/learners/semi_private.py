@@ -124,20 +124,23 @@ class SemiPrivateLearner(ConceptLearner):
         if rows.X.ndim == 1:  # of one type each, but perhaps not together; before anything is paid
             check_column(_scored(rows)[0], "X together with X_public")
 
-    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
-        """Decide what is protected."""
-        del rows
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[int]:
+        """Decide what is protected, and how many cuts a column gets: these are the steps."""
         if not self.label_privacy and not sizes.public:
             raise InvalidData(
                 "X_public is missing; give public rows, or use GenericLearner, which takes "
                 "candidates from private unlabelled rows."
             )
+        count, shown = self._count(sizes), 0 if rows.public is None else len(rows.public)
+        candidates = shown + self.label_privacy * sizes.labelled
+        scored = sizes.labelled + (0 if rows.public_y is None else shown)
+        self._check_draw(replace(sizes, labelled=scored), candidates, self.epsilon)
         plan = LearningPlan(
             self._concept.choose_cost(self.epsilon),
             ("SSPP", "CHOOSE"),
             "one private row",
             assumptions=PUBLIC_ROWS,
-            steps=None,
+            steps=count,
         )
         if not self.label_privacy:
             return plan
@@ -147,20 +150,16 @@ class SemiPrivateLearner(ConceptLearner):
             relation="one label is replaced by any other; all rows are public",
         )
 
-    def _facts(self, plan: LearningPlan[None], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del plan, rows
-        count = self._count(sizes.features, sizes.labelled)
-        return {"draw_epsilon": float(self.epsilon), "points": count}
+    def _facts(self, plan: LearningPlan[int], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
+        del sizes, rows
+        return {"draw_epsilon": float(self.epsilon), "points": plan.steps}
 
-    def _learn(self, rows: Rows, plan: LearningPlan[None], source: Source) -> None:
-        del plan
+    def _learn(self, rows: Rows, plan: LearningPlan[int], source: Source) -> None:
         concept = self._concept
         tables = [] if rows.public is None else [rows.public]
         if self.label_privacy:
             tables.append(rows.X)
-        points = public_points(
-            concept, np.concatenate(tables), self._count(len(self.columns_), len(rows.y))
-        )
+        points = public_points(concept, np.concatenate(tables), plan.steps)
         self._draw(points, *_scored(rows), source)
 
 

@@ -256,6 +256,9 @@ class PrivateClassifier(PrivateEstimator):
         self.guarantee_ = model.guarantee_
         return self
 
+    def check_contents(self, X: Any) -> None:
+        """Leave it to the model: it is asked when it is fitted, before it pays."""
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Label rows. Where no model was published, this spends answers.
 

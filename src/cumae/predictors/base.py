@@ -24,6 +24,7 @@ from cumae.data import (
     clean_table,
     label_codes,
     need_cells,
+    need_contents,
     read_table,
     row_source,
     undeclared_kinds,
@@ -33,7 +34,7 @@ from cumae.ensembles.growing.trees import can_grow
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown, warn
-from cumae.estimators import PrivateEstimator, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget
 from cumae.made_up import MadeUpRows, few_labels, stand_in_row
 from cumae.outlook import Fact, Outlook, check_table_counts, foresee
@@ -196,7 +197,19 @@ class Predictor(PrivateEstimator, ABC):
         labels = label_codes(rows, y, self.classes)
         if isinstance(y, str) and hasattr(rows, "without"):
             rows = rows.without(y)
-        return self._described(rows, labels)
+        training = self._described(rows, labels)
+        if not is_inside():
+            self._check_contents(rows, training.reader)
+        return training
+
+    def check_contents(self, X: Any) -> None:
+        """Refuse columns of which nothing is left once they are read, before anything is paid."""
+        rows = row_source(X)
+        self._check_contents(rows, self._described(rows, np.zeros(0, dtype=np.int64)).reader)
+
+    def _check_contents(self, rows: RowSource, reader: QueryReader) -> None:
+        # Models that get data frames as they are can use columns of text.
+        need_contents(rows, reader.columns, reader.numeric if reader.as_frames else None)
 
     def _check_given(self) -> None:
         """Check the parameters, before anything is read."""

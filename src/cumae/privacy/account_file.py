@@ -57,6 +57,24 @@ def create_file(path: Path) -> None:
         ) from None
 
 
+@claim("BUDGET", "STORE")
+def refuse_several_names(path: Path) -> None:
+    """Refuse a file with hard links: each name would go on as an account or oracle of its own.
+
+    Links to a path are harmless, because paths are resolved before they are used.
+
+    Raises
+    ------
+    InvalidParameter
+        If the file has more than one name.
+    """
+    if path.stat().st_nlink > 1:
+        raise InvalidParameter(
+            f"path={str(path)!r} has another name, a hard link, under which it could go on a "
+            "second time; remove the other name."
+        )
+
+
 @claim("BUDGET")
 @contextmanager
 def held(path: Path) -> Iterator[None]:
@@ -69,6 +87,7 @@ def held(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX)
             # While this process waited, the file may have been replaced: then lock the new one.
             if os.path.samestat(os.fstat(file), path.stat()):
+                refuse_several_names(path)
                 yield
                 return
         finally:
@@ -103,8 +122,10 @@ def read_account(path: Path) -> dict[str, Any]:
     Raises
     ------
     InvalidParameter
-        If it is no such file, or one of an unknown format, or was damaged or edited.
+        If it is no such file, or one of an unknown format, or was damaged or edited, or has
+        another name.
     """
+    refuse_several_names(path)
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         known = plain["kind"] == KIND

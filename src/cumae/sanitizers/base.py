@@ -22,7 +22,15 @@ LARGEST_CLASS = 2_000  # labellings of an explicit domain; the queries are pairs
 
 
 class Sanitizer(Mechanism):
-    """Turns private rows without labels into a few public points that stand for them."""
+    """Turns private rows without labels into a few public points that stand for them.
+
+    ``n_points`` is the number of these points; 0 if it is not known.
+    """
+
+    n_points: int = 0
+
+    def check_size(self, n_rows: int, n_columns: int) -> None:
+        """Refuse a table of a size that ``sanitize`` would refuse, before anything is paid."""
 
     @abstractmethod
     def sanitize(self, X: ArrayLike) -> Floats:

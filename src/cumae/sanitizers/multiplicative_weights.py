@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.data import check_table
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import ExponentialMechanism, LaplaceNoise
 from cumae.parameters import check_choice, check_count
@@ -105,6 +106,10 @@ class MultiplicativeWeights(Sanitizer):
 
     def _share(self, rounds: int) -> float:
         return share_of(self.epsilon, Fraction(1, 2 * rounds))
+
+    def check_size(self, n_rows: int, n_columns: int) -> None:
+        check_data_rows(n_rows, LARGEST_ROWS)
+        check_table(self.domain.points, n_columns, "domain")
 
     def sanitize(self, X: ArrayLike) -> Floats:
         counts = self.domain.histogram(X)

@@ -254,6 +254,10 @@ class Quantiles(Sanitizer):
     def _split(self, n_columns: int) -> list[float]:
         return [share_of(share, Fraction(1, max(1, n_columns))) for share in self._shares]
 
+    def check_size(self, n_rows: int, n_columns: int) -> None:
+        check_data_rows(n_rows, LARGEST_ROWS)
+        self._columns_of(n_columns)
+
     def sanitize(self, X: ArrayLike) -> Floats:
         table = check_table(X)
         rows, n_columns = table.shape

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.data import check_table
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import ExponentialMechanism
 from cumae.parameters import check_count
@@ -87,7 +88,7 @@ class SmallDatabase(Sanitizer):
         self.epsilon = check_epsilon(epsilon)
         self.concept_class = concept_class
         self.domain = Domain(concept_class, domain)
-        self.size = self._check_size(size, alpha)
+        self.size = self.n_points = self._check_size(size, alpha)
         self.n_databases = math.comb(len(self.domain) + self.size - 1, self.size)
         if self.n_databases > LARGEST_COUNT:
             raise InvalidParameter(
@@ -124,6 +125,10 @@ class SmallDatabase(Sanitizer):
     def cost(self) -> Cost:
         """One release: a single draw of the exponential mechanism."""
         return BoundedRange(self.epsilon)
+
+    def check_size(self, n_rows: int, n_columns: int) -> None:
+        check_data_rows(n_rows, LARGEST_ROWS)
+        check_table(self.domain.points, n_columns, "domain")
 
     def sanitize(self, X: ArrayLike) -> Floats:
         counts = self.domain.histogram(X)

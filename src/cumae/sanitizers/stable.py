@@ -156,6 +156,10 @@ class StableThresholds(Sanitizer):
         least = least_count(float(rate) * (1 - 1e-12), chance)
         return _Split(rate, least, level_shares(half, self.n_points))
 
+    def check_size(self, n_rows: int, n_columns: int) -> None:
+        check_data_rows(n_rows, LARGEST_ROWS)
+        self._split(n_columns)
+
     def sanitize(self, X: ArrayLike) -> Floats:
         table = check_table(X)
         rows, n_columns = table.shape

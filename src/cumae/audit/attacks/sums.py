@@ -7,6 +7,7 @@ the sum along the line between both is all that tells the worlds apart.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,16 +31,18 @@ from cumae.privacy import DiscreteGaussianVectors
 from cumae.randomness import SYSTEM, SeededSource
 
 NUMBERS = [(-1.0, 1.0), (-1.0, 1.0)]
-DECLARED = Columns([*NUMBERS, ["a", "b", "c"]], None, 3)
+MAY_BE_MISSING = (-1.0, 1.0, "missing")
+DECLARED = Columns([(-1.0, 1.0), MAY_BE_MISSING, ["a", "b", "c", None], bool], None, 4)
 Rows = tuple[Floats, Integers]  # encoded, with labels
 WHOLE = 1.001  # by how much whole noise can differ from real noise, as in Claimed.by
 
 
 def _rows() -> Floats:
-    """Return encoded rows: corners first, then others that lie evenly."""
-    sides = np.linspace(-1.0, 1.0, 9)
-    x, y, mark = (axis.ravel() for axis in np.meshgrid(sides, sides, np.arange(3), indexing="ij"))
-    table = np.column_stack([x, y, *(mark == kind for kind in range(3))])
+    """Return encoded rows: corners first, then others that lie evenly; some cells are missing."""
+    sides = np.linspace(-1.0, 1.0, 5).tolist()
+    kinds, truths = ["a", "b", "c", None], [False, True]
+    cells = list(itertools.product(sides, [*sides, None], kinds, truths))
+    table = DECLARED.encode(cells)
     return np.asarray(table[np.argsort(-np.abs(table[:, :2]).sum(axis=1), kind="stable")])
 
 
@@ -82,8 +85,8 @@ class Summed:
     >>> from cumae.audit.attacks.sums import ROWS, Summed, made_up_counts
     >>> driver = made_up_counts().attack(1.0, 1e-6).make()
     >>> driver.train(ROWS[:4], np.zeros(4, dtype=np.int64))
-    >>> len(driver.published())  # bins of two columns, and three categories
-    59
+    >>> len(driver.published())  # bins of two columns, and six marks
+    62
     """
 
     def __init__(self, sums: Sequence[Sum], scales: Sequence[float]) -> None:
@@ -208,6 +211,14 @@ def made_up_counts() -> Target:
     return Target("a row in counts", (_of_table(counted, made.counts_move),))
 
 
+def missing_counts() -> Target:
+    """Return the counts of one column: a row can be in another bin, and lose its number, too."""
+    made = MadeUp(Columns([MAY_BE_MISSING], None, 1))
+    counted = partial(made.counts, edges=[first_edges(NUMBERS[1])])
+    summed = _of_table(counted, made.counts_move, slice(1, 3))  # the number, and the mark
+    return Target("a missing cell in counts", (summed,))
+
+
 def made_up_products() -> Target:
     """Return the products of a made-up reference: rows that are long in one column alone.
 
@@ -218,7 +229,8 @@ def made_up_products() -> Target:
     edge = first_edges(NUMBERS[0])
     even = Marginal.of(edge, np.diff(edge) / 2, NUMBERS[0])
     summed = partial(made.products, marginals=[even] * len(NUMBERS), shares=[])
-    return Target("a row in products", (_of_table(summed, made.products_move, len(NUMBERS)),))
+    first = slice(0, len(NUMBERS))
+    return Target("a row in products", (_of_table(summed, made.products_move, first),))
 
 
 def question(scores: int = 1, sure: float = 0.0) -> tuple[Question, NDArray[np.uint8]]:
@@ -255,11 +267,11 @@ def _step(asked: Question, shown: NDArray[np.uint8]) -> Sum:
     return Sum(exact, release, float(MOVES))
 
 
-def _of_table(total: Callable[[Floats], Integers], moves: float, width: int | None = None) -> Sum:
-    """Return a sum that looks at the first columns, and at no labels."""
+def _of_table(total: Callable[[Floats], Integers], moves: float, seen: slice = slice(None)) -> Sum:
+    """Return a sum that looks at some encoded columns, and at no labels."""
     return Sum(
-        lambda rows, labels: total(rows[:, :width]),  # noqa: ARG005
-        lambda rows, labels, scale: noisy_sum(total, [(rows[:, :width],)], scale, SYSTEM),  # noqa: ARG005
+        lambda rows, labels: total(rows[:, seen]),  # noqa: ARG005
+        lambda rows, labels, scale: noisy_sum(total, [(rows[:, seen],)], scale, SYSTEM),  # noqa: ARG005
         moves,
     )
 
@@ -279,6 +291,7 @@ TARGETS: tuple[Callable[[], Target], ...] = (
     partial(residuals, 3),
     opposites,
     made_up_counts,
+    missing_counts,
     made_up_products,
 )
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {

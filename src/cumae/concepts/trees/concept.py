@@ -26,7 +26,7 @@ from cumae.randomness import Source, source_for, weighted_choice
 
 LARGEST_DEPTH = 3
 LARGEST_CUTS = 4096  # for trees of depth 2 and 3: the error of the weights grows with the cuts
-LARGEST_ROWS = 2**27  # up to here products of a row count and 26 bits are exact
+LARGEST_ROWS = 2**27 - 1  # up to here products of a row count and 26 bits are exact
 LARGEST_COUNT = 10**6  # candidates that n_dichotomies is ready to list
 ROUNDING = 2.0**-53
 
@@ -68,12 +68,18 @@ class Trees(ConceptClass):
     """
 
     label_boost_k = None
+    most_rows = LARGEST_ROWS
 
     def __init__(self, depth: int, *, max_cuts: int | None = None) -> None:
         self.depth = check_count(depth, "depth", least=1)
         if self.depth > LARGEST_DEPTH:
             raise InvalidParameter(f"depth={depth!r} is above {LARGEST_DEPTH}; give 1, 2 or 3.")
         self.max_cuts = None if max_cuts is None else check_count(max_cuts, "max_cuts", least=1)
+
+    @property
+    def most_cuts(self) -> float:
+        """The largest number of cuts, over all columns, that ``choose`` takes."""
+        return LARGEST_CUTS if self.depth > 1 else math.inf
 
     def vc_dimension(self, n_features: int) -> int:
         """Return an upper bound, which for depth 1 without ``max_cuts`` is exact.
@@ -247,14 +253,13 @@ class Trees(ConceptClass):
         if not isinstance(points, TreeCuts) and not isinstance(X, BinnedRows):
             points, X = check_tables(points, X)
         cuts = self._cuts(points)
-        if len(cuts) > LARGEST_CUTS and self.depth > 1:
+        if len(cuts) > self.most_cuts:
             raise InvalidParameter(
-                f"the points have {len(cuts)} cuts, above {LARGEST_CUTS}; give max_cuts."
+                f"the points have {len(cuts)} cuts, above {self.most_cuts}; give max_cuts."
             )
         rows = X if isinstance(X, BinnedRows) else cuts.bin(X)
         if rows.cuts is not cuts:
             raise InvalidParameter("X was binned by other cuts; give those as points.")
         check_rows(len(rows), y)
-        if len(rows) >= LARGEST_ROWS:
-            raise InvalidParameter(f"X has {len(rows)} rows, {LARGEST_ROWS} or more; take fewer.")
+        self._check_rows(len(rows))
         return TreeSums(rows, y, rate, self.depth if len(cuts) else 0)

@@ -123,10 +123,10 @@ class PrivateKernelClassifier(KernelLearner):
         return CURVES, int(self.n_waves)
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
-        planned = super()._decide(sizes, rows)
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
-        few = planned.steps.strength < least
-        return self._booster(SYSTEM).decide(sizes, rows) if few and self._scores == 1 else planned
+        if self._scores == 1 and self._measurements(sizes).strength < least:
+            return self._booster(SYSTEM).decide(sizes, rows)
+        return super()._decide(sizes, rows)
 
     def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
         if isinstance(plan.steps, Measurements):

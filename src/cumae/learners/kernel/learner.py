@@ -36,7 +36,7 @@ from cumae.outlook import Fact
 from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
-from cumae.randomness import Source
+from cumae.randomness import LARGEST_SCALE, Source
 from cumae.threads import one_thread
 
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
@@ -86,6 +86,13 @@ class Measurements:
     places: int
     waves: int
 
+    @property
+    @claim("KERNEL")
+    def scales(self) -> list[float]:
+        """Scales of all noise that is drawn."""
+        made = [self.counts_noise, self.products_noise] if self.made_up else []
+        return [self.noise, *made]
+
 
 @claim("KERNEL")
 def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
@@ -93,13 +100,11 @@ def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
     if plans.noise == 0:
         return Pure(math.inf)
     squares = [plans.steps * (MOVES / plans.noise) ** 2]
-    scales = [plans.noise]
     if plans.made_up:
         squares.append(2 * (made.counts_move / plans.counts_noise) ** 2)
         squares.append((made.products_move / plans.products_noise) ** 2)
-        scales += [plans.counts_noise, plans.products_noise]
     mu = math.sqrt(sum(squares)) * (1 + 1e-12)
-    return DiscreteGaussianVectors(mu, plans.places, min(scales))
+    return DiscreteGaussianVectors(mu, plans.places, min(plans.scales))
 
 
 class KernelLearner(Readable, ScoredLearner):
@@ -135,6 +140,7 @@ class KernelLearner(Readable, ScoredLearner):
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Measurements]:
         self._need_room(sizes)
         plans = self._measurements(sizes)
+        self._need_drawable(plans)
         return LearningPlan(
             vectors_cost(plans, MadeUp(sizes.columns)),
             ("KERNEL", "VECTOR"),
@@ -178,12 +184,21 @@ class KernelLearner(Readable, ScoredLearner):
                 "categories, or leave columns out."
             )
 
+    def _need_drawable(self, plans: Measurements) -> None:
+        """Refuse, before anything is paid, noise beyond what can be drawn."""
+        if max(plans.scales) > LARGEST_SCALE:
+            raise InvalidParameter(
+                f"epsilon={self.epsilon!r}, delta={self.delta!r} need noise beyond 2**50, in which "
+                "nothing would be left of the rows; give more of either."
+            )
+
     def _waves(self, sizes: Sizes) -> int:
         """Return how many waves each group has: fewer where many classes share the work."""
         curves, waves = self._shapes
         left = SHARED_COEFFICIENTS // self._scores - additive_features(sizes.columns, curves)
         return waves if self._scores == 1 else max(0, min(waves, left // 4))
 
+    @claim("KERNEL")
     def _measurements(self, sizes: Sizes) -> Measurements:
         epsilon = self.epsilon if self.epsilon == math.inf else min(self.epsilon, LARGEST_EPSILON)
         made = MadeUp(sizes.columns)
@@ -208,6 +223,7 @@ class KernelLearner(Readable, ScoredLearner):
             strength, steps, noise, made_up, counts / mu, products / mu, most, waves
         )
 
+    @claim("KERNEL")
     def _steps(self, strength: float) -> int:
         """Return the number of steps: more if there is much to tell."""
         return 8 if strength > MANY else 4
@@ -217,6 +233,7 @@ class KernelLearner(Readable, ScoredLearner):
         with one_thread():
             self.model_ = self._model(rows, plan.steps, source)
 
+    @claim("KERNEL")
     def _model(self, rows: Rows, plans: Measurements, source: Source) -> KernelModel:
         reference, worth = self._reference(rows, plans, source)
         curves, _ = self._shapes
@@ -247,6 +264,7 @@ class KernelLearner(Readable, ScoredLearner):
                 bar.advance()
         return KernelModel.of(features, posterior)
 
+    @claim("KERNEL")
     def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:
         """Return a table to make features from, and how many public rows it is worth."""
         if rows.public is not None:
@@ -313,6 +331,7 @@ def waves_matter(strength: float) -> float:
     return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 
+@claim("KERNEL")
 @functools.lru_cache(maxsize=256)  # fits with the same sizes ask again, and it takes long
 def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
     """Return the mu of Gaussian privacy that is within epsilon and delta, for whole numbers.

@@ -16,6 +16,7 @@ from scipy.linalg.lapack import dpotri
 from scipy.special import softmax
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.learners.kernel.sums import chances, weights
 
 MOST_DIRECTIONS = 160  # of a release, if there is one score; several scores share about as many
@@ -27,6 +28,7 @@ LEAST = 1e-9
 FLAT = 1e-6  # variance of a direction, against the largest, below which nothing is measured
 
 
+@claim("KERNEL")
 def most_directions(scores: int) -> int:
     """Return how many directions a release has at most, so that inference takes seconds."""
     return max(32, 2 * MOST_DIRECTIONS // (scores + 1))

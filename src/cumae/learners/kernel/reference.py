@@ -172,6 +172,7 @@ class MadeUp:
         All columns, with ranges.
     """
 
+    @claim("KERNEL")
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         # Encoded places of the columns of numbers, and the places of each group of marks.
@@ -188,21 +189,29 @@ class MadeUp:
             place += width
 
     @property
+    @claim("KERNEL")
     def n_columns(self) -> int:
-        """In how many bins a row can be, over all columns."""
+        """In how many bins a row can be, over all columns.
+
+        A column of numbers that may be missing counts twice: its mark of missing cells is a bin of
+        its own.
+        """
         return len(self.numbers) + len(self.marks)
 
     @property
+    @claim("KERNEL")
     def counts_move(self) -> float:
         """How far a replaced row moves counts: it leaves one bin of a column for another."""
         return COUNTED * math.sqrt(2 * self.n_columns)
 
     @property
+    @claim("KERNEL")
     def products_move(self) -> float:
         """How far a replaced row moves the products of scores."""
         return math.sqrt(2) * self.longest
 
     @property
+    @claim("KERNEL")
     def longest(self) -> int:
         """Squared length of the whole scores of a row, at most; longer rows are shortened.
 
@@ -253,6 +262,7 @@ class MadeUp:
         products = whole.T @ whole  # exact: far below 2^53
         return np.asarray(products[np.triu_indices(len(products))], dtype=np.int64)
 
+    @claim("KERNEL")
     def release(
         self, table: Any, rows: int, counts_noise: float, products_noise: float, source: Source
     ) -> Floats:

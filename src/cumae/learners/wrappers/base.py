@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from cumae.errors import (
     UnknownCost,
     warn,
 )
-from cumae.estimators import own_clone
+from cumae.estimators import PrivateEstimator, inside, own_clone
 from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows, Sizes
 from cumae.made_up import few_labels
 from cumae.parameters import Object, check_parameters, described
@@ -197,7 +197,8 @@ def fit_base(base: Any, *rows: Any) -> set[str]:
     with warnings.catch_warnings(record=True) as heard, in_memory():
         warnings.simplefilter("always")
         try:
-            base.fit(*rows)
+            with inside():
+                base.fit(*rows)
         except CumaeError:
             raise
         except BaseException as error:
@@ -295,6 +296,12 @@ class Wrapper(Learner):
     def _columns_of(self, X: Any) -> Columns:
         # Types are the base's concern.
         return Columns(self.declared_columns(), names_of(X), width_of(X))
+
+    def check_contents(self, X: Any) -> None:
+        """Let the base refuse columns of which nothing is left as it reads them."""
+        base = self._copy()
+        if isinstance(base, PrivateEstimator):
+            base.check_contents(X)
 
     def _encode(self, columns: Columns, X: Any) -> Any:
         return columns.arrange(X, type(self).__name__)
@@ -395,12 +402,6 @@ class Published(Wrapper):
         self._fit_copy(copy, replace(rows, X=take_rows(rows.X, places), y=labels), most)
         self.learner_ = copy
 
-    def _fit(self, X: Any, y: Any, X_public: Any | None, y_public: Any | None) -> Self:
-        super()._fit(X, y, X_public, y_public)
-        # Alone, the base would promise what holds for the rows that it saw only.
-        restate(self.learner_, self.guarantee_)
-        return self
-
     @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Return the log odds of the second class, if the base has them."""
@@ -420,13 +421,3 @@ class Published(Wrapper):
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return np.asarray(self.learner_.predict(table), dtype=np.int64)
-
-
-@claim("ITER", "ACTIVE")
-def restate(learner: Learner, guarantee: Guarantee) -> None:
-    """Let a learner, and all learners inside of it, promise what holds for the whole only."""
-    learner.guarantee_ = guarantee
-    for value in vars(learner).values():
-        for inner in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(inner, Learner) and hasattr(inner, "guarantee_"):
-                restate(inner, guarantee)

@@ -94,7 +94,9 @@ class Reduction(Wrapper):
         # Copies with as many rows cost the same.
         runs = dict.fromkeys(self._run_sizes(sizes))
         cost = parallel(*[self._cost(run, rows, most) for run in runs])
-        if most.eps < math.inf and cost.delta(most.eps) > most.failure:
+        told = [self._copy_promise(run, rows) for run in runs]
+        above = most.eps < math.inf and cost.delta(most.eps) > most.failure
+        if above or any(not _within(found, most) for found in told if found is not None):
             raise InvalidParameter(
                 f"{self.wraps} costs more than epsilon={most.eps!r}, delta={most.failure!r}; give "
                 f"it less, or declare more for {type(self).__name__}."
@@ -181,6 +183,11 @@ class Reduction(Wrapper):
         if isinstance(copy, Learner):
             return found
         return _trusted(found, copy)
+
+
+def _within(found: Guarantee, most: Approximate) -> bool:
+    """Tell whether a copy promises what was declared, as is asked again after its fit."""
+    return found.epsilon <= most.eps and found.delta <= most.failure
 
 
 def _trusted(found: Guarantee, base: Any) -> Guarantee:

@@ -206,7 +206,7 @@ def least_noise(
     cells, tolerance = (COARSE, 0.02) if coarse else (CELLS, 1e-3)
 
     def cost(noise: float) -> Cost:
-        return entering_cost(ZCDP(1 / (2 * noise**2)), draw, scored, share, cells)
+        return entering_cost(ZCDP(1 / (2 * noise * noise)), draw, scored, share, cells)
 
     if cost(1e6).delta(epsilon) > delta:
         return math.inf

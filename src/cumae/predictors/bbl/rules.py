@@ -161,7 +161,7 @@ class BBLRules:
     def _votes(self, noise: float, pair: Approximate) -> Cost:
         if self.given.votes == "between" or noise == 0:
             return pair
-        return ZCDP(1 / (2 * noise**2))
+        return ZCDP(1 / (2 * noise * noise))
 
     def sizes(self, before: PhaseSizes | None = None) -> PhaseSizes:
         """Return the sizes of the phase after another one, or of the first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import warnings
@@ -95,9 +96,12 @@ class Prior:
     def _planned(self, learner: Learner, n_rows: int) -> Guarantee:
         learner.set_params(columns=list(self._columns.columns))
         check_parameters(learner, learner.parameter_table)
-        # Labels that come later may renew it.
-        plan, *later = (learner.decide(*self._sizes(count)) for count in _doubled(n_rows))
-        claims = dict.fromkeys(name for one in (plan, *later) for name in one.claims)
+        plan = learner.decide(*self._sizes(n_rows))
+        plans = [plan]
+        # Labels that come later may renew it; so many that it would be refused renew nothing.
+        with contextlib.suppress(InvalidParameter):
+            plans.extend(learner.decide(*self._sizes(count)) for count in _doubled(n_rows)[1:])
+        claims = dict.fromkeys(name for one in plans for name in one.claims)
         return promise(replace(plan, claims=tuple(claims)), *learner.limits(), void=False)
 
     def _sizes(self, n_rows: int) -> tuple[Sizes, Rows]:

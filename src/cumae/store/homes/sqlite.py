@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.extras import STORE, LaterModule
+from cumae.privacy.account_file import refuse_several_names
 from cumae.store.homes.home import (
     FORMAT,
     Blob,
@@ -77,6 +78,7 @@ class SqliteFile(Home):
         self.path = path
         if not path.is_file():
             raise InvalidParameter(f"path={str(path)!r} holds no oracle: there is no such file.")
+        refuse_several_names(path)
         with failing(path):
             flags = apsw.SQLITE_OPEN_READONLY if reading else OPENING
             self._connection = apsw.Connection(str(path), flags=flags)
