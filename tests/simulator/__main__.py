@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from tests.simulator.history import played
+from tests.simulator.history import played, warm_up
 from tests.simulator.scheduler import simulated
 
 
@@ -18,15 +18,19 @@ def main() -> None:
     parser.add_argument("--histories", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0, help="of the first history")
     parser.add_argument("--result", type=Path, help="a JSON file to write")
+    parser.add_argument("--swarm", default="{}", help="what seeds do not decide, as JSON")
+    parser.add_argument("--tell", action="store_true", help="print each step")
     given = parser.parse_args()
+    swarm = json.loads(given.swarm)
     warnings.simplefilter("ignore")
     steps: Counter[str] = Counter()
     ends: Counter[str] = Counter()
     failures: dict[int, list[str]] = {}
     began = time.process_time()
+    warm_up()
     with simulated():
         for seed in range(given.seed, given.seed + given.histories):
-            wrong, own_steps, own_ends = played(seed)
+            wrong, own_steps, own_ends = played(seed, swarm, print if given.tell else None)
             steps += own_steps
             ends += own_ends
             if wrong:

@@ -6,7 +6,7 @@ import gc
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -91,13 +91,25 @@ class History:
     ----------
     seed : int
         Decides all of it.
+    given : dict from str to object
+        Fields of ``Swarm`` that the seed does not decide.
+    told : callable, or None
+        Is told each step, in words.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self,
+        seed: int,
+        given: dict[str, Any] | None = None,
+        told: Callable[[str], None] | None = None,
+    ) -> None:
         self.world, self.judge = World(seed), Judge()
         self.scheduler = Scheduler(self.world, self.judge)
         self.rng = self.world.rng
-        self.swarm = self._swarm()
+        self.swarm = replace(self._swarm(), **(given or {}))
+        if told is not None:
+            told(repr(self.swarm))
+            self.world.told = self.scheduler.told = told
         self.n_requests = 0
         self.requests: list[tuple[int, Any]] = []  # ids and bodies, to be asked again
         self.copies: list[Any] = []  # older contents of files and databases
@@ -180,6 +192,8 @@ class History:
 
     def _operation(self, process: Process) -> Callable[[Process], None]:
         rng = self.rng
+        if process.kept and rng.random() < 0.2:
+            return self._forget
         if process.oracle is None:
             return rng.choices(
                 (self._open, self._rotate, self._status, self._backup, self._forget),
@@ -289,7 +303,7 @@ class History:
 
     def _signal(self, process: Process, kind: str) -> None:
         """Deliver a signal to a process, on its own thread."""
-        self.world.steps[f"fault: {kind}"] += 1
+        self.world.fault(f"fault: {kind}")
         if kind == "interrupt":
             raise KeyboardInterrupt
         if kind == "fork":
@@ -316,7 +330,7 @@ class History:
             self._fork(self.rng.choice(processes))
 
     def _fork(self, parent: Process) -> None:
-        self.world.steps["fault: fork"] += 1
+        self.world.fault("fault: fork")
         before, self.world.process = self.world.process, parent
         child = self.scheduler.start(place=parent.place)
         child.oracle = forked(parent.oracle, parent.pid)
@@ -327,7 +341,7 @@ class History:
 
     def _fault_kill(self, processes: list[Process]) -> None:
         if processes:
-            self.world.steps["fault: kill"] += 1
+            self.world.fault("fault: kill")
             busy = [one for one in processes if one.busy]
             self._kill(self.rng.choice(busy or processes))
 
@@ -338,7 +352,7 @@ class History:
         process.go.release()
 
     def _fault_power(self, processes: list[Process]) -> None:
-        self.world.steps["fault: power"] += 1
+        self.world.fault("fault: power")
         for process in processes:
             self._kill(process)
         for database in self.world.databases.values():
@@ -347,30 +361,30 @@ class History:
 
     def _fault_copy(self, processes: list[Process]) -> None:
         if self.world.files:
-            self.world.steps["fault: copy"] += 1
+            self.world.fault("fault: copy")
             path = self.rng.choice(list(self.world.files))
             self.copies.append(self.world.files[path].now)
             self.world.copy(path, self.rng.choice(NAMES))
 
     def _fault_restore(self, processes: list[Process]) -> None:
         if self.copies and self.world.files:
-            self.world.steps["fault: restore"] += 1
+            self.world.fault("fault: restore")
             content = self.rng.choice(self.copies)
             self.world.files[self.rng.choice(NAMES)] = Cell(content, content)
 
     def _fault_link(self, processes: list[Process]) -> None:
         if self.world.files:
-            self.world.steps["fault: link"] += 1
+            self.world.fault("fault: link")
             path = self.rng.choice(list(self.world.files))
             self.world.files[self.rng.choice(NAMES)] = self.world.files[path]
 
     def _fault_clock(self, processes: list[Process]) -> None:
-        self.world.steps["fault: clock"] += 1
+        self.world.fault("fault: clock")
         self.world.clock.now += self.rng.choice((0.2, 3_600.0, -3_600.0))
 
     def _fault_sessions(self, processes: list[Process]) -> None:
         for database in self.world.databases.values():
-            self.world.steps["fault: sessions"] += 1
+            self.world.fault("fault: sessions")
             for session in list(database.sessions):
                 if self.rng.random() < 0.5:
                     session.end()
@@ -380,7 +394,7 @@ class History:
         live = [one for one in self.world.databases.values() if one.head is not None]
         if not live:
             return
-        self.world.steps["fault: dump"] += 1
+        self.world.fault("fault: dump")
         dumps = self.copies
         if not dumps or self.rng.random() < 0.5:
             dumps.append(self.rng.choice(live).now)
@@ -401,6 +415,12 @@ class History:
             if process is not first and self.rng.random() < 0.7:
                 self._kill(process)
         self.world.failing = 0.0
+        for process in self.scheduler.processes:
+            if process.kept and process.alive and not process.busy:
+                self._do(process, self._forget)
+                self.scheduler.finish(process)
+        if "restore" in self.swarm.faults and self.rng.random() < 0.5:
+            self._fault_restore([])
         for address in self.addresses:
             process = self.scheduler.start()
             self._end_life(process, address)
@@ -417,11 +437,16 @@ class History:
         self.scheduler.finish(process)
 
 
-def played(seed: int) -> tuple[list[str], Counter[str], Counter[str]]:
+def played(
+    seed: int, given: dict[str, Any] | None = None, told: Callable[[str], None] | None = None
+) -> tuple[list[str], Counter[str], Counter[str]]:
     """Run a history; return what is wrong, steps and faults, and operations with their ends."""
-    history = History(seed)
+    history = History(seed, given, told)
     wrong = history.run()
     return wrong, history.world.steps, history.judge.counts
 
 
-__all__ = ["Call", "History", "played"]
+def warm_up() -> None:
+    """Fit the predictors that histories begin with."""
+    for kind in ("everlasting", "release"):
+        restore(fitted(kind))

@@ -91,7 +91,7 @@ class SimulatedFile(SimulatedHome):
         self.world.point("commit: begin")
         self.world.may_fail("a commit")
         self.cell.now = self.cell.now.after(change)
-        self.world.point("commit: written")
+        self.world.point("commit: written", signals=False)
         self.cell.sync()
         self.world.point("commit: synced")
         self.world.may_fail("the end of a commit")

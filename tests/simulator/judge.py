@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cumae.mechanisms import NoisyMajority
-from tests.simulator.world import Cell, Process, Tables
+from tests.simulator.world import Cell, Process
 
 REAL_RELEASE = NoisyMajority.release  # before anything watches it
 
@@ -46,10 +47,10 @@ def phase_of(oracle: Any) -> int:
     return 1 if phase is None else int(phase.number)
 
 
-def debited(tables: Tables) -> tuple[int, int]:
-    """Return the phase and how many of its releases are used, as a ledger says."""
+def debited(texts: Iterable[str]) -> tuple[int, int]:
+    """Return the phase and how many of its releases are used, as ledger entries say."""
     phase = used = 0
-    for _, text, _ in tables.entries:
+    for text in texts:
         facts = json.loads(text)
         facts = facts.get("totals", facts)
         phase, used = facts.get("phase", phase), facts.get("used", used)
@@ -112,9 +113,8 @@ class Judge:
             self._leaves(call, draw)
         last = call.draws[-1]
         if cell is not None:
-            tables = Tables() if cell.synced is None else cell.synced
             wanted = (last.phase, last.first + len(last.noise))
-            if debited(tables) < wanted:
+            if max(map(debited, cell.committed), default=(0, 0)) < wanted:
                 self.say(f"call {call.number} left without a debit on the disk")
 
     def _leaves(self, call: Call, draw: Draw) -> None:

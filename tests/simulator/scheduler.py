@@ -36,12 +36,14 @@ REAL_PID, REAL_COINS = os.getpid, os.urandom
 def lines_without_signals(file: str) -> frozenset[int] | None:
     """Return the lines of a file where Python never interrupts; None if no line is of interest.
 
-    Python never interrupts between the last line of a with block and its end.
+    Python never interrupts between the last line of a with block and its end, and not at words
+    that do nothing by themselves.
     """
     if not any(file.startswith(str(PACKAGE / part)) for part in TRACED):
         return None
     text = Path(file).read_text(encoding="utf-8").splitlines()
-    return frozenset(n for n, line in enumerate(text, 1) if line.strip().startswith("with "))
+    idle = ("with ", "try:", "finally:", "else:")
+    return frozenset(n for n, line in enumerate(text, 1) if line.strip().startswith(idle))
 
 
 class Scheduler:
@@ -63,6 +65,7 @@ class Scheduler:
         self._back = threading.Semaphore(0)
         self._n_pids = FIRST_PID
         world.yielded = self._yield
+        self.told: Callable[[str], None] = lambda text: None
 
     # On the thread of the history
 
@@ -133,12 +136,12 @@ class Scheduler:
                 process.busy = False
                 self._back.release()
 
-    def _yield(self, process: Process) -> None:
+    def _yield(self, process: Process, signals: bool) -> None:
         self._back.release()
         process.go.acquire()
         if not process.alive:
             raise Killed
-        while process.pending:
+        while signals and process.pending:
             process.pending.pop(0)()
 
     def _trace(self, frame: Any, event: str, _: Any) -> Any:
@@ -156,29 +159,29 @@ class Scheduler:
             if process.lines <= 0:
                 action, process.at_line = process.at_line, None
                 self.world.steps["a signal at a line"] += 1
+                self.told(f"{process.pid}: signal at {frame.f_code.co_qualname}:{frame.f_lineno}")
                 action()
         return self._line
 
     def attempt(self, process: Process, what: str, action: Callable[[], None]) -> None:
         """Run an operation in a process; refusals are counted, and other errors are wrong."""
         self.judge.counts[what] += 1
+        self.told(f"{process.pid}: {what} {process.place}")
         process.depth += 1
+        end = "done"
         try:
             action()
-        except (Killed, KeyboardInterrupt) as error:
-            self.judge.counts[f"{what}: {type(error).__name__}"] += 1
-            if isinstance(error, KeyboardInterrupt) and self.world.rng.random() < 0.5:
+        except (Killed, KeyboardInterrupt, CumaeError) as error:
+            end = type(error).__name__
+            if not isinstance(error, Killed) and self.world.rng.random() < 0.5:
                 process.kept.append(error)
-        except CumaeError as error:
-            self.judge.counts[f"{what}: {type(error).__name__}"] += 1
         except Stuck:
             self.judge.say(f"{what} waits for ever")
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
             self.judge.say(f"{what}: {type(error).__name__}: {error}")
-        else:
-            self.judge.counts[f"{what}: done"] += 1
-        finally:
-            process.depth -= 1
+        process.depth -= 1
+        self.judge.counts[f"{what}: {end}"] += 1
+        self.told(f"{process.pid}: {what}: {end}")
 
 
 class _Time:

@@ -57,9 +57,12 @@ class Cell:
 
     def __init__(self, now: Any = None, synced: Any = None) -> None:
         self.now, self.synced = now, synced
+        self.committed: list[list[str]] = []  # ledgers of all commits that were synced here
 
     def sync(self) -> None:
         self.synced = self.now
+        if isinstance(self.now, Tables):
+            self.committed.append([text for _, text, _ in self.now.entries])
 
 
 class Clock:
@@ -176,24 +179,36 @@ class World:
         self.clock = Clock()
         self.process: Any = Process(1)  # who has the baton
         self.judge: Any = None
+        self.told: Callable[[str], None] | None = None
         self.steps: Counter[str] = Counter()
         self.failing = 0.0  # how often a disk, a key store or a server raises an error
         self.switching = 0.0  # how often a call gives the baton back
-        self.yielded: Callable[[Process], None] = lambda process: None
+        self.yielded: Callable[[Process, bool], None] = lambda process, signals: None
 
-    def point(self, what: str) -> None:
-        """Let others go on at a call of the world; whoever is dead by then gets no further."""
+    def point(self, what: str, *, signals: bool = True) -> None:
+        """Let others go on at a call of the world; whoever is dead by then gets no further.
+
+        Signals wait where Python is not asked: in the middle of a call of SQLite, say.
+        """
         process = self.process
         if not process.alive:
             raise Killed
         self.steps[what] += 1
+        if self.told is not None:
+            self.told(f"{process.pid}:   {what}")
         if process.thread is not None and self.rng.random() < self.switching:
-            self.yielded(process)
+            self.yielded(process, signals)
+
+    def fault(self, what: str) -> None:
+        """Count something that happens to processes."""
+        self.steps[what] += 1
+        if self.told is not None:
+            self.told(f"      {what}")
 
     def may_fail(self, what: str) -> None:
         """Raise what a disk or a key store raises that does not work."""
         if self.failing and self.rng.random() < self.failing:
-            self.steps[f"fault: {what} fails"] += 1
+            self.fault(f"fault: {what} fails")
             raise StoreFailed(f"{what} fails: planted.")
 
     # Files
