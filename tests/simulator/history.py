@@ -26,8 +26,8 @@ from tests.simulator.world import Cell, Process, World
 
 ROWS = np.random.default_rng(5).random((36, 1))
 LABELS = (ROWS[:, 0] > 0.3).astype(int)
-# Noise so wide that two draws are a name: two equal pairs have chance 2e-15.
-WIDE = {"epsilon": 1e-6, "delta": 1e-7}
+# Noise so wide that four draws in a row are a name: two equal rows have chance 1e-17.
+WIDE = {"epsilon": 1e-3, "delta": 1e-4}
 MOST_LINES = 400  # after which a signal comes, at most: an operation has about so many
 STEPS = (20, 60)  # of a history, at least and at most
 NAMES = [Path(f"/{letter}.db") for letter in "abc"]
@@ -148,8 +148,6 @@ class History:
             self.scheduler.stop()
             self.scheduler.processes.clear()
             WORLDS.pop()
-            if self.world.steps["a signal at a line"]:
-                gc.collect()
 
     def _first(self) -> Process:
         """Start the process that has fitted the predictor."""

@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from cumae.mechanisms import NoisyMajority
 from tests.simulator.world import Cell, Process
 
+ROW = 4  # releases whose noise together does not come twice by chance
 REAL_RELEASE = NoisyMajority.release  # before anything watches it
 
 
@@ -64,8 +64,7 @@ class Judge:
         self.calls: list[tuple[Process, Call]] = []  # those that run, the innermost one last
         self.n_calls = 0
         self.left: dict[tuple[int, int], tuple[int, int]] = {}  # phase, number -> call, noise
-        # Noise of two releases in a row -> phase, number, call: one value may come by chance.
-        self.noise: dict[tuple[int, int], tuple[int, int, int]] = {}
+        self.noise: dict[tuple[int, ...], tuple[int, int, int]] = {}  # -> phase, number, call
         self.paid: dict[int, int] = {}  # releases of each phase
         self.requests: dict[Any, list[Call]] = {}  # that drew something, whether it left or not
         self.wrong: list[str] = []
@@ -124,9 +123,10 @@ class Judge:
                 self.say(f"release {number} of phase {draw.phase} left twice")
             if number >= self.paid[draw.phase]:
                 self.say(f"release {number} of phase {draw.phase} was not paid for")
-        for number, pair in enumerate(pairwise(draw.noise), draw.first):
+        rows = zip(*(draw.noise[start:] for start in range(ROW)), strict=False)
+        for number, row in enumerate(rows, draw.first):
             where = (draw.phase, number, call.number)
-            if self.noise.setdefault(pair, where) != where:
+            if self.noise.setdefault(row, where) != where:
                 self.say(f"the noise of release {number} of phase {draw.phase} was used before")
 
     def verdict(self) -> list[str]:

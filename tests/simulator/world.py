@@ -57,7 +57,9 @@ class Cell:
 
     def __init__(self, now: Any = None, synced: Any = None) -> None:
         self.now, self.synced = now, synced
-        self.committed: list[list[str]] = []  # ledgers of all commits that were synced here
+        self.committed: list[list[str]] = []  # ledgers that were synced here
+        if synced is not None:
+            self.sync()
 
     def sync(self) -> None:
         self.synced = self.now
@@ -95,8 +97,9 @@ class HostLock:
         if not self.holders and self.world.locks.get(self.path) is self:
             del self.world.locks[self.path]
 
-    def fileno(self) -> int:
-        raise OSError("a simulated file")
+    @property
+    def closed(self) -> bool:
+        return self.world.process.pid not in self.holders
 
     def __del__(self) -> None:
         self.close()
