@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.simulator.world import Cell, Gate, HostLock, Process, World
+from tests.simulator.world import Cell, HostLock, Process, World
 
 SHARED = (
     *(int, float, str, bytes, bool, type(None), type, ModuleType, FunctionType),
@@ -21,9 +21,8 @@ RLOCK = type(threading.RLock())
 LOCK = type(threading.Lock())
 
 
-def forked(oracle: Any, pid: int) -> Any:
-    """Return the copy of an oracle that a child of the process ``pid`` has in its memory."""
-    del pid
+def forked(oracle: Any) -> Any:
+    """Return the copy of an oracle that a forked process has in its memory."""
     return _copied(oracle, {})
 
 
@@ -39,16 +38,9 @@ def _copied(one: Any, known: dict[int, Any]) -> Any:
 
 def _made(one: Any, known: dict[int, Any]) -> Any:
     copy: Callable[[Any], Any] = lambda part: _copied(part, known)  # noqa: E731
-    if isinstance(one, np.ndarray):
-        return one.copy()
-    if isinstance(one, RLOCK | LOCK):
-        return type(one)() if isinstance(one, RLOCK) else threading.Lock()
-    if isinstance(one, partial):
-        return partial(copy(one.func), *map(copy, one.args), **one.keywords)
-    if isinstance(one, MethodType):
-        return MethodType(one.__func__, copy(one.__self__))
-    if isinstance(one, weakref.finalize):
-        return _end_of(one, copy)
+    for kind, how in HOW.items():
+        if isinstance(one, kind):
+            return how(one, copy)
     if type(one) in (tuple, set, frozenset):
         return type(one)(map(copy, one))
     if not hasattr(one, "__dict__") and not isinstance(one, list | dict):
@@ -73,3 +65,15 @@ def _end_of(one: weakref.finalize[Any, Any], copy: Callable[[Any], Any]) -> Any:
     made = weakref.finalize(copy(owner), action, *map(copy, args), **kwargs)
     made.atexit = False
     return made
+
+
+# How objects that are no plain values or records are copied. A thread that is not in the child
+# holds none of its locks here: processes of the simulator have one thread each.
+HOW: dict[Any, Callable[[Any, Callable[[Any], Any]], Any]] = {
+    np.ndarray: lambda one, copy: one.copy(),
+    RLOCK: lambda one, copy: threading.RLock(),
+    LOCK: lambda one, copy: threading.Lock(),
+    partial: lambda one, copy: partial(copy(one.func), *map(copy, one.args), **one.keywords),
+    MethodType: lambda one, copy: MethodType(one.__func__, copy(one.__self__)),
+    weakref.finalize: _end_of,
+}

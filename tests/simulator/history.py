@@ -19,7 +19,7 @@ from cumae.concepts import Thresholds
 from cumae.predictors.state import restore
 from tests.simulator.forks import forked
 from tests.simulator.homes import WORLDS
-from tests.simulator.judge import Call, Judge
+from tests.simulator.judge import Judge
 from tests.simulator.scheduler import Scheduler
 from tests.simulator.servers import SERVER, Database
 from tests.simulator.world import Cell, Process, World
@@ -331,7 +331,7 @@ class History:
         self.world.fault("fault: fork")
         before, self.world.process = self.world.process, parent
         child = self.scheduler.start(place=parent.place)
-        child.oracle = forked(parent.oracle, parent.pid)
+        child.oracle = forked(parent.oracle)
         for lock in self.world.locks.values():
             if parent.pid in lock.holders:
                 lock.holders.add(child.pid)

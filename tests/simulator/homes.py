@@ -101,8 +101,7 @@ class SimulatedFile(SimulatedHome):
 
     def again(self) -> SimulatedFile:
         self.close()
-        found = SimulatedFile(self.path)
-        return found
+        return SimulatedFile(self.path)
 
     def backup(self, path: Path) -> None:
         made = self.world.files[path] = Cell()

@@ -136,7 +136,7 @@ class Scheduler:
                 process.busy = False
                 self._back.release()
 
-    def _yield(self, process: Process, signals: bool) -> None:
+    def _yield(self, process: Process, *, signals: bool) -> None:
         self._back.release()
         process.go.acquire()
         if not process.alive:

@@ -115,7 +115,7 @@ class SimulatedServerHome(SimulatedHome):
                 if self.session.try_lock("turn"):
                     return self.head()
                 self.world.steps["wait for a turn"] += 1
-                self.world.yielded(self.world.process, True)
+                self.world.yielded(self.world.process, signals=True)
             raise Stuck("nobody ends a turn")
         except BaseException:
             self.close()

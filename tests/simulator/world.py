@@ -111,7 +111,7 @@ class Gate:
     def __init__(self) -> None:
         self._held, self._waits = False, 0
 
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if not self._held:
             self._held, self._waits = True, 0
             return True
@@ -173,7 +173,8 @@ class World:
     """
 
     def __init__(self, seed: int) -> None:
-        self.rng, self.coins = random.Random(f"steps {seed}"), random.Random(f"coins {seed}")
+        self.rng = random.Random(f"steps {seed}")  # noqa: S311 - a history can be repeated
+        self.coins = random.Random(f"coins {seed}")  # noqa: S311 - and so can its secrets
         self.files: dict[Path, Cell] = {}
         self.folders: dict[Path, dict[str, Cell]] = {}  # of keys
         self.stores: dict[str, dict[str, bytes]] = {}  # of keys, behind a command elsewhere
@@ -186,7 +187,7 @@ class World:
         self.steps: Counter[str] = Counter()
         self.failing = 0.0  # how often a disk, a key store or a server raises an error
         self.switching = 0.0  # how often a call gives the baton back
-        self.yielded: Callable[[Process, bool], None] = lambda process, signals: None
+        self.yielded: Callable[..., None] = lambda process, *, signals: None
 
     def point(self, what: str, *, signals: bool = True) -> None:
         """Let others go on at a call of the world; whoever is dead by then gets no further.
@@ -200,7 +201,7 @@ class World:
         if self.told is not None:
             self.told(f"{process.pid}:   {what}")
         if process.thread is not None and self.rng.random() < self.switching:
-            self.yielded(process, signals)
+            self.yielded(process, signals=signals)
 
     def fault(self, what: str) -> None:
         """Count something that happens to processes."""
