@@ -38,14 +38,15 @@ def _copied(one: Any, known: dict[int, Any]) -> Any:
 
 def _made(one: Any, known: dict[int, Any]) -> Any:
     copy: Callable[[Any], Any] = lambda part: _copied(part, known)  # noqa: E731
-    for kind, how in HOW.items():
-        if isinstance(one, kind):
+    for special, how in HOW.items():
+        if isinstance(one, special):
             return how(one, copy)
     if type(one) in (tuple, set, frozenset):
         return type(one)(map(copy, one))
     if not hasattr(one, "__dict__") and not isinstance(one, list | dict):
         return one  # a value
-    made = type(one).__new__(type(one))
+    kind: Any = type(one)
+    made = kind.__new__(kind)
     known[id(one)] = (made, one)
     if isinstance(one, list):
         made.extend(map(copy, one))

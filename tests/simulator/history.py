@@ -27,7 +27,7 @@ from tests.simulator.world import Cell, Process, World
 ROWS = np.random.default_rng(5).random((36, 1))
 LABELS = (ROWS[:, 0] > 0.3).astype(int)
 # Noise so wide that four draws in a row are a name: two equal rows have chance 1e-17.
-WIDE = {"epsilon": 1e-3, "delta": 1e-4}
+WIDE: dict[str, Any] = {"epsilon": 1e-3, "delta": 1e-4}
 MOST_LINES = 400  # after which a signal comes, at most: an operation has about so many
 STEPS = (20, 60)  # of a history, at least and at most
 NAMES = [Path(f"/{letter}.db") for letter in "abc"]
@@ -38,7 +38,7 @@ def fitted(kind: str) -> Any:
     """Return the arrays of a fitted predictor; each history restores one of its own."""
     with warnings.catch_warnings(action="ignore"):
         if kind == "everlasting":
-            made = cumae.EverlastingPredictor(
+            made: Any = cumae.EverlastingPredictor(
                 Thresholds(), **WIDE, shard_size=6, growth=1.0, prior=False
             )
         else:
@@ -111,7 +111,7 @@ class History:
             told(repr(self.swarm))
             self.world.told = self.scheduler.told = told
         self.n_requests = 0
-        self.requests: list[tuple[int, Any]] = []  # ids and bodies, to be asked again
+        self.requests: list[tuple[Any, Any]] = []  # ids and bodies, to be asked again
         self.copies: list[Any] = []  # older contents of files and databases
         self.world.switching = self.rng.choice((0.02, 0.1, 0.3))
         self.world.failing = 0.01 if "failing" in self.swarm.faults else 0.0

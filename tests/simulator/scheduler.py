@@ -241,5 +241,5 @@ def simulated() -> Iterator[None]:
 
 
 def _unraisable(found: Any) -> None:
-    if not isinstance(found.exc_value, Killed):
+    if not isinstance(found.exc_value, Killed | KeyboardInterrupt):
         sys.__unraisablehook__(found)

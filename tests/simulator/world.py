@@ -243,10 +243,11 @@ class World:
 
     def lose_power(self) -> None:
         """End all processes; what was not synced is lost, or not."""
-        for cells in [self.files, *self.folders.values()]:
+        everything: list[dict[Any, Cell]] = [self.files, *self.folders.values()]
+        for cells in everything:
             for name, cell in list(cells.items()):
                 if cell.now is not cell.synced:
                     cell.now = self.rng.choice((cell.now, cell.synced))
                     cell.sync()
                 if cell.now is None:
-                    del cells[name]  # type: ignore[attr-defined]
+                    del cells[name]
