@@ -34,6 +34,7 @@ def main() -> None:
             wrong, own_steps, own_ends = played(seed, swarm, print if given.tell else None)
             if seed % 50 == 0:
                 gc.collect()  # which is off while a history runs, so that it can be repeated
+                gc.freeze()  # what stays would make each later collection slower
             steps += own_steps
             ends += own_ends
             if wrong:
