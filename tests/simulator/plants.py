@@ -1,0 +1,88 @@
+"""Bugs that lives of an oracle could have, planted: histories find each of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cumae.predictors.state import State
+from cumae.randomness import SeededSource, SystemSource
+from cumae.store.keys import KeyStore, Life, Mark
+from cumae.store.writer import Writer
+
+
+def debit_after_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let answers leave, and write their debit with the next call."""
+    real = Writer.commit
+
+    def commit(self: Any, ticket: int) -> None:
+        real(self, ticket - 1)
+
+    monkeypatch.setattr(Writer, "commit", commit)
+
+
+def mark_goes_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write marks of one release less than were used."""
+    real = KeyStore.write_mark
+
+    def write(self: Any, mark: Mark, name: str) -> None:
+        real(self, replace(mark, high=max(0, mark.high - 1)), name)
+
+    monkeypatch.setattr(KeyStore, "write_mark", write)
+    monkeypatch.setattr(Life, "write_mark", _write_without_comparing)
+
+
+def _write_without_comparing(self: Any, mark: Mark) -> None:
+    self.keys.write_mark(mark, self.mark_name)
+    self.mark = mark
+    self.check()
+
+
+def name_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a life go on though the keys name another one."""
+    monkeypatch.setattr(Life, "check", lambda self: None)
+
+
+def marks_of_others_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a life begin as if no other one had used anything."""
+    real = Life.begin
+
+    def begin(self: Any) -> Any:
+        return {name: replace(mark, high=0) for name, mark in real(self).items()}
+
+    monkeypatch.setattr(Life, "begin", begin)
+
+
+def mark_is_never_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all commits pass as if they were below the mark."""
+    real: Any = Writer._write_mark
+
+    def write(self: Any, *given: Any, **more: Any) -> None:
+        if self.life.mark is None or self.life.mark.epoch < self.totals.epoch:
+            real(self, *given, **more)
+
+    monkeypatch.setattr(Writer, "_write_mark", write)
+
+
+def noise_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each opening go on with the coins of the one before, as if they were in the file."""
+    real = State.from_arrays
+
+    def stored_generator(*given: Any) -> Any:
+        source = SeededSource(7)
+        monkeypatch.setattr(SystemSource, "words", lambda _, count: source.words(count))
+        return real(*given)
+
+    monkeypatch.setattr(State, "from_arrays", staticmethod(stored_generator))
+
+
+PLANTS = (
+    debit_after_the_answer,
+    mark_goes_down,
+    name_is_not_read,
+    marks_of_others_are_not_read,
+    mark_is_never_raised,
+    noise_comes_again,
+)
