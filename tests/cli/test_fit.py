@@ -65,6 +65,8 @@ def test_every_published_model_can_be_fitted_shown_and_asked(folder: Path, model
     shown = run("show", "new.json")
     assert shown.exit_code == 0, shown.stderr
     assert "Promise: (epsilon = " in shown.stdout
+    assert "Claims:" not in shown.stdout
+    assert "Claims:" in run("show", "new.json", "--full").stdout
     assert json.loads(run("show", "new.json", "--json").stdout)["kind"] == told["kind"]
     done = run("score", "new.json", "test.csv", "--label", "income", "--exact", "--json")
     assert json.loads(done.stdout)["accuracy"] > 0.7
@@ -83,6 +85,8 @@ def test_the_planner_chooses_by_public_facts(folder: Path) -> None:
     done = run(*FITTING, "-o", "new.json", "--dry-run")
     assert "it is likely to be the most accurate" in " ".join(done.stderr.split())
     assert "Promise: (epsilon = " in done.stdout
+    assert "Claims:" not in done.stdout
+    assert "Claims:" in run(*FITTING, "-o", "new.json", "--dry-run", "--full").stdout
     facts = json.loads(run(*FITTING, "-o", "new.db", "--dry-run", "--json").stdout)
     assert facts["kind"] == "EverlastingPredictor"
     assert facts["outlook"]["guarantee"]["epsilon"] == 3.0

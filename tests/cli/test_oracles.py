@@ -39,6 +39,10 @@ def test_status_tells_what_was_promised_given_and_left(path: str) -> None:
     assert "20 of 400 of this phase are used, 380 are left" in told.stdout
     assert "in use:    no" in told.stdout
     assert "charged" not in told.stdout
+    assert "Claims:" not in told.stdout
+    full = run("status", path, "--full").stdout
+    assert "no process is copied with its memory" in full
+    assert "STORE" in full.split("Claims:")[1]
     plain = json.loads(run("status", path, "--json").stdout)
     assert (plain["answers"], plain["used"], plain["releases"]) == (20, 20, 400)
     assert plain["guarantee"]["epsilon"] == 60.0

@@ -23,6 +23,7 @@ from cumae.store.accounts import AccountLedger, account_of, create_account
 from cumae.store.counting.base import Counting
 from cumae.store.counting.kinds import counting_of
 from cumae.store.homes.home import FORMAT, SHARED, Blob, Place, Transaction
+from cumae.store.homes.needs import durable
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, remove_files
 from cumae.store.journal import phase_event, prior_event
@@ -358,6 +359,8 @@ class Status:
     unconfirmed : int
         The number of a checkpoint that the ledger begins with, and whose seal nobody could check:
         nothing is known about what came before it. 0 if there is none.
+    shared : bool
+        True if several processes may have it open.
     """
 
     path: str
@@ -366,6 +369,7 @@ class Status:
     n_entries: int
     n_replicas: int
     unconfirmed: int = 0
+    shared: bool = False
 
     @property
     def in_use(self) -> bool:
@@ -374,8 +378,9 @@ class Status:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was promised."""
-        return Guarantee.from_dict(self.totals.guarantee)
+        """The promise of the oracle, under what its home needs as well."""
+        promised = Guarantee.from_dict(self.totals.guarantee)
+        return durable(promised, shared=self.shared) if self.totals.releases else promised
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
@@ -383,7 +388,7 @@ class Status:
         return {
             "path": self.path,
             "kind": totals.kind,
-            "guarantee": totals.guarantee,
+            "guarantee": self.guarantee.to_dict(),
             "phase": totals.phase,
             "epoch": totals.epoch,
             "answers": totals.answers,
@@ -428,7 +433,8 @@ def status(path: str | Path, *, keys: str | None = None) -> Status:
     if totals.kind == ACCOUNT:
         _check_payments(entries)
     unconfirmed = begins if begins > 1 and key is None else 0
-    return Status(place.name, totals, last, len(entries), place.n_replicas(keys), unconfirmed)
+    found = (place.name, totals, last, len(entries), place.n_replicas(keys), unconfirmed)
+    return Status(*found, shared=place.shared)
 
 
 def _key_for_looking(place: Place, keys: str | None, oracle: str) -> bytes | None:
