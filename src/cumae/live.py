@@ -62,7 +62,7 @@ def _nested(owned: Any) -> LiveState:
     return LiveState(
         f"{type(owned).__name__} was used while the same thread is within a call of it, as by a "
         "signal handler, a callback or a model; use it when that call has ended. A signal handler "
-        "may raise SystemExit, which ends the call, and close it after that."
+        "may raise KeyboardInterrupt, which ends the call; close it after that."
     )
 
 
