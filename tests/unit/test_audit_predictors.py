@@ -75,7 +75,7 @@ class SameNoise(EverlastingPredictor):
         known = self.__dict__.setdefault("_known_", {})
         pairs = zip(table[:, 0].tolist(), noise, strict=True)
         noisy = votes + np.array([known.setdefault(key, own) for key, own in pairs])
-        return np.argmax(noisy, axis=1), weights_of_votes(noisy, self.n_shards_)
+        return np.argmax(noisy, axis=1), weights_of_votes(noisy, phase.ensemble.n_shards)
 
 
 def test_noise_reused_for_equal_queries_is_found() -> None:

@@ -640,7 +640,7 @@ def test_names_of_classes_and_columns() -> None:
         classes=("no", "yes"),
     ).fit(frame, np.where(Y, "yes", "no"))
     assert set(oracle.predict(frame)) <= {"no", "yes"}
-    with pytest.raises(InvalidData, match="declare their categories"):
+    with pytest.raises(InvalidData, match="declare what can occur"):
         clone(oracle).set_params(columns=None).fit(frame, np.where(Y, "yes", "no"))
 
 

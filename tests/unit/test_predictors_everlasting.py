@@ -138,7 +138,7 @@ def test_the_guarantee_follows_from_the_releases_of_a_phase() -> None:
     assert one.guarantee_.rho == pytest.approx(600 / (2 * noise.scale**2))
     assert one.guarantee_.within(1.0, 1e-6)
     assert one.guarantee_.protects == "one training row or one query"
-    assert "seen by the one who asked" in str(one.guarantee_)
+    assert "seen by the one who asked" in one.guarantee_.full()
     assert one.remaining_ == math.inf
 
 

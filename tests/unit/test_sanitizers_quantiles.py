@@ -186,7 +186,7 @@ def test_full_trees_cost_two_a_level() -> None:
     assert quant.level_ranges(5)[1] == Fraction(8, 3)
     assert quant.carried_errors(15) == 2.875
     assert Quantiles(1.0).cost == BoundedRange(0.25) * 4
-    text = str(Quantiles(1.0).guarantee("one patient"))
+    text = Quantiles(1.0).guarantee("one patient").full()
     assert "epsilon = 1, delta = 0" in text
     assert "QUANT" in text
 

@@ -141,7 +141,7 @@ def test_with_a_command_for_keys_there_are_never_two(tmp_path: Path) -> None:
     script = tmp_path / "keys.sh"
     script.write_text(
         'cd "$1"\ncase "$2" in list) ls ;; get) cat "$3" ;; put) cat > "$3" ;; '
-        'delete) rm -f "$3" ;; esac\n[ "$2 $3" != "$(cat ../fails)" ]\n',
+        'delete) rm -f "$3" ;; esac\ncase "$2 $3" in "$(cat ../fails)"*) exit 1 ;; esac\n',
         encoding="utf-8",
     )
     for fails in ("put oracle", "put epoch-1", "put mark"):
@@ -175,7 +175,7 @@ def test_a_command_that_is_broken_off_leaves_one_at_most(tmp_path: Path) -> None
         with pytest.raises(KeyboardInterrupt):
             one.save_to(tmp_path / "oracle.db", keys=command)
     assert (tmp_path / "oracle.db").exists()  # nobody knows, so nothing is undone
-    assert sorted(path.name for path in where.iterdir()) == ["epoch-1", "oracle"]
+    assert sorted(path.name.split("-")[0] for path in where.iterdir()) == ["epoch", "oracle"]
     with pytest.raises(LiveState, match=r"lives in .* now"):
         one.predict([[0.5]])
 

@@ -82,4 +82,4 @@ def test_it_prints(trace: Any, capsys: pytest.CaptureFixture[str]) -> None:
     trace.report("one column")
     told = capsys.readouterr().out
     assert "a training row through fit, 6 modules, 0 entered again" in told
-    assert "\n              cumae.predictors.queries\n" in told
+    assert "\n                cumae.predictors.queries\n" in told

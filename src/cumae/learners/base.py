@@ -65,7 +65,6 @@ MOST_ROWS = 1e15  # a larger number is not worth naming
 PUBLIC_ROWS = ("the public rows may be known to anyone",)
 ROLES_PUBLIC = f"{REPLACE_ONE}; which rows are labelled is public and stays the same"
 
-
 # What ends the table of parameters of most learners.
 ACCOUNT: Mapping[str, Kind] = {
     "classes": TWO_CLASSES,

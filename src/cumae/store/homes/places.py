@@ -24,7 +24,7 @@ def place_of(path: str | Path) -> Place:
                 importlib.import_module(package)
         return FilePlace(Path(path))
     with needing(*POSTGRES):
-        importlib.import_module("cryptography")
         postgres = importlib.import_module("cumae.store.homes.postgres")
+        importlib.import_module("cryptography")
     place: Place = postgres.ServerPlace(path)
     return place
