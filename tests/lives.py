@@ -174,7 +174,7 @@ class History:
         if len(self._running) < 3 and self.chosen.random() < 0.5:
             self.copies.at_access(self.chosen.randrange(12), self._step)
         with suppress(CumaeError):
-            self._do(name, self.chosen.choice(("open", "ask", "ask", "end", "copy")))
+            self._do(name, self.chosen.choice(("open", "ask", "ask", "end", "copy", "rotate")))
         self._running.remove(name)
 
     def _do(self, name: str, what: str) -> None:
@@ -183,6 +183,8 @@ class History:
             self.lives[name] = self.copies.open(name)
         elif what == "ask" and one is not None:
             self.copies.ask(one, self.chosen.choice((1, 20, 60, 300)))
+        elif what == "rotate" and one is not None:
+            one.rotate_key()
         elif what == "end" and one is not None:
             del self.lives[name]
             self.chosen.choice((break_off, type(one).close))(one)

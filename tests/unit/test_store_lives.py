@@ -106,7 +106,12 @@ def close_it(copies: Copies, lives: list[Any]) -> None:
     lives[0].close()
 
 
-STEPS = [raise_the_mark, begin_a_phase, open_it_again, close_it]
+def rotate_the_key(copies: Copies, lives: list[Any]) -> None:
+    copies.ask(lives[0], 10)
+    lives[0].rotate_key()
+
+
+STEPS = [raise_the_mark, begin_a_phase, open_it_again, close_it, rotate_the_key]
 
 
 def interleaved(
@@ -176,15 +181,23 @@ def one_mark_for_all(self: Life, mark: Mark) -> None:
     self.check()
 
 
+def same_epoch_only(self: Mark, epoch: int, phase: int) -> bool:
+    """Forget that a rotated key begins an epoch within a phase."""
+    del phase
+    return self.epoch == epoch
+
+
 @pytest.mark.parametrize(
-    ("method", "planted", "step"),
+    ("owner", "method", "planted", "step"),
     [
-        ("write_mark", without_a_look, raise_the_mark),
-        ("begin", marks_before_the_name, open_it_again),
-        ("write_mark", one_mark_for_all, raise_the_mark),
+        (Mark, "counts", same_epoch_only, rotate_the_key),
+        (Life, "write_mark", without_a_look, raise_the_mark),
+        (Life, "begin", marks_before_the_name, open_it_again),
+        (Life, "write_mark", one_mark_for_all, raise_the_mark),
     ],
 )
 def test_the_law_of_lives_has_teeth(
+    owner: type,
     method: str,
     planted: Callable[..., Any],
     step: Callable[..., None],
@@ -192,9 +205,9 @@ def test_the_law_of_lives_has_teeth(
     saved: tuple[Path, dict[str, bytes]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Life, method, planted)
+    monkeypatch.setattr(owner, method, planted)
     most = 0
-    for number in range(40):
+    for number in range(80):
         interleaved(copies, saved, step, number)
         most = max(most, 0, *copies.given.values())
         if most > PHASE:
@@ -222,7 +235,7 @@ def test_the_law_of_histories_has_teeth(
     copies: Copies, saved: tuple[Path, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Life, "write_mark", without_a_look)
-    assert most_of_histories(copies, saved, range(8)) > PHASE
+    assert most_of_histories(copies, saved, range(30)) > PHASE
 
 
 def test_a_key_folder_that_was_put_back_ends_the_life(tmp_path: Path) -> None:
@@ -253,6 +266,36 @@ def test_the_next_phase_of_a_life_that_has_ended_never_begins(copies: Copies) ->
     b.close()
     a.close()
     copies.open("b").close()
+
+
+@pytest.mark.parametrize("change", [begin_a_phase, rotate_the_key])
+def test_a_life_that_ends_with_its_new_epoch_leaves_the_other_one_usable(
+    change: Callable[..., None], copies: Copies, saved: tuple[Path, dict[str, bytes]]
+) -> None:
+    """Its mark of the new epoch would refuse the file that has gone on meanwhile."""
+    usable = 0
+    for number in itertools.count():
+        lives = [begun(copies, saved)]
+
+        def other(lives: list[Any] = lives) -> None:
+            with suppress(StoreFailed):  # if the new epoch has begun already
+                lives.append(copies.open("b"))
+                copies.ask(lives[-1], 3)
+
+        copies.at_access(number, other)
+        with suppress(StoreFailed):
+            change(copies, lives)
+        if not copies.came:
+            break
+        answered = [one.answered_ for one in lives[1:]]
+        for one in lives:
+            break_off(one)
+        if answered and answered[0]:
+            opened = copies.open("b")
+            assert opened.answered_ == answered[0]
+            break_off(opened)
+            usable += 1
+    assert usable > 1
 
 
 @pytest.mark.parametrize("mechanism", ["stability", "between"])

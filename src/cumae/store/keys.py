@@ -45,6 +45,9 @@ class Mark:
         A ledger entry that the file must have, and its hash.
     format : int
         Of what the life wrote; from 3 on, each piece of the state names its ledger entry.
+    phase : int
+        The phase whose releases ``high`` counts: a rotated key begins an epoch within it. 0 in
+        marks of older versions, for which the epoch tells.
     """
 
     oracle: str
@@ -53,6 +56,12 @@ class Mark:
     number: int
     head: str
     format: int = 2
+    phase: int = 0
+
+    @claim("STORE", "REPLICAS")
+    def counts(self, epoch: int, phase: int) -> bool:
+        """Tell whether ``high`` counts releases that a file of this epoch and phase has, too."""
+        return self.phase == phase if self.phase else self.epoch == epoch
 
 
 class KeyStore(ABC):
@@ -340,9 +349,15 @@ class Life:
                 "the mark of this oracle is not the one that was written last: its keys were put "
                 "back, or somebody has gone on with a copy. Close it, and look which one is in use."
             )
+        before, self.mark = self.mark, mark
         self.keys.write_mark(mark, self.mark_name)
-        self.mark = mark
-        self.check()
+        try:
+            self.check()
+        except StoreFailed:
+            # Nothing of a new epoch has left; its mark would refuse the file that goes on.
+            if before is not None and before.epoch < mark.epoch:
+                self.keys.write_mark(before, self.mark_name)
+            raise
 
     def drop(self, names: Iterable[str]) -> None:
         """Delete marks of lives that have ended; the own one covers them."""

@@ -100,8 +100,8 @@ class _Opened:
     @property
     def high(self) -> int:
         """How many releases of the phase may have been used, by what the marks say."""
-        of_epoch = [one.high for one in self.marks.values() if one.epoch == self.totals.epoch]
-        return max(of_epoch, default=0)
+        now = (self.totals.epoch, self.totals.phase)
+        return max((mark.high for mark in self.marks.values() if mark.counts(*now)), default=0)
 
     def model(self) -> Any:
         """Return the predictor or learner, ready to answer."""
