@@ -146,7 +146,8 @@ class History:
             return self.judge.verdict()
         finally:
             self.scheduler.stop()
-            self.scheduler.processes.clear()
+            self.judge.forget()
+            gc.collect()  # here, so that no finaliser of this world runs in the next one
             WORLDS.pop()
 
     def _first(self) -> Process:
@@ -346,8 +347,7 @@ class History:
     def _kill(self, process: Process) -> None:
         self.scheduler.kill(process)
         self.scheduler.processes.remove(process)
-        process.job = None
-        process.go.release()
+        self.scheduler.end(process)
 
     def _fault_power(self, processes: list[Process]) -> None:
         self.world.fault("fault: power")

@@ -129,6 +129,11 @@ class Judge:
             if self.noise.setdefault(row, where) != where:
                 self.say(f"the noise of release {number} of phase {draw.phase} was used before")
 
+    def forget(self) -> None:
+        """Let go of all oracles."""
+        self.calls.clear()
+        self.requests.clear()
+
     def verdict(self) -> list[str]:
         """Return what is wrong, after the last life has ended."""
         sums = Counter(phase for phase, _ in self.left)

@@ -23,7 +23,7 @@ from cumae.store import accounts, keys, oracle, replicas, writer
 from cumae.store.homes import sqlite
 from tests.simulator import homes, servers
 from tests.simulator.judge import Judge, watched
-from tests.simulator.world import Gate, Killed, Process, Stuck, World
+from tests.simulator.world import Gate, Killed, Process, Stuck, World, baton
 
 PACKAGE = Path(cumae.__file__).parent
 TRACED = ("store", "predictors", "live.py", "privacy/budget.py")  # lines where signals may come
@@ -62,7 +62,7 @@ class Scheduler:
         world.judge = judge
         self.environment = world.process
         self.processes: list[Process] = []
-        self._back = threading.Semaphore(0)
+        self._back = baton()
         self._n_pids = FIRST_PID
         world.yielded = self._yield
         self.told: Callable[[str], None] = lambda text: None
@@ -114,10 +114,15 @@ class Scheduler:
         """End all threads."""
         for process in self.processes:
             self.kill(process)
-            process.job = None
-            process.go.release()
+            self.end(process)
             if process.thread is not None:
                 process.thread.join()
+        self.processes.clear()
+
+    def end(self, process: Process) -> None:
+        """End the thread of a process that is idle."""
+        process.job = None
+        process.go.release()
 
     # On the threads of processes
 

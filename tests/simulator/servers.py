@@ -38,7 +38,8 @@ class Database(Cell):
         """Write all tables anew, as a dump does; the head has another writer then."""
         self.now = self.synced = tables
         number, _, known = tables.entries[-1]
-        self.head = Head(number, known, str(next(self.transactions)))
+        transaction = str(next(self.transactions))
+        self.head = Head(number, known, transaction, transaction)
 
     def end_sessions(self) -> None:
         """Restart the server: what was committed stays, sessions and their locks end."""
@@ -155,7 +156,8 @@ class SimulatedServerHome(SimulatedHome):
             raise StoreFailed(f"another replica has gone on with the oracle at {self.name}.")
         self.cell.now = self.cell.now.after(change)
         self.cell.sync()
-        self.cell.head = Head(*change.head, str(next(self.cell.transactions)))
+        transaction = str(next(self.cell.transactions))
+        self.cell.head = Head(*change.head, transaction, self.cell.head.tables)
         written = self.cell.head
         self._alive("commit: written")
         self.world.may_fail("the end of a commit")

@@ -16,6 +16,13 @@ from cumae.store.homes.home import Blob, Transaction
 MOST_WAITS = 50  # looks at a lock that nobody can open any more
 
 
+def baton() -> threading.Lock:
+    """Return a lock that one thread waits for until another one releases it."""
+    made = threading.Lock()
+    made.acquire()
+    return made
+
+
 class Killed(BaseException):
     """The process is gone: nothing that it does from now on has an effect."""
 
@@ -159,7 +166,7 @@ class Process:
     depth: int = 0  # of calls within calls
     kept: list[Any] = field(default_factory=list)  # errors that a console would keep
     sessions: list[Any] = field(default_factory=list)  # with the database server
-    go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    go: threading.Lock = field(default_factory=baton)
     thread: threading.Thread | None = None
 
 
