@@ -158,7 +158,7 @@ class SimulatedFolder(KeyFolder):
         try:
             return world().folders[self.folder]
         except KeyError:
-            raise FileNotFoundError(str(self.folder)) from None
+            raise StoreFailed("the keys of this oracle cannot be read or written.") from None
 
     @classmethod
     def make(cls, folder: Path) -> KeyFolder:
@@ -174,7 +174,7 @@ class SimulatedFolder(KeyFolder):
 
     def get(self, name: str) -> bytes | None:
         world().point("keys: get")
-        found = self._cells.get(name)
+        found = world().folders.get(self.folder, {}).get(name)
         return None if found is None else found.now
 
     def put(self, name: str, secret: bytes) -> None:

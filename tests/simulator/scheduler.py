@@ -176,7 +176,7 @@ class Scheduler:
         end = "done"
         try:
             action()
-        except (Killed, KeyboardInterrupt, CumaeError, OSError) as error:
+        except (Killed, KeyboardInterrupt, CumaeError) as error:
             end = type(error).__name__
             if not isinstance(error, Killed) and self.world.rng.random() < 0.5:
                 process.kept.append(error)
