@@ -93,6 +93,7 @@ class SimulatedFile(SimulatedHome):
         self.cell.now = self.cell.now.after(change)
         self.world.point("commit: written", signals=False)
         self.cell.sync()
+        self.world.texts.update(entry.text for entry in change.entries)
         self.world.point("commit: synced")
         self.world.may_fail("the end of a commit")
 

@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 import cumae
-from cumae.errors import CumaeError
+from cumae.errors import CumaeError, LiveState
 from cumae.mechanisms import NoisyMajority
 from cumae.predictors import joining
 from cumae.store import accounts, keys, oracle, replicas, writer
@@ -153,7 +153,9 @@ class Scheduler:
         code = frame.f_code
         if code.co_name == "__init__" and code.co_filename.endswith(("live.py", "joining.py")):
             return None  # of what a thread has for itself, made at its first call
-        return None if lines_without_signals(code.co_filename) is None else self._line
+        if self.world.process.at_line is None or lines_without_signals(code.co_filename) is None:
+            return None
+        return self._line
 
     def _line(self, frame: Any, event: str, _: Any) -> Any:
         process = self.world.process
@@ -178,6 +180,8 @@ class Scheduler:
             action()
         except (Killed, KeyboardInterrupt, CumaeError) as error:
             end = type(error).__name__
+            if isinstance(error, LiveState) and process.depth == 1 and self.world.rng.random() < 0.5:
+                process.oracle = None  # it lives elsewhere
             if not isinstance(error, Killed) and self.world.rng.random() < 0.5:
                 process.kept.append(error)
         except Stuck:
@@ -222,6 +226,7 @@ def simulated() -> Iterator[None]:
         (sqlite, "sync_folder", lambda folder: None),
         (sqlite, "remove_files", homes.remove),
         (accounts, "SqliteFile", homes.SimulatedFile),
+        (accounts.AccountLedger, "held", lambda self: homes.world().hold(self.keys.lock_file)),
         (keys.KeyFolder, "make", homes.SimulatedFolder.make),
         (NoisyMajority, "release", watched(_now)),
         (os, "getpid", _pid),

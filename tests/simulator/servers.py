@@ -17,10 +17,9 @@ from tests.simulator.homes import (
     keys_elsewhere,
     world,
 )
-from tests.simulator.world import Cell, Stuck, Tables
+from tests.simulator.world import MOST_TURNS, Cell, Stuck, Tables
 
 SERVER = "server:"  # what addresses begin with
-MOST_TURNS = 2_000  # that somebody waits for a lock, before nobody can be expected to end it
 
 
 class Database(Cell):
