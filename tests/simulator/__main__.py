@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import time
 import warnings
@@ -32,9 +31,6 @@ def main() -> None:
     with simulated():
         for seed in range(given.seed, given.seed + given.histories):
             wrong, own_steps, own_ends = played(seed, swarm, print if given.tell else None)
-            if seed % 50 == 0:
-                gc.collect()  # which is off while a history runs, so that it can be repeated
-                gc.freeze()  # what stays would make each later collection slower
             steps += own_steps
             ends += own_ends
             if wrong:

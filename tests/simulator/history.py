@@ -17,6 +17,7 @@ import cumae
 from cumae import store
 from cumae.concepts import Thresholds
 from cumae.predictors.state import restore
+from cumae.privacy import Pure
 from tests.simulator.forks import forked
 from tests.simulator.homes import WORLDS
 from tests.simulator.judge import Judge
@@ -28,9 +29,15 @@ ROWS = np.random.default_rng(5).random((36, 1))
 LABELS = (ROWS[:, 0] > 0.3).astype(int)
 # Noise so wide that four draws in a row are a name: two equal rows have chance 1e-17.
 WIDE: dict[str, Any] = {"epsilon": 1e-3, "delta": 1e-4}
-MOST_LINES = 400  # after which a signal comes, at most: an operation has about so many
+# After so many lines a signal comes, at most: operations have about so many.
+MOST_LINES = {"open": 2_000, "save": 1_300, "use": 800, "turn_key": 1_400, "rotate": 2_500}
+FEW_LINES = 60  # of other operations
+MOST_POINTS = 25  # and so many calls of the world
 STEPS = (20, 60)  # of a history, at least and at most
 NAMES = [Path(f"/{letter}.db") for letter in "abc"]
+KINDS = ("everlasting", "everlasting", "release", "account")
+CAP = 2  # payments of 1 that an account covers
+BEFORE = {"copy", "restore", "dump", "link"}  # what may put an older oracle into its place
 
 
 @cache
@@ -53,7 +60,7 @@ class Swarm:
     Parameters
     ----------
     kind : str
-        The predictor.
+        The predictor, or an account.
     keys : str
         Where keys are: "beside", "folder" or "command".
     shared : bool
@@ -81,6 +88,7 @@ FAULTS = {
     "failing": 0.0,
     "sessions": 0.7,
     "dump": 1.0,
+    "keys": 1.0,
 }
 
 
@@ -113,19 +121,24 @@ class History:
         self.n_requests = 0
         self.requests: list[tuple[Any, Any]] = []  # ids and bodies, to be asked again
         self.copies: list[Any] = []  # older contents of files and databases
+        self.older_keys: list[Any] = []
         self.world.switching = self.rng.choice((0.02, 0.1, 0.3))
         self.world.failing = 0.01 if "failing" in self.swarm.faults else 0.0
         if self.swarm.shared:
             self.addresses: list[Any] = [f"{SERVER}one", f"{SERVER}two"]
-        else:
-            self.addresses = list(NAMES)
+        else:  # a copy whose keys would be beside it has none
+            self.addresses = NAMES[:1] if self.swarm.keys == "beside" else list(NAMES)
 
     def _swarm(self) -> Swarm:
         rng = self.rng
-        shared = rng.random() < 0.3
-        kind = rng.choice(("everlasting", "everlasting", "release"))
+        kind = rng.choice(KINDS)
+        shared = kind != "account" and rng.random() < 0.35
         keys = rng.choice(("folder", "command") if shared else ("beside", "folder", "command"))
-        return Swarm(kind, keys, shared, frozenset(one for one in FAULTS if rng.random() < 0.4))
+        often = rng.choice((0.2, 0.5, 0.8))
+        faults = {one for one in FAULTS if rng.random() < often}
+        if "keys" in faults:  # older keys and an older file together are an older oracle
+            faults -= rng.choice((BEFORE, {"keys"}, {"keys"}))
+        return Swarm(kind, keys, shared, frozenset(faults))
 
     @property
     def keys(self) -> str | None:
@@ -146,18 +159,22 @@ class History:
             return self.judge.verdict()
         finally:
             self.scheduler.stop()
-            self.scheduler.processes.clear()
+            self.judge.forget()
+            gc.collect()  # here, so that no finaliser of this world runs in the next one
             WORLDS.pop()
 
     def _first(self) -> Process:
         """Start the process that has fitted the predictor."""
         process = self.scheduler.start()
         self.world.process = process
-        process.oracle = restore(fitted(self.swarm.kind))
+        account = self.swarm.kind == "account"
+        process.oracle = cumae.Budget(CAP) if account else restore(fitted(self.swarm.kind))
         self.world.process = self.scheduler.environment
         if self.rng.random() < 0.3:
-            self._do(process, self._predict)
+            self._do(process, self._use)
         self._do(process, self._save)
+        if self.rng.random() < 0.6:
+            self.scheduler.finish(process)
         return process
 
     def _step(self) -> None:
@@ -171,19 +188,29 @@ class History:
         if len(processes) < 2 or (len(processes) < 4 and rng.random() < 0.1):
             processes.append(self.scheduler.start())
         process = rng.choice(processes)
-        if process.busy:
+        alone = not self.swarm.shared and self.swarm.keys != "command"
+        live = [one for one in processes if alone and one.oracle is not None]
+        if process.oracle is None and not process.busy and live and rng.random() < 0.6:
+            process = rng.choice(live)  # mostly the others would be told that it is open
+        if not process.busy:
+            self._do(process, self._operation(process))
+        elif rng.random() < 0.5:
             self.scheduler.resume(process)
         else:
-            self._do(process, self._operation(process))
+            self.scheduler.finish(process)
 
     def _do(self, process: Process, action: Callable[[Process], None]) -> None:
         """Begin an operation of an idle process, with a signal at one of its lines perhaps."""
-        process.at_line = None
+        process.at_line = process.at_point = None
+        name = action.__name__.strip("_")
         signals = [one for one in ("interrupt", "nested", "fork") if one in self.swarm.faults]
         if signals and self.rng.random() < 0.3:
-            process.lines = int(MOST_LINES ** self.rng.random())
-            process.at_line = partial(self._signal, process, self.rng.choice(signals))
-        name = action.__name__.strip("_")
+            signal = partial(self._signal, process, self.rng.choice(signals))
+            if self.rng.random() < 0.6:
+                process.points, process.at_point = self.rng.randint(1, MOST_POINTS), signal
+            else:
+                process.lines = self.rng.randint(1, MOST_LINES.get(name, FEW_LINES))
+                process.at_line = signal
         self.scheduler.begin(
             process, partial(self.scheduler.attempt, process, name, partial(action, process))
         )
@@ -194,16 +221,34 @@ class History:
             return self._forget
         if process.oracle is None:
             return rng.choices(
-                (self._open, self._rotate, self._status, self._backup, self._forget),
-                (10, 1, 1, 1, 1),
+                (self._open, self._rotate, self._status, self._backup, self._forget, self._destroy),
+                (10, 1, 1, 1, 1, 0.1),
             )[0]
-        here = (self._predict, self._close, self._look, self._forget, self._leave, self._turn_key)
-        weights = [20.0, 2, 1, 1, 1, 1]
+        here = (self._use, self._close, self._look, self._forget, self._leave, self._turn_key)
+        weights = [16.0, 3, 1, 1, 1, 1]
         if not process.place:
             return rng.choices((*here, self._save), (*weights, 8))[0]
         return rng.choices(here, weights)[0]
 
     # Operations, on the threads of processes
+
+    def _use(self, process: Process) -> None:
+        """Spend something: releases, or what an account has."""
+        if self.swarm.kind == "account":
+            self._pay(process)
+        else:
+            self._predict(process)
+
+    def _pay(self, process: Process) -> None:
+        account = process.oracle
+        if account is None:
+            return
+        self.n_requests += 1
+        use = f"use {self.n_requests}"
+        account.spend(Pure(1.0), what=use)
+        if process.alive:
+            texts = None if account._home is None else self.world.texts
+            self.judge.paid_for(use, texts, CAP)
 
     def _predict(self, process: Process) -> None:
         oracle, cell = process.oracle, self._cell(process)
@@ -254,13 +299,16 @@ class History:
 
     def _close(self, process: Process) -> None:
         if process.oracle is not None:
-            process.oracle.close()
+            if self.swarm.kind != "account":
+                process.oracle.close()
             if not process.depth > 1:
                 process.oracle, process.place = None, ""
 
     def _look(self, process: Process) -> None:
         oracle = process.oracle
-        if oracle is not None:
+        if self.swarm.kind == "account":
+            assert oracle is None or oracle.remaining[0] >= 0
+        elif oracle is not None:
             oracle._settled_state()
             assert oracle.remaining_ >= 0
 
@@ -280,7 +328,7 @@ class History:
         self.world.kill(process)
 
     def _turn_key(self, process: Process) -> None:
-        if process.oracle is not None and process.place:
+        if process.oracle is not None and process.place and self.swarm.kind != "account":
             process.oracle.rotate_key()
 
     def _rotate(self, process: Process) -> None:
@@ -291,11 +339,15 @@ class History:
 
     def _backup(self, process: Process) -> None:
         source = self._address()
-        if self.swarm.shared:
+        if self.swarm.shared or "keys" in self.swarm.faults:
             return
         target = self.rng.choice([one for one in NAMES if one != source])
         if target not in self.world.files:
             store.backup(source, target)
+            self.copies.append(self.world.files[target].now)
+
+    def _destroy(self, process: Process) -> None:
+        store.destroy(self._address(), keys=self.keys)
 
     # Faults, on the thread of the history
 
@@ -310,7 +362,7 @@ class History:
         if process.depth > 2:
             return
         action = self.rng.choice(
-            (self._predict, self._predict, self._predict, self._close, self._look, self._status)
+            (self._use, self._use, self._use, self._close, self._look, self._status)
         )
         name = f"nested {action.__name__.strip('_')}"
         self.scheduler.attempt(process, name, partial(action, process))
@@ -346,8 +398,7 @@ class History:
     def _kill(self, process: Process) -> None:
         self.scheduler.kill(process)
         self.scheduler.processes.remove(process)
-        process.job = None
-        process.go.release()
+        self.scheduler.end(process)
 
     def _fault_power(self, processes: list[Process]) -> None:
         self.world.fault("fault: power")
@@ -362,19 +413,33 @@ class History:
             self.world.fault("fault: copy")
             path = self.rng.choice(list(self.world.files))
             self.copies.append(self.world.files[path].now)
-            self.world.copy(path, self.rng.choice(NAMES))
+            if len(self.addresses) > 1:
+                self.world.copy(path, self.rng.choice(self.addresses))
 
     def _fault_restore(self, processes: list[Process]) -> None:
         if self.copies and self.world.files:
             self.world.fault("fault: restore")
             content = self.rng.choice(self.copies)
-            self.world.files[self.rng.choice(NAMES)] = Cell(content, content)
+            self.world.files[self.rng.choice(self.addresses)] = Cell(content, content)
 
     def _fault_link(self, processes: list[Process]) -> None:
         if self.world.files:
             self.world.fault("fault: link")
             path = self.rng.choice(list(self.world.files))
-            self.world.files[self.rng.choice(NAMES)] = self.world.files[path]
+            self.world.files[self.rng.choice(self.addresses)] = self.world.files[path]
+
+    def _fault_keys(self, processes: list[Process]) -> None:
+        """Copy the keys, or put a copy back below whoever has the oracle open."""
+        self.world.fault("fault: keys")
+        if not self.older_keys or self.rng.random() < 0.5:
+            folders = {one: _now(cells) for one, cells in self.world.folders.items()}
+            stores = {one: dict(secrets) for one, secrets in self.world.stores.items()}
+            self.older_keys.append((folders, stores))
+            return
+        folders, stores = self.rng.choice(self.older_keys)
+        self.world.stores = {one: dict(secrets) for one, secrets in stores.items()}
+        for one, secrets in folders.items():
+            self.world.folders[one] = {name: Cell(now, now) for name, now in secrets.items()}
 
     def _fault_clock(self, processes: list[Process]) -> None:
         self.world.fault("fault: clock")
@@ -410,13 +475,14 @@ class History:
         for process in list(self.scheduler.processes):
             if process.busy and self.rng.random() < 0.5:
                 self.scheduler.finish(process)
-            if process is not first and self.rng.random() < 0.7:
+            if process is not first and not process.kept and self.rng.random() < 0.7:
                 self._kill(process)
         self.world.failing = 0.0
         for process in self.scheduler.processes:
-            if process.kept and process.alive and not process.busy:
-                self._do(process, self._forget)
-                self.scheduler.finish(process)
+            if process.alive and not process.busy:
+                for action in (self._forget, self._close):
+                    self._do(process, action)
+                    self.scheduler.finish(process)
         if "restore" in self.swarm.faults and self.rng.random() < 0.5:
             self._fault_restore([])
         for address in self.addresses:
@@ -427,12 +493,16 @@ class History:
         def go_on(process: Process) -> None:
             process.place = str(address)
             process.oracle = cumae.open(address, keys=self.keys, accept_rollback=True)
-            self._predict(process)
-            self._predict(process)
+            self._use(process)
+            self._use(process)
 
         run = partial(self.scheduler.attempt, process, "last life", partial(go_on, process))
         self.scheduler.begin(process, run)
         self.scheduler.finish(process)
+
+
+def _now(cells: dict[str, Cell]) -> dict[str, Any]:
+    return {name: cell.now for name, cell in cells.items() if cell.now is not None}
 
 
 def played(

@@ -93,6 +93,7 @@ class SimulatedFile(SimulatedHome):
         self.cell.now = self.cell.now.after(change)
         self.world.point("commit: written", signals=False)
         self.cell.sync()
+        self.world.texts.update(entry.text for entry in change.entries)
         self.world.point("commit: synced")
         self.world.may_fail("the end of a commit")
 
@@ -158,7 +159,7 @@ class SimulatedFolder(KeyFolder):
         try:
             return world().folders[self.folder]
         except KeyError:
-            raise FileNotFoundError(str(self.folder)) from None
+            raise StoreFailed("the keys of this oracle cannot be read or written.") from None
 
     @classmethod
     def make(cls, folder: Path) -> KeyFolder:
@@ -174,7 +175,7 @@ class SimulatedFolder(KeyFolder):
 
     def get(self, name: str) -> bytes | None:
         world().point("keys: get")
-        found = self._cells.get(name)
+        found = world().folders.get(self.folder, {}).get(name)
         return None if found is None else found.now
 
     def put(self, name: str, secret: bytes) -> None:

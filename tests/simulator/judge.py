@@ -66,6 +66,7 @@ class Judge:
         self.left: dict[tuple[int, int], tuple[int, int]] = {}  # phase, number -> call, noise
         self.noise: dict[tuple[int, ...], tuple[int, int, int]] = {}  # -> phase, number, call
         self.paid: dict[int, int] = {}  # releases of each phase
+        self.uses: set[str] = set()  # that an account has paid for
         self.requests: dict[Any, list[Call]] = {}  # that drew something, whether it left or not
         self.wrong: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -116,6 +117,15 @@ class Judge:
             if max(map(debited, cell.committed), default=(0, 0)) < wanted:
                 self.say(f"call {call.number} left without a debit on the disk")
 
+    def paid_for(self, use: str, texts: set[str] | None, cap: int) -> None:
+        """Take down that an account let a use begin; ``texts`` are on disks, None for memory."""
+        self.counts["payments"] += 1
+        self.uses.add(use)
+        if len(self.uses) > cap:
+            self.say(f"{use} left: {len(self.uses)} uses were paid from an account for {cap}")
+        if texts is not None and not any(f'"{use}"' in text for text in texts):
+            self.say(f"{use} left without a debit on the disk")
+
     def _leaves(self, call: Call, draw: Draw) -> None:
         for number, noise in enumerate(draw.noise, draw.first):
             place, known = (draw.phase, number), (call.number, noise)
@@ -128,6 +138,11 @@ class Judge:
             where = (draw.phase, number, call.number)
             if self.noise.setdefault(row, where) != where:
                 self.say(f"the noise of release {number} of phase {draw.phase} was used before")
+
+    def forget(self) -> None:
+        """Let go of all oracles."""
+        self.calls.clear()
+        self.requests.clear()
 
     def verdict(self) -> list[str]:
         """Return what is wrong, after the last life has ended."""

@@ -9,7 +9,9 @@ import pytest
 
 from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
+from cumae.store import keys, opening, oracle
 from cumae.store.keys import KeyStore, Life, Mark
+from cumae.store.replicas import SharedWriter
 from cumae.store.writer import Writer
 
 
@@ -66,6 +68,52 @@ def mark_is_never_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Writer, "_write_mark", write)
 
 
+def one_mark_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all lives write one mark: harmless where a lock keeps them apart, and nowhere else."""
+    monkeypatch.setattr(keys, "mark_of", lambda life: f"{keys.MARK}-0")
+    monkeypatch.setattr(Life, "write_mark", _write_without_comparing)
+
+
+def late_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an opening that was broken off write its mark whenever it is let go of.
+
+    Nobody tells its writer that it failed, and nobody looks at the lock.
+    """
+    one_mark_for_all(monkeypatch)
+    real = opening._Opened.model
+
+    def model(self: Any) -> Any:
+        try:
+            return real(self)
+        except BaseException:
+            self.writer = None
+            raise
+
+    monkeypatch.setattr(opening._Opened, "model", model)
+    monkeypatch.setattr(Life, "_check_lock", lambda self: None)
+
+
+def valid_before_memory_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a new place be valid before the object in memory refuses."""
+
+    def hand_over(self: Any, take: Any, moved: Any, before: Any) -> None:
+        self.write_mark()
+        take(moved)
+
+    monkeypatch.setattr(oracle._New, "hand_over", hand_over)
+
+
+def dump_is_taken_for_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a replica that is behind go on with tables that were put back below it."""
+    real: Any = SharedWriter._catch_up
+
+    def catch_up(self: Any, head: Any) -> None:
+        self._head = self._head._replace(tables=head.tables)
+        real(self, head)
+
+    monkeypatch.setattr(SharedWriter, "_catch_up", catch_up)
+
+
 def noise_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each opening go on with the coins of the one before, as if they were in the file."""
     real = State.from_arrays
@@ -84,5 +132,7 @@ PLANTS = (
     name_is_not_read,
     marks_of_others_are_not_read,
     mark_is_never_raised,
+    valid_before_memory_refuses,
+    dump_is_taken_for_progress,
     noise_comes_again,
 )

@@ -16,14 +16,14 @@ from typing import Any
 from unittest import mock
 
 import cumae
-from cumae.errors import CumaeError
+from cumae.errors import CumaeError, LiveState
 from cumae.mechanisms import NoisyMajority
 from cumae.predictors import joining
 from cumae.store import accounts, keys, oracle, replicas, writer
 from cumae.store.homes import sqlite
 from tests.simulator import homes, servers
 from tests.simulator.judge import Judge, watched
-from tests.simulator.world import Gate, Killed, Process, Stuck, World
+from tests.simulator.world import Gate, Killed, Process, Stuck, World, baton
 
 PACKAGE = Path(cumae.__file__).parent
 TRACED = ("store", "predictors", "live.py", "privacy/budget.py")  # lines where signals may come
@@ -62,7 +62,7 @@ class Scheduler:
         world.judge = judge
         self.environment = world.process
         self.processes: list[Process] = []
-        self._back = threading.Semaphore(0)
+        self._back = baton()
         self._n_pids = FIRST_PID
         world.yielded = self._yield
         self.told: Callable[[str], None] = lambda text: None
@@ -114,10 +114,15 @@ class Scheduler:
         """End all threads."""
         for process in self.processes:
             self.kill(process)
-            process.job = None
-            process.go.release()
+            self.end(process)
             if process.thread is not None:
                 process.thread.join()
+        self.processes.clear()
+
+    def end(self, process: Process) -> None:
+        """End the thread of a process that is idle."""
+        process.job = None
+        process.go.release()
 
     # On the threads of processes
 
@@ -148,7 +153,9 @@ class Scheduler:
         code = frame.f_code
         if code.co_name == "__init__" and code.co_filename.endswith(("live.py", "joining.py")):
             return None  # of what a thread has for itself, made at its first call
-        return None if lines_without_signals(code.co_filename) is None else self._line
+        if self.world.process.at_line is None or lines_without_signals(code.co_filename) is None:
+            return None
+        return self._line
 
     def _line(self, frame: Any, event: str, _: Any) -> Any:
         process = self.world.process
@@ -171,8 +178,10 @@ class Scheduler:
         end = "done"
         try:
             action()
-        except (Killed, KeyboardInterrupt, CumaeError, OSError) as error:
+        except (Killed, KeyboardInterrupt, CumaeError) as error:
             end = type(error).__name__
+            if isinstance(error, LiveState) and process.depth == 1 and self.world.rng.random() < 0.5:
+                process.oracle = None  # it lives elsewhere
             if not isinstance(error, Killed) and self.world.rng.random() < 0.5:
                 process.kept.append(error)
         except Stuck:
@@ -217,6 +226,7 @@ def simulated() -> Iterator[None]:
         (sqlite, "sync_folder", lambda folder: None),
         (sqlite, "remove_files", homes.remove),
         (accounts, "SqliteFile", homes.SimulatedFile),
+        (accounts.AccountLedger, "held", lambda self: homes.world().hold(self.keys.lock_file)),
         (keys.KeyFolder, "make", homes.SimulatedFolder.make),
         (NoisyMajority, "release", watched(_now)),
         (os, "getpid", _pid),

@@ -17,10 +17,9 @@ from tests.simulator.homes import (
     keys_elsewhere,
     world,
 )
-from tests.simulator.world import Cell, Stuck, Tables
+from tests.simulator.world import MOST_TURNS, Cell, Stuck, Tables
 
 SERVER = "server:"  # what addresses begin with
-MOST_TURNS = 2_000  # that somebody waits for a lock, before nobody can be expected to end it
 
 
 class Database(Cell):
@@ -38,7 +37,8 @@ class Database(Cell):
         """Write all tables anew, as a dump does; the head has another writer then."""
         self.now = self.synced = tables
         number, _, known = tables.entries[-1]
-        self.head = Head(number, known, str(next(self.transactions)))
+        transaction = str(next(self.transactions))
+        self.head = Head(number, known, transaction, transaction)
 
     def end_sessions(self) -> None:
         """Restart the server: what was committed stays, sessions and their locks end."""
@@ -155,7 +155,8 @@ class SimulatedServerHome(SimulatedHome):
             raise StoreFailed(f"another replica has gone on with the oracle at {self.name}.")
         self.cell.now = self.cell.now.after(change)
         self.cell.sync()
-        self.cell.head = Head(*change.head, str(next(self.cell.transactions)))
+        transaction = str(next(self.cell.transactions))
+        self.cell.head = Head(*change.head, transaction, self.cell.head.tables)
         written = self.cell.head
         self._alive("commit: written")
         self.world.may_fail("the end of a commit")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,15 @@ from typing import Any
 from cumae.errors import LiveState, StoreFailed
 from cumae.store.homes.home import Blob, Transaction
 
+MOST_TURNS = 2_000  # that somebody waits for a lock, before nobody can be expected to end it
 MOST_WAITS = 50  # looks at a lock that nobody can open any more
+
+
+def baton() -> threading.Lock:
+    """Return a lock that one thread waits for until another one releases it."""
+    made = threading.Lock()
+    made.acquire()
+    return made
 
 
 class Killed(BaseException):
@@ -92,6 +101,12 @@ class HostLock:
     def close(self) -> None:
         self.leave(self.world.process.pid)
 
+    def unlock(self) -> None:
+        """Let go of it for all that share it, as ``LOCK_UN`` does."""
+        if self.world.process.pid in self.holders:
+            self.holders.clear()
+            self.close()
+
     def leave(self, pid: int) -> None:
         self.holders.discard(pid)
         if not self.holders and self.world.locks.get(self.path) is self:
@@ -156,10 +171,12 @@ class Process:
     pending: list[Callable[[], None]] = field(default_factory=list)  # signals
     lines: int = 0  # how many lines are left before the signal in ``at_line`` comes
     at_line: Callable[[], None] | None = None
+    points: int = 0  # and how many calls of the world before the one in ``at_point``
+    at_point: Callable[[], None] | None = None
     depth: int = 0  # of calls within calls
     kept: list[Any] = field(default_factory=list)  # errors that a console would keep
     sessions: list[Any] = field(default_factory=list)  # with the database server
-    go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    go: threading.Lock = field(default_factory=baton)
     thread: threading.Thread | None = None
 
 
@@ -179,6 +196,7 @@ class World:
         self.folders: dict[Path, dict[str, Cell]] = {}  # of keys
         self.stores: dict[str, dict[str, bytes]] = {}  # of keys, behind a command elsewhere
         self.locks: dict[Path, HostLock] = {}
+        self.texts: set[str] = set()  # of all ledger entries that were ever synced in a file
         self.databases: dict[str, Any] = {}
         self.clock = Clock()
         self.process: Any = Process(1)  # who has the baton
@@ -200,6 +218,11 @@ class World:
         self.steps[what] += 1
         if self.told is not None:
             self.told(f"{process.pid}:   {what}")
+        process.points -= 1
+        if process.points <= 0 and process.at_point is not None and signals:
+            action, process.at_point = process.at_point, None
+            self.steps["a signal at a call"] += 1
+            action()
         if process.thread is not None and self.rng.random() < self.switching:
             self.yielded(process, signals=signals)
 
@@ -225,6 +248,22 @@ class World:
             raise LiveState("this oracle is open in another process.")
         self.locks[file] = HostLock(self, file)
         return self.locks[file]
+
+    @contextmanager
+    def hold(self, file: Path) -> Iterator[None]:
+        """Wait for a lock, and hold it."""
+        for _ in range(MOST_TURNS):
+            if file not in self.locks:
+                break
+            self.point("wait for a lock")
+            self.yielded(self.process, signals=True)
+        else:
+            raise Stuck("nobody lets go of a lock")
+        held = self.take_lock(file)
+        try:
+            yield
+        finally:
+            held.unlock()
 
     def copy(self, path: Path, copy: Path) -> None:
         """Copy a file as it is now; an older one of that name goes on for who has it open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -802,3 +803,40 @@ def test_a_predictor_can_be_saved_after_answers(where: Where) -> None:
     stored = where.open()
     assert stored.answered_ == 10
     stored.close()
+
+
+# --- what others remove, and what nobody holds any more
+
+
+@pytest.mark.parametrize("after", ["check", "get", "names", "put"])
+def test_keys_that_others_remove_during_an_opening_are_told(
+    after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may undo a ``save_to``, or destroy the oracle, at any moment."""
+    path = tmp_path / "oracle.db"
+    everlasting().save_to(path)
+    real = getattr(KeyFolder, after)
+
+    def remove_then(self: Any, *args: Any) -> Any:
+        found = real(self, *args)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return found
+
+    monkeypatch.setattr(KeyFolder, after, remove_then)
+    with pytest.raises(StoreFailed):
+        cumae.open(path)
+
+
+def test_an_oracle_that_failed_is_let_go_of_when_nobody_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "oracle.db"
+    everlasting().save_to(path)
+    opened = cumae.open(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: os.fstat(-1))
+        with pytest.raises(StoreFailed, match="charged"):
+            opened.predict(ROWS[:2])
+    del opened
+    gc.collect()
+    cumae.open(path).close()

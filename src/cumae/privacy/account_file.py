@@ -91,6 +91,7 @@ def held(path: Path) -> Iterator[None]:
                 yield
                 return
         finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # a process that was forked meanwhile has it, too
             os.close(file)
 
 

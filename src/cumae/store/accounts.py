@@ -17,7 +17,7 @@ from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.validation import from_plain_number
 from cumae.store.homes.home import FORMAT, Transaction
 from cumae.store.homes.sqlite import SqliteFile
-from cumae.store.keys import KeyStore, Life, Mark, new_life
+from cumae.store.keys import KeyStore, Life, Mark, failing_keys, new_life
 from cumae.store.ledger import ACCOUNT, LedgerEntry, first_hash, following, walk
 
 CAP = ("epsilon", "delta", "accounting")
@@ -51,11 +51,12 @@ class AccountLedger:
         """Keep other processes from paying while the block runs."""
         if self.keys.lock_file is None:
             raise AssertionError("an account in a file has a lock")
-        descriptor = os.open(self.keys.lock_file, os.O_CREAT | os.O_RDWR, 0o600)
+        descriptor = _opened_lock(self.keys.lock_file)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process that was forked meanwhile has it, too
             os.close(descriptor)
 
     def read(self) -> dict[str, Any]:
@@ -100,6 +101,11 @@ class AccountLedger:
                 self.keys.delete(life.mark_name)
                 raise
             life.drop(marks)
+
+
+@failing_keys
+def _opened_lock(file: Path) -> int:
+    return os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
 
 
 @claim("STORE")

@@ -23,7 +23,7 @@ from cumae.store.counting.records import rebuilt, replay
 from cumae.store.homes.home import Blob, Home
 from cumae.store.homes.needs import durable
 from cumae.store.sealed import HiddenIds, Seal, canonical, from_bytes
-from cumae.store.writer import SNAPSHOT, Change, Writer
+from cumae.store.writer import CLOSED, SNAPSHOT, Change, Writer
 
 
 @claim("STORE")
@@ -91,7 +91,7 @@ class DurableJournal(Journal):
                 "was closed there, because what was paid once must not be had twice."
             )
         if not self._end.alive:
-            raise LiveState("this oracle was closed; go on with cumae.open.")
+            raise LiveState(CLOSED)
         self.writer.check()
 
     def check_copy(self) -> None:

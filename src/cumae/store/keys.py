@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import secrets
@@ -11,13 +12,15 @@ import stat
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
+
+Result = TypeVar("Result")
 
 KEY_BYTES = 32
 ORACLE = "oracle"  # the key under which ids are kept
@@ -154,6 +157,22 @@ def epoch_name(number: int, key: str = "") -> str:
     return f"epoch-{number}-{key}" if key else f"epoch-{number}"
 
 
+def failing_keys(method: Callable[..., Result]) -> Callable[..., Result]:
+    """Let all that a file system may raise become ``StoreFailed``, such as for a folder that goes."""
+
+    @functools.wraps(method)
+    def run(*args: Any) -> Result:
+        try:
+            return method(*args)
+        except OSError as error:
+            raise StoreFailed(
+                f"the keys of this oracle cannot be read or written ({type(error).__name__}). "
+                "Somebody may just be removing them; else check the disk, and open it again."
+            ) from error
+
+    return run
+
+
 class KeyFolder(KeyStore):
     """Secrets in files of mode 0600, in a folder of mode 0700.
 
@@ -180,6 +199,7 @@ class KeyFolder(KeyStore):
             ) from None
         return cls(folder)
 
+    @failing_keys
     def check(self) -> None:
         """Refuse a folder that is not there, or that others can read."""
         if not self.folder.is_dir():
@@ -193,6 +213,7 @@ class KeyFolder(KeyStore):
     def _path(self, name: str) -> Path:
         return self.folder / (f"{name}.json" if name.startswith(MARK) else f"{name}.key")
 
+    @failing_keys
     def get(self, name: str) -> bytes | None:
         try:
             return self._path(name).read_bytes()
@@ -200,6 +221,7 @@ class KeyFolder(KeyStore):
             return None
 
     @claim("STORE")
+    @failing_keys
     def put(self, name: str, secret: bytes) -> None:
         path = self._path(name)
         scratch = path.with_suffix(".new")
@@ -213,6 +235,7 @@ class KeyFolder(KeyStore):
         sync_folder(self.folder)
 
     @claim("STORE")
+    @failing_keys
     def delete(self, name: str) -> None:
         path = self._path(name)
         if not path.exists():
@@ -227,9 +250,11 @@ class KeyFolder(KeyStore):
         path.unlink()
         sync_folder(self.folder)
 
+    @failing_keys
     def names(self) -> list[str]:
         return [path.stem for path in self.folder.iterdir() if path.suffix in (".key", ".json")]
 
+    @failing_keys
     def remove(self) -> None:
         for path in [self.lock_file, *self.folder.glob("*.new")]:
             path.unlink(missing_ok=True)
@@ -393,6 +418,7 @@ def keys_elsewhere(given: str, lock_file: Path | None = None) -> KeyFolder | Key
 
 
 @claim("STORE")
+@failing_keys
 def take_lock(file: Path | None) -> Any:
     """Return a lock that lasts until it is closed or the process ends; refuse if it is taken."""
     if file is None:

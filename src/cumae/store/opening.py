@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import partial
+import weakref
 from typing import Any
 
 from cumae.claims import claim
@@ -240,7 +240,8 @@ class _Shared(_Opened):
         return self.shared_writer
 
     def connect(self, journal: DurableJournal) -> None:
-        self.shared_writer.learn = partial(journal.learn, estimator=self.estimator)
+        own, estimator = weakref.proxy(journal), self.estimator  # its finaliser holds the writer
+        self.shared_writer.learn = lambda *given: own.learn(*given, estimator=estimator)
 
 
 def oracle_key(keys: KeyStore, oracle: str) -> tuple[bytes, dict[str, Mark]]:

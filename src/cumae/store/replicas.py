@@ -13,13 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from cumae.claims import claim
-from cumae.errors import CumaeError, StoreFailed
+from cumae.errors import CumaeError, LiveState, StoreFailed
 from cumae.store.homes.home import Blob, Transaction
 from cumae.store.homes.postgres import Head, PostgresHome
 from cumae.store.keys import Life, mark_of
 from cumae.store.ledger import LedgerEntry, Totals, walk
 from cumae.store.sealed import Seal
-from cumae.store.writer import SNAPSHOT, Writer, WriterClosed
+from cumae.store.writer import CLOSED, SNAPSHOT, Writer
 
 TURN_SECONDS = 0.1  # after which others may go on, though more is asked here
 # Applies pieces to the state: those after a number, or all of them for None. Returns the records.
@@ -94,7 +94,7 @@ class SharedWriter(Writer):
             if head != self._head:
                 self._catch_up(head)
         except BaseException as error:
-            self._failed = error
+            self.fail(error)
             self.home.close()  # and so the turn ends, if it had begun
             raise
         self._head, self._has_turn, self._began = head, True, time.monotonic()
@@ -111,12 +111,12 @@ class SharedWriter(Writer):
                 try:
                     self.home.end_turn()
                 except StoreFailed as error:  # all is committed, but no other turn would be safe
-                    self._failed = error
+                    self.fail(error)
 
     @claim("REPLICAS")
     def _catch_up(self, head: Head) -> None:
         """Apply what other replicas recorded since the last turn of this one."""
-        if head.number <= self.last.number:
+        if head.tables != self._head.tables or head.number <= self.last.number:
             raise StoreFailed(
                 "the database was put back, or written by something else, while this replica had "
                 "it open; open it again."
@@ -174,7 +174,7 @@ class SharedWriter(Writer):
         if self.home is session:
             self._head = session.written
         else:  # it was committed all the same, and its answers may leave; but the turn is lost
-            self._failed = StoreFailed("the connection to the database was lost.")
+            self.fail(StoreFailed("the connection to the database was lost."))
 
     # Opening and closing
 
@@ -198,5 +198,5 @@ class SharedWriter(Writer):
                 if self._failed is None:
                     with suppress(OSError, CumaeError):  # then an opening charges up to the mark
                         self.settle()
-                self._failed = self._failed or WriterClosed()
+                self._failed = self._failed or LiveState(CLOSED)
                 self.home.close()

@@ -22,6 +22,7 @@ from cumae.store.sealed import HEAD, Seal, arrays_to_bytes, head_array, to_bytes
 SMALL = 64  # answers of a record that is merged with others
 MERGE = 1_000  # so many of them are merged into one
 SNAPSHOT = "snapshot"
+CLOSED = "this oracle was closed; go on with cumae.open."
 
 
 @dataclass
@@ -49,10 +50,6 @@ class Change:
     answers: dict[bytes, tuple[str, Any]] = field(default_factory=dict)
     used: int = 0
     spare: int = 0
-
-
-class WriterClosed(LiveState):
-    """Why nothing is written after the end."""
 
 
 @claim("STORE")
@@ -95,7 +92,7 @@ class Writer:
         self.totals, self.last, self.seal = totals, last, seal
         self.format = FORMAT  # of what the file holds; less until an older one was written anew
         self.done = 0  # all changes with tickets up to this one are on the disk
-        self._failed: BaseException | None = None
+        self._failed: CumaeError | None = None
         self._late: BaseException | None = None  # an interrupt that came when all was committed
         self._n_entries = n_entries
         self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
@@ -130,20 +127,22 @@ class Writer:
                 self._write_pending()
 
     def fail(self, error: BaseException) -> None:
-        """Let everything be refused from now on: memory may know more than the disk."""
-        self._failed = self._failed or error
+        """Let everything be refused from now on: memory may know more than the disk.
 
-    def check(self) -> None:
+        The error itself is not kept. Its frames hold the journal, whose finaliser holds this
+        writer: nobody would let go of the lock before the process ends.
+        """
+        ours = isinstance(error, CumaeError)
+        reason = f" The reason: {error}" if ours else f" The reason: {type(error).__name__}."
+        self._failed = self._failed or StoreFailed(
+            "what was to be recorded could not be written, so that the answers were thrown away; "
+            "they are charged. Look after the disk, close this oracle and open it again." + reason
+        )
+
+    def check(self, cause: BaseException | None = None) -> None:
         """Refuse to go on after a failure, and when it is closed."""
-        if isinstance(self._failed, WriterClosed):
-            raise LiveState("this oracle was closed; go on with cumae.open.")
-        if self._failed is not None:
-            ours = isinstance(self._failed, CumaeError)
-            raise StoreFailed(
-                "what was to be recorded could not be written, so that the answers were thrown "
-                "away; they are charged. Look after the disk, close this oracle and open it again."
-                + (f" The reason: {self._failed}" if ours else "")
-            ) from self._failed
+        if self._failed is not None:  # a new one each time, because an error holds its frames
+            raise type(self._failed)(*self._failed.args) from cause
 
     def _write_pending(self) -> None:
         try:
@@ -153,7 +152,7 @@ class Writer:
                 self._write(changes)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is raised by check
             self.fail(error)
-            self.check()
+            self.check(error)
         except BaseException as error:  # whoever ends the program must not be held up
             self.fail(error)
             raise
@@ -361,5 +360,5 @@ class Writer:
                     ):  # then the next opening charges up to the mark
                         self.settle()
             finally:
-                self._failed = self._failed or WriterClosed()
+                self._failed = self._failed or LiveState(CLOSED)
                 self.home.close()

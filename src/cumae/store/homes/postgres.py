@@ -58,7 +58,8 @@ SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepaliv
 """
 AGAIN_SECONDS = 30
 SETTINGS = ", ".join(f"current_setting('{name}')" for name in SAFE)
-READ_HEAD = f"SELECT number, hash, xmin::text, pg_backend_pid(), {SETTINGS} FROM cumae_head"  # noqa: S608 - names of settings
+HEAD = "number, hash, xmin::text, (SELECT xmin::text FROM cumae_meta WHERE name = 'oracle')"
+READ_HEAD = f"SELECT {HEAD}, pg_backend_pid(), {SETTINGS} FROM cumae_head"  # noqa: S608 - names of settings
 
 
 class Head(NamedTuple):
@@ -72,11 +73,14 @@ class Head(NamedTuple):
         Of the chain up to it.
     writer : str
         The transaction that wrote it. A database that was put back has another one.
+    tables : str
+        The transaction that wrote the tables: the same one until they are put back.
     """
 
     number: int
     hash: bytes
     writer: str
+    tables: str
 
 
 @claim("REPLICAS")
@@ -150,7 +154,7 @@ class PostgresHome(Home):
             return self._checked(self._rows(READ_HEAD)[0])
 
     def _checked(self, row: Any) -> Head:
-        number, known, writer, session, *settings = row
+        number, known, writer, tables, session, *settings = row
         for (name, wanted), found in zip(SAFE.items(), settings, strict=True):
             if found not in wanted:
                 raise StoreFailed(
@@ -162,7 +166,7 @@ class PostgresHome(Home):
                 "the connection goes to changing sessions, so that locks do not hold; connect to "
                 "the server itself, or through a pooler in session mode."
             )
-        return Head(number, bytes(known), writer)
+        return Head(number, bytes(known), writer, tables)
 
     @claim("REPLICAS")
     def take_turn(self) -> Head:
@@ -292,7 +296,7 @@ class PostgresHome(Home):
             # first one's commit, and then changes nothing.
             moved = self._execute(
                 "UPDATE cumae_head SET number = %s, hash = %b WHERE number = %s AND hash = %b "
-                "RETURNING number, hash, xmin::text",
+                f"RETURNING {HEAD}",
                 (*change.head, *change.after),
             )
             _write_rows(self._connection, change)

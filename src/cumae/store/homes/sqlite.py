@@ -78,8 +78,8 @@ class SqliteFile(Home):
         self.path = path
         if not path.is_file():
             raise InvalidParameter(f"path={str(path)!r} holds no oracle: there is no such file.")
-        refuse_several_names(path)
         with failing(path):
+            refuse_several_names(path)
             flags = apsw.SQLITE_OPEN_READONLY if reading else OPENING
             self._connection = apsw.Connection(str(path), flags=flags)
         try:
