@@ -20,6 +20,7 @@ from cumae.concepts import Thresholds
 from cumae.store import journal, writer
 from cumae.store.writer import Change
 from tests.oracles import ROWS, oracle
+from tests.states import rows_of
 
 pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
 
@@ -153,3 +154,24 @@ def test_what_was_drawn_for_a_call_that_failed_is_charged(
     assert opened._state_.phase.majority.asked == 9
     assert opened._state_.n_kept == 2
     opened.close()
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, ZeroDivisionError])
+def test_what_breaks_a_phase_change_off_is_what_is_raised(
+    error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal handler may raise while the whole state is gathered, which may take seconds."""
+    path, opened = oracle(tmp_path)
+    opened.predict(rows_of(ROWS, 0, opened._state_.phase.left - 3))
+
+    def handled(*_: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.DurableJournal, "_record_whole", handled)
+        with pytest.raises(error):
+            opened.predict(ROWS[:10])
+    with pytest.raises(StoreFailed):  # memory may know more than the disk
+        opened.predict(ROWS[:1])
+    opened.close()
+    cumae.open(path).close()

@@ -21,7 +21,7 @@ from cumae import Budget, BudgetExhausted, LiveState, QueryRelease, StoreFailed,
 from cumae.concepts import Thresholds
 from cumae.privacy import Pure
 from cumae.store import opening, writer
-from cumae.store.keys import HOME, KeyFolder, Life, Mark
+from cumae.store.keys import HOME, KeyCommand, KeyFolder, Life, Mark
 from tests.lives import PHASE, Copies, History
 from tests.oracles import ROWS, break_off, everlasting, key_command, oracle
 from tests.states import rows_of
@@ -72,6 +72,29 @@ def test_of_two_copies_behind_a_command_one_goes_on(tmp_path: Path) -> None:
     a.close()
     b.close()
     assert cumae.open(second, keys=command).answered_ == 10
+
+
+def test_one_look_that_fails_does_not_end_a_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command fails at the first try of each kind of look, as a network does now and then."""
+    command, _ = key_command(tmp_path)
+    everlasting().save_to(tmp_path / "a.db", keys=command)
+    real, failed = KeyCommand._run, set[tuple[str, ...]]()
+
+    def flaky(self: KeyCommand, *words: str, given: bytes = b"") -> bytes:
+        if words[0] in ("get", "list") and words not in failed:
+            failed.add(words)
+            raise StoreFailed("the network is down.")
+        return real(self, *words, given=given)
+
+    monkeypatch.setattr(KeyCommand, "_run", flaky)
+    opened = cumae.open(tmp_path / "a.db", keys=command)
+    for _ in range(3):
+        failed.clear()
+        assert len(opened.predict(ROWS[:30])) == 30
+    opened.close()
+    assert ("get", "home") in failed
 
 
 def begun(copies: Copies, saved: tuple[Path, dict[str, bytes]]) -> Any:

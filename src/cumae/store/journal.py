@@ -11,7 +11,7 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.data import plain_id
-from cumae.errors import InvalidData, InvalidParameter, LiveState
+from cumae.errors import CumaeError, InvalidData, InvalidParameter, LiveState
 from cumae.predictors.state import NOBODY, Journal, Request, objects
 from cumae.privacy import Guarantee
 from cumae.privacy.validation import plain_number
@@ -183,7 +183,9 @@ class DurableJournal(Journal):
         except BaseException:  # what was recorded so far was spent, and so was what was drawn
             if self._counting.used > self._used:
                 self._record_counts("broken off")
-            self.commit(self._hand_over()[1])
+            # Whatever the writer says, the reason is what broke it off: a signal handler, perhaps.
+            with suppress(CumaeError):
+                self.commit(self._hand_over()[1])
             raise
         _, ticket = self._hand_over()
         remembered = self._crossed if crossed else self._unwritten

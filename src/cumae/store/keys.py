@@ -13,6 +13,7 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,7 @@ FOLDER = "folder:"
 HOME = "home"  # which life, or which of several copies of a database, may go on
 FIRST_LIFE = "0"  # whose mark is written with the oracle itself
 COMMAND_SECONDS = 60
+TRIES_TO_READ = 3
 TRIES = 10  # to take a lock, or to read marks
 
 
@@ -158,7 +160,7 @@ def epoch_name(number: int, key: str = "") -> str:
 
 
 def failing_keys(method: Callable[..., Result]) -> Callable[..., Result]:
-    """Let all that a file system may raise become ``StoreFailed``, such as for a folder that goes."""
+    """Let what a file system may raise become ``StoreFailed``, as for a folder that goes."""
 
     @functools.wraps(method)
     def run(*args: Any) -> Result:
@@ -277,6 +279,18 @@ class KeyCommand(KeyStore):
         self.words = shlex.split(command)
         self.lock_file = lock_file
 
+    def _read(self, *words: str) -> bytes:
+        """Run the command to read, several times if it fails.
+
+        A single failure of a network would else end a life, with all that is left of its phase.
+        Nothing is put twice: the first try might come late, and take back what was put since.
+        """
+        for _ in range(TRIES_TO_READ - 1):
+            with suppress(StoreFailed):
+                return self._run(*words)
+            time.sleep(0.1)
+        return self._run(*words)
+
     def _run(self, *words: str, given: bytes = b"") -> bytes:
         try:
             done = subprocess.run(
@@ -298,9 +312,7 @@ class KeyCommand(KeyStore):
         try:
             found = self._run("get", name)
         except StoreFailed:
-            if name in self.names():
-                raise
-            return None
+            return self._read("get", name) if name in self.names() else None
         return found if found or name in self.names() else None
 
     def put(self, name: str, secret: bytes) -> None:
@@ -311,7 +323,7 @@ class KeyCommand(KeyStore):
             self._run("delete", name)
 
     def names(self) -> list[str]:
-        return self._run("list").decode().split()
+        return self._read("list").decode().split()
 
     def remove(self) -> None:
         if self.lock_file is not None:
