@@ -251,8 +251,8 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
 
     That is a column without a single cell that can be read, such as one of text that was not
     declared; one without a single declared category; or one whose numbers differ, but all become
-    the same float. If one cell can be read, or one number differs enough, a column is taken as it
-    is.
+    the same float. A column whose cells are all missing is taken, unless all columns are like that.
+    If one cell can be read, or one number differs enough, a column is taken as it is.
 
     Parameters
     ----------
@@ -266,12 +266,10 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
     Raises
     ------
     InvalidData
-        Names the first such column.
+        Names the first such column, or says that all cells are missing.
     """
-    left = {
-        place: _Contents(columns.columns[place])
-        for place in (range(len(columns.columns)) if places is None else places)
-    }
+    read = range(len(columns.columns)) if places is None else places
+    left = {place: _Contents(columns.columns[place]) for place in read}
     tables = rows.pieces() if isinstance(rows, ParquetRows) else [rows]
     for table in tables:
         found = bare_columns(table)
@@ -280,6 +278,8 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
             left = {place: seen for place, seen in left.items() if seen.lacks(found[place][some])}
             if not left:
                 return
+    if len(left) == len(read) and not any(seen.there for seen in left.values()):
+        raise InvalidData("all cells of X are missing, so that there is nothing to learn from.")
     for seen in left.values():
         seen.refuse(columns.key(seen.column.name))
 
