@@ -45,6 +45,8 @@ class Mark:
         A ledger entry that the file must have, and its hash.
     format : int
         Of what the life wrote; from 3 on, each piece of the state names its ledger entry.
+    phase : int
+        Of whose releases; a key that is rotated begins an epoch, and no phase. 0 before format 3.
     """
 
     oracle: str
@@ -53,6 +55,7 @@ class Mark:
     number: int
     head: str
     format: int = 2
+    phase: int = 0
 
 
 class KeyStore(ABC):

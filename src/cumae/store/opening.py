@@ -99,9 +99,18 @@ class _Opened:
 
     @property
     def high(self) -> int:
-        """How many releases of the phase may have been used, by what the marks say."""
-        of_epoch = [one.high for one in self.marks.values() if one.epoch == self.totals.epoch]
-        return max(of_epoch, default=0)
+        """How many releases of the phase may have been used, by what the marks say.
+
+        A life that was ended while it rotated the key may have left an epoch without a mark, and
+        another one has gone on in the epoch before; both have the releases of one phase.
+        """
+        epoch, phase = self.totals.epoch, self.totals.phase
+        of_phase = [
+            one.high
+            for one in self.marks.values()
+            if one.phase == phase or (not one.phase and one.epoch == epoch)
+        ]
+        return max(of_phase, default=0)
 
     def model(self) -> Any:
         """Return the predictor or learner, ready to answer."""
@@ -188,13 +197,14 @@ class _Opened:
 
     def older(self) -> str:
         """Return why this must be an older copy; nothing if it need not be."""
-        newest = max(mark.epoch for mark in self.marks.values())
-        if newest > self.totals.epoch:
-            raise StoreFailed(
-                f"this file is an older copy, from before epoch {newest} began. What it holds "
-                "was used up then, and its keys are destroyed; it can never go on. Go on with the "
-                "file that is in use."
-            )
+        for name in ("epoch", "phase"):
+            newest = max(getattr(mark, name) for mark in self.marks.values())
+            if newest > getattr(self.totals, name):
+                raise StoreFailed(
+                    f"this file is an older copy, from before {name} {newest} began. What it holds "
+                    "was used up then, and its keys are destroyed; it can never go on. Go on with "
+                    "the file that is in use."
+                )
         hashes = entries_known(self.entries)
         for mark in self.marks.values():
             if mark.number > self.last.number:
