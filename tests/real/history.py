@@ -78,7 +78,7 @@ class RealHistory(ABC):
         self.counts: Counter[str] = Counter()
         self.told: list[str] = []
         self.kind = self.rng.choice(KINDS)
-        self.copying = self.rng.random() < 0.7
+        self.copying = self.rng.random() < self.share_of_copies
         self.signals = [one for one in SIGNALS if self.rng.random() < 0.5] or ["kill"]
         store = self.rng.choice(self.key_stores)
         self.keys, self.seconds = (
@@ -88,6 +88,7 @@ class RealHistory(ABC):
         self._n_logs = 0
 
     key_stores: tuple[str, ...]
+    share_of_copies = 0.7  # of all histories
 
     def _keys(self, kind: str) -> str | None:
         if kind == "beside":

@@ -236,7 +236,8 @@ class Worker:
         self.memory = restore(fitted(kind))
 
     def save(self) -> None:
-        self.memory.save_to(self.plan.address, keys=self.plan.keys)
+        if self.memory is not None:  # a signal may have come before there was one
+            self.memory.save_to(self.plan.address, keys=self.plan.keys)
 
     def open(self, accept_rollback: bool) -> None:
         if self.oracle is None:
