@@ -19,7 +19,12 @@ ENDINGS = ("", "-wal", "-shm")
 class FileHistory(RealHistory):
     """One history of files a.db, b.db and c.db, which have the same keys, and of older copies."""
 
-    key_stores = ("beside", "folder", "command", "command")  # only the last lets two run at once
+    key_stores: tuple[str, ...] = (
+        "beside",
+        "folder",
+        "command",
+        "command",
+    )  # only the last lets two run at once
 
     def __init__(self, seed: int, folder: Path) -> None:
         super().__init__(seed, folder)

@@ -28,7 +28,7 @@ class ReplicaHistory(RealHistory):
         Which may be killed.
     """
 
-    key_stores = ("folder", "command")
+    key_stores: tuple[str, ...] = ("folder", "command")
 
     def __init__(self, seed: int, folder: Path, server: PostgresServer) -> None:
         super().__init__(seed, folder)
