@@ -70,6 +70,10 @@ class PostgresServer:
             **self._as_user(),
         )
         log.close()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Wait until it answers."""
         until = time.monotonic() + 60
         while True:
             try:
@@ -106,6 +110,13 @@ class PostgresServer:
         self.process.wait()
         (self.data / "postmaster.pid").unlink(missing_ok=True)
         time.sleep(0.2)  # until the kernel has taken back their memory
+
+    def kill_session(self, process: int) -> None:
+        """Kill the process of a session; all others end, and the server recovers by itself."""
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.2)  # until the server has noticed it
+        self._wait()
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop it: SIGINT ends sessions, SIGQUIT is an immediate shutdown."""

@@ -188,13 +188,14 @@ class _Opened:
 
     def older(self) -> str:
         """Return why this must be an older copy; nothing if it need not be."""
-        newest = max(mark.epoch for mark in self.marks.values())
-        if newest > self.totals.epoch:
-            raise StoreFailed(
-                f"this file is an older copy, from before epoch {newest} began. What it holds "
-                "was used up then, and its keys are destroyed; it can never go on. Go on with the "
-                "file that is in use."
-            )
+        for name in ("epoch", "phase"):
+            newest = max(getattr(mark, name) for mark in self.marks.values())
+            if newest > getattr(self.totals, name):
+                raise StoreFailed(
+                    f"this file is an older copy, from before {name} {newest} began. What it holds "
+                    "was used up then, and its keys are destroyed; it can never go on. Go on with "
+                    "the file that is in use."
+                )
         hashes = entries_known(self.entries)
         for mark in self.marks.values():
             if mark.number > self.last.number:

@@ -318,18 +318,18 @@ class Writer:
 
     def _write_mark(self, high: int, *, exact: bool = False) -> None:
         """Write the mark, which goes down only if it shall be exact; refuse if the life ended."""
-        epoch, last = self.totals.epoch, self.last
+        totals, last = self.totals, self.last
         if self.mark is not None and self._covers(high) and not exact:
             high = self.mark.high
         self.life.write_mark(
             Mark(
                 self.oracle,
-                epoch,
+                totals.epoch,
                 high,
                 last.number,
                 last.hash.hex(),
                 self.format,
-                self.totals.phase,
+                totals.phase,
             )
         )
 
