@@ -510,7 +510,9 @@ def played(
 ) -> tuple[list[str], Counter[str], Counter[str]]:
     """Run a history; return what is wrong, steps and faults, and operations with their ends."""
     history = History(seed, given, told)
-    wrong = history.run()
+    wrong, swarm = history.run(), history.swarm
+    where = "in a database" if swarm.shared else "in a file"
+    history.judge.counts[f"history: {swarm.kind}, {where}, keys: {swarm.keys}"] += 1
     return wrong, history.world.steps, history.judge.counts
 
 

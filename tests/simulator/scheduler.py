@@ -180,7 +180,11 @@ class Scheduler:
             action()
         except (Killed, KeyboardInterrupt, CumaeError) as error:
             end = type(error).__name__
-            if isinstance(error, LiveState) and process.depth == 1 and self.world.rng.random() < 0.5:
+            if (
+                isinstance(error, LiveState)
+                and process.depth == 1
+                and self.world.rng.random() < 0.5
+            ):
                 process.oracle = None  # it lives elsewhere
             if not isinstance(error, Killed) and self.world.rng.random() < 0.5:
                 process.kept.append(error)

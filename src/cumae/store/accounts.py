@@ -56,7 +56,9 @@ class AccountLedger:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process that was forked meanwhile has it, too
+            fcntl.flock(
+                descriptor, fcntl.LOCK_UN
+            )  # a process that was forked meanwhile has it, too
             os.close(descriptor)
 
     def read(self) -> dict[str, Any]:
