@@ -48,6 +48,8 @@ class Mark:
         A ledger entry that the file must have, and its hash.
     format : int
         Of what the life wrote; from 3 on, each piece of the state names its ledger entry.
+    phase : int
+        Of the releases; 0 if it was not written. A new key begins an epoch, but no phase.
     """
 
     oracle: str
@@ -56,6 +58,7 @@ class Mark:
     number: int
     head: str
     format: int = 2
+    phase: int = 0
 
 
 class KeyStore(ABC):
@@ -149,7 +152,7 @@ def epoch_name(number: int, key: str = "") -> str:
 
 
 def failing_keys(method: Callable[..., Result]) -> Callable[..., Result]:
-    """Let all that a file system may raise become ``StoreFailed``, such as for a folder that goes."""
+    """Let all that a file system raises become ``StoreFailed``, such as for a folder that goes."""
 
     @functools.wraps(method)
     def run(*args: Any) -> Result:

@@ -222,7 +222,7 @@ class _New:
         self.place.create(Transaction([*entries, last], [blob], meta=meta))
         self.place.bind(self.keys)
         used = 0 if counting is None else counting.used
-        self.mark = Mark(self.oracle, 1, used, last.number, last.hash.hex(), FORMAT)
+        self.mark = Mark(self.oracle, 1, used, last.number, last.hash.hex(), FORMAT, facts["phase"])
 
     def hand_over(self, take: Callable[[Any], None], moved: Any, before: Any) -> None:
         """Let the object in memory refuse; then let the new place be valid.

@@ -322,7 +322,15 @@ class Writer:
         if self.mark is not None and self._covers(high) and not exact:
             high = self.mark.high
         self.life.write_mark(
-            Mark(self.oracle, epoch, high, last.number, last.hash.hex(), self.format)
+            Mark(
+                self.oracle,
+                epoch,
+                high,
+                last.number,
+                last.hash.hex(),
+                self.format,
+                self.totals.phase,
+            )
         )
 
     @claim("STORE", "REPLICAS")

@@ -60,6 +60,7 @@ AGAIN_SECONDS = 30
 SETTINGS = ", ".join(f"current_setting('{name}')" for name in SAFE)
 HEAD = "number, hash, xmin::text, (SELECT xmin::text FROM cumae_meta WHERE name = 'oracle')"
 READ_HEAD = f"SELECT {HEAD}, pg_backend_pid(), {SETTINGS} FROM cumae_head"  # noqa: S608 - names of settings
+MOVE_HEAD = "UPDATE cumae_head SET number = %s, hash = %b WHERE number = %s AND hash = %b"
 
 
 class Head(NamedTuple):
@@ -295,8 +296,7 @@ class PostgresHome(Home):
             # The condition. A second one that would follow the same entry waits here for the
             # first one's commit, and then changes nothing.
             moved = self._execute(
-                "UPDATE cumae_head SET number = %s, hash = %b WHERE number = %s AND hash = %b "
-                f"RETURNING {HEAD}",
+                f"{MOVE_HEAD} RETURNING {HEAD}",
                 (*change.head, *change.after),
             )
             _write_rows(self._connection, change)
