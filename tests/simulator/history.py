@@ -178,6 +178,8 @@ class History:
         return process
 
     def _step(self) -> None:
+        if self.world.files and self.rng.random() < 0.1:
+            self.copies.append(self.rng.choice(list(self.world.files.values())).now)
         rng, processes = self.rng, [one for one in self.scheduler.processes if one.alive]
         faults = [one for one in FAULTS if one in self.swarm.faults and FAULTS[one]]
         if faults and rng.random() < 0.25:
@@ -204,7 +206,7 @@ class History:
         process.at_line = process.at_point = None
         name = action.__name__.strip("_")
         signals = [one for one in ("interrupt", "nested", "fork") if one in self.swarm.faults]
-        if signals and self.rng.random() < 0.3:
+        if signals and self.rng.random() < 0.4:
             signal = partial(self._signal, process, self.rng.choice(signals))
             if self.rng.random() < 0.6:
                 process.points, process.at_point = self.rng.randint(1, MOST_POINTS), signal
@@ -217,15 +219,15 @@ class History:
 
     def _operation(self, process: Process) -> Callable[[Process], None]:
         rng = self.rng
-        if process.kept and rng.random() < 0.2:
+        if process.kept and rng.random() < 0.05:
             return self._forget
         if process.oracle is None:
             return rng.choices(
-                (self._open, self._rotate, self._status, self._backup, self._forget, self._destroy),
-                (10, 1, 1, 1, 1, 0.1),
+                (self._open, self._rotate, self._status, self._backup, self._destroy),
+                (10, 1, 1, 1, 0.1),
             )[0]
-        here = (self._use, self._close, self._look, self._forget, self._leave, self._turn_key)
-        weights = [16.0, 3, 1, 1, 1, 1]
+        here = (self._use, self._close, self._look, self._leave, self._turn_key)
+        weights = [16.0, 2, 1, 1, 1]
         if not process.place:
             return rng.choices((*here, self._save), (*weights, 8))[0]
         return rng.choices(here, weights)[0]
@@ -483,7 +485,7 @@ class History:
                 for action in (self._forget, self._close):
                     self._do(process, action)
                     self.scheduler.finish(process)
-        if "restore" in self.swarm.faults and self.rng.random() < 0.5:
+        if "keys" not in self.swarm.faults and self.rng.random() < 0.5:
             self._fault_restore([])
         for address in self.addresses:
             process = self.scheduler.start()
@@ -510,7 +512,9 @@ def played(
 ) -> tuple[list[str], Counter[str], Counter[str]]:
     """Run a history; return what is wrong, steps and faults, and operations with their ends."""
     history = History(seed, given, told)
-    wrong = history.run()
+    wrong, swarm = history.run(), history.swarm
+    where = "in a database" if swarm.shared else "in a file"
+    history.judge.counts[f"history: {swarm.kind}, {where}, keys: {swarm.keys}"] += 1
     return wrong, history.world.steps, history.judge.counts
 
 

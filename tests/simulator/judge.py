@@ -109,6 +109,7 @@ class Judge:
                 return  # nobody can tell which one it is
             self.counts["retries"] += 1
             call = same[0]
+            cell = None  # the mark has its debit, if the one who drew it was killed before a sync
         for draw in call.draws:
             self._leaves(call, draw)
         last = call.draws[-1]

@@ -186,7 +186,7 @@ class Scheduler:
                 and self.world.rng.random() < 0.5
             ):
                 process.oracle = None  # it lives elsewhere
-            if not isinstance(error, Killed) and self.world.rng.random() < 0.5:
+            if not isinstance(error, Killed) and self.world.rng.random() < 0.8:
                 process.kept.append(error)
         except Stuck:
             self.judge.say(f"{what} waits for ever")

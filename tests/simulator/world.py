@@ -97,6 +97,7 @@ class HostLock:
 
     def __init__(self, world: World, path: Path) -> None:
         self.world, self.path, self.holders = world, path, {world.process.pid}
+        self.taker = 0  # whose end ends it for all; 0 for nobody
 
     def close(self) -> None:
         self.leave(self.world.process.pid)
@@ -109,6 +110,8 @@ class HostLock:
 
     def leave(self, pid: int) -> None:
         self.holders.discard(pid)
+        if pid == self.taker:  # and those that it has forked end some time
+            self.holders.clear()
         if not self.holders and self.world.locks.get(self.path) is self:
             del self.world.locks[self.path]
 
@@ -260,6 +263,7 @@ class World:
         else:
             raise Stuck("nobody lets go of a lock")
         held = self.take_lock(file)
+        held.taker = self.process.pid
         try:
             yield
         finally:

@@ -409,6 +409,27 @@ def test_without_the_lock_the_condition_still_holds(
     two.close()
 
 
+def test_an_interrupt_at_the_end_of_a_turn_ends_it(
+    where: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all others would wait as long as the process lives that was interrupted."""
+    one, two = pair(where)
+    two._journal_.writer.home._execute("SET lock_timeout = '5s'")
+
+    def interrupted(self: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresHome, "end_turn", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            one.predict(ROWS[:2])
+    two.predict(ROWS[:1])
+    with pytest.raises(StoreFailed, match="KeyboardInterrupt"):
+        one.predict(ROWS[:1])
+    one.close()
+    two.close()
+
+
 def test_a_replica_that_forgets_what_others_used_is_noticed(
     where: Where, monkeypatch: pytest.MonkeyPatch
 ) -> None:

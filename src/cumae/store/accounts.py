@@ -93,7 +93,13 @@ class AccountLedger:
             self._walked(file, self.keys.read_marks())  # before the name ends the life of others
             marks = life.begin()
             stored, last = self._walked(file, marks)
-            entries = _payments(last, account["entries"][len(stored["entries"]) :])
+            known, found = account["entries"], stored["entries"]
+            if found != known[: len(found)] or len(found) == len(known):
+                raise StoreFailed(
+                    f"{self.path} was replaced while a payment was made; nothing was paid. Look "
+                    "which file is the right one, and try again."
+                )
+            entries = _payments(last, known[len(found) :])
             file.commit(Transaction(entries=entries))
             try:
                 life.write_mark(_mark(file.meta()["oracle"], entries[-1]))

@@ -115,6 +115,7 @@ class _Opened:
             return self._learner(blobs[0])
         counting = self._rebuilt(self._seal(), blobs)
         self.marks = self.life.begin()
+        check_marks(self.marks, self.oracle)
         older, seal = self._checked(), self._seal()  # its key may have been deleted meanwhile
         journal = self._journal(counting, seal)
         charge = self.high - counting.used
@@ -248,14 +249,19 @@ class _Shared(_Opened):
 def oracle_key(keys: KeyStore, oracle: str) -> tuple[bytes, dict[str, Mark]]:
     """Return the oracle's own key, and all marks; refuse keys of another oracle."""
     key, marks = keys.get(ORACLE), keys.read_marks()
-    if key is None or not marks:
+    check_marks(marks if key else {}, oracle)
+    return key or b"", marks
+
+
+def check_marks(marks: dict[str, Mark], oracle: str) -> None:
+    """Refuse if there are none, or those of another oracle."""
+    if not marks:
         raise StoreFailed(
             "the oracle's own key or its high-water mark is not among the keys, so that nobody "
             "knows who has a row and what was used; it cannot go on."
         )
     if any(mark.oracle != oracle for mark in marks.values()):
         raise StoreFailed("these keys belong to another oracle; give those of this one.")
-    return key, marks
 
 
 @claim("STORE")

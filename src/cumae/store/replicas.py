@@ -74,17 +74,16 @@ class SharedWriter(Writer):
         """
         if not self._depth and time.monotonic() > self._began + TURN_SECONDS:
             self.commit(self.asked)  # others want to answer, too
-        with self._gate:
-            self.check()
-            if not self._has_turn:
-                self._begin_turn()
-            self._depth += 1
+        before = self._depth
         try:
+            with self._gate:
+                self.check()
+                if not self._has_turn:
+                    self._begin_turn()
+                self._depth = before + 1
             yield
         finally:
-            with self._gate:
-                self._depth -= 1
-            self._end_turn_if_done()
+            self._end_turn_if_done(before)
 
     @claim("REPLICAS")
     def _begin_turn(self) -> None:
@@ -93,25 +92,34 @@ class SharedWriter(Writer):
             head = self.home.take_turn()
             if head != self._head:
                 self._catch_up(head)
+            self._head, self._has_turn, self._began = head, True, time.monotonic()
         except BaseException as error:
             self.fail(error)
             self.home.close()  # and so the turn ends, if it had begun
             raise
-        self._head, self._has_turn, self._began = head, True, time.monotonic()
 
-    def _end_turn_if_done(self) -> None:
-        """End the turn, unless a change waits to be committed, or somebody goes on in it."""
-        if not self._has_turn and self._failed is None:
-            return  # and do not wait for a thread that waits for the next turn
-        with self._gate:
-            if self._failed is not None:
-                self.home.close()  # which ends the turn as well; nobody begins another one
-            elif self._has_turn and not (self._depth or self._pending or self._writing.locked()):
-                self._has_turn = False
-                try:
+    def _end_turn_if_done(self, depth: int | None = None) -> None:
+        """End the turn, unless a change waits to be committed, or somebody goes on in it.
+
+        ``depth`` is that of the calls that go on, where one has ended.
+        """
+        try:
+            if depth is None and not self._has_turn and self._failed is None:
+                return  # and do not wait for a thread that waits for the next turn
+            with self._gate:
+                self._depth = self._depth if depth is None else depth
+                if self._failed is not None:
+                    self.home.close()  # which ends the turn as well; nobody begins another one
+                elif self._has_turn and not (
+                    self._depth or self._pending or self._writing.locked()
+                ):
+                    self._has_turn = False
                     self.home.end_turn()
-                except StoreFailed as error:  # all is committed, but no other turn would be safe
-                    self.fail(error)
+        except BaseException as error:  # nobody knows whether it has ended: the session ends it
+            self.fail(error)
+            self.home.close()
+            if not isinstance(error, StoreFailed):  # then all is committed, and answers may leave
+                raise
 
     @claim("REPLICAS")
     def _catch_up(self, head: Head) -> None:
@@ -181,9 +189,7 @@ class SharedWriter(Writer):
     @claim("REPLICAS")
     def opened(self, marks: Iterable[str]) -> None:
         super().opened(marks)
-        with self._gate:
-            self._depth -= 1
-        self._end_turn_if_done()
+        self._end_turn_if_done(0)
 
     @claim("REPLICAS")
     def has_ended(self, mark: str) -> bool:
