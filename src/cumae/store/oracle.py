@@ -222,9 +222,8 @@ class _New:
         meta = {"oracle": self.oracle, "kind": kind}
         self.place.create(Transaction([*entries, last], [blob], meta=meta))
         self.place.bind(self.keys)
-        used = 0 if counting is None else counting.used
-        entry = (last.number, last.hash.hex())
-        self.mark = Mark(self.oracle, 1, used, *entry, FORMAT, begun["phase"])
+        used, phase = (0, 1) if counting is None else (counting.used, counting.phase)
+        self.mark = Mark(self.oracle, 1, used, last.number, last.hash.hex(), FORMAT, phase)
 
     def hand_over(self, take: Callable[[Any], None], moved: Any, before: Any) -> None:
         """Let the object in memory refuse; then let the new place be valid.
