@@ -106,7 +106,13 @@ def close_it(copies: Copies, lives: list[Any]) -> None:
     lives[0].close()
 
 
-STEPS = [raise_the_mark, begin_a_phase, open_it_again, close_it]
+def turn_the_key(copies: Copies, lives: list[Any]) -> None:
+    """A new epoch, and the same releases."""
+    copies.ask(lives[0], 10)
+    lives[0].rotate_key()
+
+
+STEPS = [raise_the_mark, begin_a_phase, open_it_again, close_it, turn_the_key]
 
 
 def interleaved(
