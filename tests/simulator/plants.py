@@ -106,11 +106,11 @@ def valid_before_memory_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def new_key_forgets_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let only marks of the same key be charged, and not those of the phase."""
-    real = opening._Opened.high.fget
+    real: Any = vars(opening._Opened)["high"].fget
 
     def high(self: Any) -> Any:
         own = {name: replace(mark, phase=0) for name, mark in self.marks.items()}
-        return real(SimpleNamespace(marks=own, totals=self.totals))  # type: ignore[misc]
+        return real(SimpleNamespace(marks=own, totals=self.totals))
 
     monkeypatch.setattr(opening._Opened, "high", property(high))
 

@@ -635,7 +635,7 @@ def test_dead_rows_cannot_be_read(fragile: Where) -> None:
 
 
 def schema_of(where: Where) -> str:
-    return where.address.rpartition("3D")[2]
+    return str(where.address).rpartition("3D")[2]
 
 
 def dump(where: Where, *options: str) -> str:
