@@ -202,8 +202,7 @@ class SimulatedFolder(KeyFolder):
         return [name for name, cell in self._cells.items() if cell.now is not None]
 
     def remove(self) -> None:
-        world().point("keys: remove")
-        world().folders.pop(self.folder, None)
+        remove_tree(self.folder)
 
 
 class SimulatedCommand(KeyCommand):
@@ -231,10 +230,12 @@ class SimulatedCommand(KeyCommand):
         return found
 
     def remove(self) -> None:
-        """Do nothing: the lock beside the oracle is no file here."""
+        if self.lock_file is not None:
+            world().locks.pop(self.lock_file, None)
 
 
 def remove_tree(folder: Path, **_: Any) -> None:
-    """Remove a folder of keys, as ``shutil.rmtree`` does."""
+    """Remove a folder of keys, as ``shutil.rmtree`` does; who waits for its lock waits no more."""
     world().point("keys: remove")
     world().folders.pop(folder, None)
+    world().locks.pop(folder / "lock", None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +13,6 @@ from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
 from cumae.store import keys, opening, oracle
 from cumae.store.keys import KeyStore, Life, Mark
-from cumae.store.replicas import SharedWriter
 from cumae.store.writer import Writer
 
 
@@ -103,15 +104,15 @@ def valid_before_memory_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracle._New, "hand_over", hand_over)
 
 
-def dump_is_taken_for_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a replica that is behind go on with tables that were put back below it."""
-    real: Any = SharedWriter._catch_up
+def new_key_forgets_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let only marks of the same key be charged, and not those of the phase."""
+    real: Any = vars(opening._Opened)["high"].fget
 
-    def catch_up(self: Any, head: Any) -> None:
-        self._head = self._head._replace(tables=head.tables)
-        real(self, head)
+    def high(self: Any) -> Any:
+        own = {name: replace(mark, phase=0) for name, mark in self.marks.items()}
+        return real(SimpleNamespace(marks=own, totals=self.totals))
 
-    monkeypatch.setattr(SharedWriter, "_catch_up", catch_up)
+    monkeypatch.setattr(opening._Opened, "high", property(high))
 
 
 def noise_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,13 +127,20 @@ def noise_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(State, "from_arrays", staticmethod(stored_generator))
 
 
-PLANTS = (
-    debit_after_the_answer,
-    mark_goes_down,
-    name_is_not_read,
-    marks_of_others_are_not_read,
-    mark_is_never_raised,
-    valid_before_memory_refuses,
-    dump_is_taken_for_progress,
-    noise_comes_again,
+FILES: dict[str, Any] = {"shared": False, "keys": "command"}  # copies reach the same keys
+ALONE: dict[str, Any] = {"shared": False, "keys": "beside"}  # a lock keeps lives apart
+ACCOUNT: dict[str, Any] = {"shared": False, "kind": "account"}
+# Each with what its histories have in common; the seed decides the rest, and all faults.
+PLANTS: tuple[tuple[Callable[[pytest.MonkeyPatch], None], dict[str, Any]], ...] = (
+    (debit_after_the_answer, {}),
+    (mark_goes_down, {}),
+    (name_is_not_read, FILES),
+    (name_is_not_read, ACCOUNT),
+    (marks_of_others_are_not_read, {}),
+    (mark_is_never_raised, {}),
+    (late_end, ALONE),
+    (valid_before_memory_refuses, {}),
+    (valid_before_memory_refuses, ACCOUNT),
+    (new_key_forgets_copies, FILES),
+    (noise_comes_again, {}),
 )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.simulator.history import played, warm_up
-from tests.simulator.plants import PLANTS
+from tests.simulator.history import History, played, warm_up
+from tests.simulator.plants import ALONE, PLANTS, one_mark_for_all
 from tests.simulator.scheduler import simulated
 
 pytestmark = [
-    pytest.mark.claim("STORE"),
-    pytest.mark.claim("REPLICAS"),
+    pytest.mark.claim("STORE", "REPLICAS", "BUDGET"),
     pytest.mark.system_coins,  # which are those of the history's seed
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
@@ -45,10 +47,34 @@ def test_a_seed_is_a_history() -> None:
         assert first == second
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: str(plant.__name__))
+def test_nothing_of_a_history_is_held_after_it() -> None:
+    """What nobody holds is let go of: else its lock lasts as long as the process."""
+    worlds = []
+    for seed in range(20):
+        history = History(seed)
+        worlds.append(weakref.ref(history.world))
+        history.run()
+        del history
+    gc.collect()
+    assert not any(world() for world in worlds)
+
+
+@pytest.mark.parametrize(
+    ("plant", "swarm"),
+    PLANTS,
+    ids=lambda given: given.__name__ if callable(given) else given.get("kind", "any"),
+)
 def test_planted_bugs_are_found(
-    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None],
+    swarm: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plant(monkeypatch)
-    found = (wrong for seed in range(MOST) for wrong in played(seed)[0])
+    found = (wrong for seed in range(MOST) for wrong in played(seed, swarm)[0])
     assert any("left" in wrong or "used before" in wrong for wrong in found)
+
+
+def test_one_mark_is_enough_where_a_lock_keeps_lives_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is found with a late end is the late end."""
+    one_mark_for_all(monkeypatch)
+    assert not any(played(seed, ALONE)[0] for seed in range(REPLAYED // 2))

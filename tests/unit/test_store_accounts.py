@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -72,7 +75,7 @@ def test_a_payment_that_is_not_on_the_disk_does_not_count(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(StoreFailed, match="OSError"):
             budget.spend(Pure(0.25))
     assert budget.entries == ()
     paid = 0.25 if after >= 2 else 0.0  # paid, though nothing was used
@@ -118,3 +121,30 @@ def test_commands_know_accounts(tmp_path: Path) -> None:
     assert run(app, ["destroy", str(path), "--yes"]).exit_code == 3
     store.destroy(path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_was_forked_during_a_payment_does_not_hold_the_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker may be started by another thread at any moment, and live for long."""
+    path = tmp_path / "account"
+    account = Budget(1.0)
+    account.save_to(path)
+    real, children = Budget._with, []
+
+    def forking(self: Any, entry: Any) -> Any:
+        child = os.fork()
+        if not child:
+            signal.pause()
+        children.append(child)
+        return real(self, entry)
+
+    monkeypatch.setattr(Budget, "_with", forking)
+    try:
+        account.spend(Pure(0.25))
+        with (tmp_path / "account.keys" / "lock").open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)

@@ -82,7 +82,7 @@ def held(path: Path) -> Iterator[None]:
     import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
 
     while True:
-        file = os.open(path, os.O_RDWR)
+        process, file = os.getpid(), os.open(path, os.O_RDWR)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             # While this process waited, the file may have been replaced: then lock the new one.
@@ -91,7 +91,8 @@ def held(path: Path) -> Iterator[None]:
                 yield
                 return
         finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # a process that was forked meanwhile has it, too
+            if os.getpid() == process:  # one that was forked meanwhile has the lock, too
+                fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
 
 

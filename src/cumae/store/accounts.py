@@ -51,12 +51,13 @@ class AccountLedger:
         """Keep other processes from paying while the block runs."""
         if self.keys.lock_file is None:
             raise AssertionError("an account in a file has a lock")
-        descriptor = _opened_lock(self.keys.lock_file)
+        process, descriptor = os.getpid(), _opened_lock(self.keys.lock_file)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process that was forked has it, too
+            if os.getpid() == process:  # one that was forked meanwhile has the lock, too
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
     def read(self) -> dict[str, Any]:

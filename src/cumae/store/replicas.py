@@ -94,8 +94,7 @@ class SharedWriter(Writer):
                 self._catch_up(head)
             self._head, self._has_turn, self._began = head, True, time.monotonic()
         except BaseException as error:
-            self.fail(error)
-            self.home.close()  # and so the turn ends, if it had begun
+            self._end_session(error)  # and so the turn, if it had begun
             raise
 
     def _end_turn_if_done(self, depth: int | None = None) -> None:
@@ -116,10 +115,15 @@ class SharedWriter(Writer):
                     self._has_turn = False
                     self.home.end_turn()
         except BaseException as error:  # nobody knows whether it has ended: the session ends it
-            self.fail(error)
-            self.home.close()
+            self._end_session(error)
             if not isinstance(error, StoreFailed):  # then all is committed, and answers may leave
                 raise
+
+    def _end_session(self, error: BaseException) -> None:
+        try:
+            self.fail(error)
+        finally:  # also if somebody interrupts once more
+            self.home.close()
 
     @claim("REPLICAS")
     def _catch_up(self, head: Head) -> None:
@@ -201,8 +205,10 @@ class SharedWriter(Writer):
                 self.commit(self.asked)
         finally:
             with self._gate:
-                if self._failed is None:
-                    with suppress(OSError, CumaeError):  # then an opening charges up to the mark
-                        self.settle()
-                self._failed = self._failed or LiveState(CLOSED)
-                self.home.close()
+                try:
+                    if self._failed is None:
+                        with suppress(OSError, CumaeError):  # an opening charges up to the mark
+                            self.settle()
+                finally:
+                    self._failed = self._failed or LiveState(CLOSED)
+                    self.home.close()
