@@ -79,20 +79,54 @@ def refuse_several_names(path: Path) -> None:
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Keep other processes from paying from the account in this file while the block runs."""
-    import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
-
     while True:
-        process, file = os.getpid(), os.open(path, os.O_RDWR)
+        lock = FileLock(path, os.O_RDWR)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock.take()
             # While this process waited, the file may have been replaced: then lock the new one.
-            if os.path.samestat(os.fstat(file), path.stat()):
+            if os.path.samestat(os.fstat(lock.file), path.stat()):
                 refuse_several_names(path)
                 yield
                 return
         finally:
-            if os.getpid() == process:  # one that was forked meanwhile has the lock, too
-                fcntl.flock(file, fcntl.LOCK_UN)
+            lock.close()
+
+
+@claim("BUDGET", "STORE")
+class FileLock:
+    """A lock that ends when it is closed or forgotten: an interrupt may come at any line.
+
+    Parameters
+    ----------
+    path : Path
+        The file to lock.
+    flags : int
+        As in ``os.open``.
+    """
+
+    file: int | None = None
+
+    def __init__(self, path: Path, flags: int) -> None:
+        self._process = os.getpid()
+        self.file = os.open(path, flags, 0o600)
+
+    def take(self) -> None:
+        """Wait until nobody else has it."""
+        import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
+
+        fcntl.flock(self.file, fcntl.LOCK_EX)  # type: ignore[arg-type]  # it is open
+
+    def close(self) -> None:
+        """Let go of it, for processes as well that were forked meanwhile and have it, too."""
+        import fcntl  # noqa: PLC0415
+
+        if self.file is not None and os.getpid() == self._process:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+        self.__del__()
+
+    def __del__(self) -> None:
+        file, self.file = self.file, None
+        if file is not None:
             os.close(file)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.privacy import Guarantee
+from cumae.privacy.account_file import FileLock
 from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.validation import from_plain_number
 from cumae.store.homes.home import FORMAT, Transaction
@@ -51,14 +51,12 @@ class AccountLedger:
         """Keep other processes from paying while the block runs."""
         if self.keys.lock_file is None:
             raise AssertionError("an account in a file has a lock")
-        process, descriptor = os.getpid(), _opened_lock(self.keys.lock_file)
+        lock = _opened_lock(self.keys.lock_file)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock.take()
             yield
         finally:
-            if os.getpid() == process:  # one that was forked meanwhile has the lock, too
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+            lock.close()
 
     def read(self) -> dict[str, Any]:
         """Return the account: its cap, and all payments.
@@ -111,8 +109,8 @@ class AccountLedger:
 
 
 @failing_keys
-def _opened_lock(file: Path) -> int:
-    return os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
+def _opened_lock(file: Path) -> FileLock:
+    return FileLock(file, os.O_CREAT | os.O_RDWR)
 
 
 @claim("STORE")
