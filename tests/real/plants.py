@@ -25,4 +25,4 @@ def name_and_mark_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Life, "check", lambda self: None)
 
 
-PLANTS = (*plants.PLANTS, name_and_mark_are_not_read)
+PLANTS = (*(plant for plant, _ in plants.PLANTS), name_and_mark_are_not_read)

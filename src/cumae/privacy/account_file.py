@@ -84,7 +84,7 @@ def held(path: Path) -> Iterator[None]:
         try:
             lock.take()
             # While this process waited, the file may have been replaced: then lock the new one.
-            if os.path.samestat(os.fstat(lock.file), path.stat()):
+            if lock.is_on(path):
                 refuse_several_names(path)
                 yield
                 return
@@ -115,6 +115,10 @@ class FileLock:
         import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
 
         fcntl.flock(self.file, fcntl.LOCK_EX)  # type: ignore[arg-type]  # it is open
+
+    def is_on(self, path: Path) -> bool:
+        """Tell whether the file of this name is still the one that is locked."""
+        return self.file is not None and os.path.samestat(os.fstat(self.file), path.stat())
 
     def close(self) -> None:
         """Let go of it, for processes as well that were forked meanwhile and have it, too."""
