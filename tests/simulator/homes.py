@@ -68,6 +68,8 @@ class SimulatedFile(SimulatedHome):
         found = self.world.files.get(path)
         if found is None or found.now is None:
             raise InvalidParameter(f"path={str(path)!r} holds no oracle: there is no such file.")
+        if sum(one is found for one in self.world.files.values()) > 1:
+            raise InvalidParameter(f"path={str(path)!r} has another name, a hard link.")
         self.path, self.cell, self.reading, self.closed = path, found, reading, False
 
     @classmethod
