@@ -296,6 +296,36 @@ def test_a_fork_is_refused(where: Where) -> None:
 # --- servers that fail
 
 
+def test_the_same_entry_of_another_replica_is_not_taken_for_the_own_one(
+    in_postgres: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both answer as many queries after the same entry; the first one's commit never came."""
+    one, two = in_postgres.oracle(), in_postgres.open()
+    one.predict(ROWS[:5])
+    two.predict(ROWS[:5])
+    real = PostgresHome.again
+
+    def again(self: PostgresHome) -> PostgresHome:
+        patch.undo()
+        found = real(self)  # its turn has ended with its session
+        assert len(two.predict(ROWS[:7])) == 7
+        return found
+
+    def lost(*_: Any) -> None:
+        raise StoreFailed("the server closed the connection unexpectedly.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresHome, "commit", lost)
+        patch.setattr(PostgresHome, "again", again)
+        with pytest.raises(StoreFailed):
+            one.predict(ROWS[:7])
+    with pytest.raises(StoreFailed):
+        one.predict(ROWS[:1])
+    one.close()
+    two.close()
+    assert in_postgres.open().answered_ == 17
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_commit_whose_fate_is_unknown_is_looked_up(
     moment: str, fragile: Where, monkeypatch: pytest.MonkeyPatch

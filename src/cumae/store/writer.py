@@ -312,9 +312,19 @@ class Writer:
             self.home.commit(transaction)
         except BaseException as error:
             self.home = self.home.again()
-            if not self.home.holds(*transaction.head):
+            if not self._is_there(transaction):
                 raise
             self._late = None if isinstance(error, StoreFailed) else error
+
+    def _is_there(self, transaction: Transaction) -> bool:
+        """Tell whether a transaction was committed.
+
+        Another replica may have written the same entry after the same one, with the same counts.
+        The last piece of the state, which is encrypted with a nonce of its own, tells whose it is.
+        """
+        last = transaction.blobs[-1]
+        found = [one.parts for one in self.home.blobs(after=last.number - 1)][:1]
+        return self.home.holds(*transaction.head) and found == [last.parts]
 
     def _write_mark(self, high: int, *, exact: bool = False) -> None:
         """Write the mark, which goes down only if it shall be exact; refuse if the life ended."""
