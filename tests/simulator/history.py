@@ -346,7 +346,8 @@ class History:
         target = self.rng.choice([one for one in NAMES if one != source])
         if target not in self.world.files:
             store.backup(source, target)
-            self.copies.append(self.world.files[target].now)
+            if target in self.world.files:  # unless another process has destroyed it by now
+                self.copies.append(self.world.files[target].now)
 
     def _destroy(self, process: Process) -> None:
         store.destroy(self._address(), keys=self.keys)

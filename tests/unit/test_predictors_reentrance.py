@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ from cumae.mechanisms.base import Ahead
 from cumae.privacy import Pure
 from cumae.store.homes.sqlite import SqliteFile
 from tests.oracles import ROWS, everlasting, oracle
+from tests.tracing import Traced
 
 pytestmark = [
     pytest.mark.claim("STORE", "EVER", "QUERY", "BBL"),
@@ -78,7 +79,7 @@ def in_a_call(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-class AtEveryLine:
+class AtEveryLine(Traced):
     """Tries everything within a call, at each line of cumae that runs in it.
 
     Parameters
@@ -90,14 +91,7 @@ class AtEveryLine:
     def __init__(self, one: Any) -> None:
         self.one, self.seen = one, set[tuple[str, int]]()
 
-    def __enter__(self) -> Self:
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
-
-    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+    def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         file = frame.f_code.co_filename
         if not file.startswith(SOURCE) or file == live.__file__:
             return None
@@ -107,7 +101,7 @@ class AtEveryLine:
             passed = within(self.one)
             if passed:
                 raise AssertionError(f"{passed} within a call, at {place}")
-        return self._trace
+        return self.trace
 
 
 def in_memory(_: Path) -> Any:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import linecache
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
@@ -23,6 +22,7 @@ from cumae.privacy import Pure, account_file, budget
 from cumae.store import accounts, journal, keys, oracle
 from cumae.store.homes import home, sqlite
 from tests.oracles import Where, everlasting, key_command
+from tests.tracing import Traced
 
 pytestmark = [
     pytest.mark.claim("STORE", "BUDGET"),
@@ -39,7 +39,7 @@ FILES = {
 MOST = 4  # times that one line is interrupted: the mark is the third key that is put
 
 
-class Interrupted:
+class Interrupted(Traced):
     """Raises at the n-th place of a hand-over, before a line or when a function returns.
 
     Parameters
@@ -54,21 +54,14 @@ class Interrupted:
         self.left, self.events, self.fired = place, events, False
         self._seen: dict[tuple[str, int, str], int] = {}
 
-    def __enter__(self) -> Self:
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
-
-    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+    def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         file = frame.f_code.co_filename
         if file not in FILES:
             return None
         place = (file, frame.f_lineno, event)
         self._seen[place] = self._seen.get(place, 0) + 1
         if self.fired or event not in self.events or self._seen[place] > MOST:
-            return self._trace
+            return self.trace
         # Python never interrupts between the last line of such a block and its end.
         text = linecache.getline(file, frame.f_lineno).strip()
         if text.startswith(
@@ -81,12 +74,12 @@ class Interrupted:
                 "self._inside = False",
             )
         ):
-            return self._trace
+            return self.trace
         self.left -= 1
         if self.left == 0:
             self.fired = True
             raise KeyboardInterrupt
-        return self._trace
+        return self.trace
 
 
 def lives(calls: dict[str, Callable[[], Any]]) -> list[str]:

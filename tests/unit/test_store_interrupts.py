@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import linecache
 import shutil
-import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +20,14 @@ from cumae.store import journal, writer
 from cumae.store.writer import Change
 from tests.oracles import ROWS, oracle
 from tests.states import rows_of
+from tests.tracing import Traced
 
 pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
 
 FILES = (writer.__file__, journal.__file__)
 
 
-class Interrupt:
+class Interrupt(Traced):
     """Raises ``KeyboardInterrupt`` at the n-th line of the writer or the journal, once.
 
     Parameters
@@ -41,26 +41,19 @@ class Interrupt:
     def __init__(self, place: int, start: str = "") -> None:
         self.left, self.start, self.fired = place, start, False
 
-    def __enter__(self) -> Self:
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
-
-    def _trace(self, frame: Any, event: str, _: Any) -> Any:
+    def trace(self, frame: Any, event: str, _: Any) -> Any:
         if frame.f_code.co_filename not in FILES:
             return None
         text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
         # Python never interrupts between the last line of a with block and its end.
         if text.startswith("with ") or not text.startswith(self.start):
-            return self._trace
+            return self.trace
         if event == "line" and not self.fired:
             self.left -= 1
             if self.left == 0:
                 self.fired = True
                 raise KeyboardInterrupt
-        return self._trace
+        return self.trace
 
 
 def broken_off(path: Path, place: int) -> bool:
