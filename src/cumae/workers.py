@@ -27,7 +27,7 @@ def parallel(**how: Any) -> Parallel:
     Parameters
     ----------
     **how : object
-        What ``joblib.Parallel`` takes.
+        Parameters of ``joblib.Parallel``.
     """
     return Parallel(max_nbytes=None, **how)
 

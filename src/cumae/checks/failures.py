@@ -12,7 +12,7 @@ from cumae.estimators import own_clone
 
 
 class Panic(BaseException):
-    """What extensions in Rust raise: no ``Exception``."""
+    """A panic of an extension in Rust, which is no ``Exception``."""
 
 
 # Numbers that no usual row holds, and what is raised for a row that begins with one.
@@ -31,7 +31,7 @@ class FailingOnMarks(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # u
     Parameters
     ----------
     estimator : classifier
-        What learns.
+        The learner.
     """
 
     def __init__(self, estimator: Any) -> None:

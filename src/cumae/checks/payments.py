@@ -1,4 +1,4 @@
-"""What laws about payments share: a fit ends well, or is refused before anything is paid."""
+"""Laws about payments: a fit ends well, or is refused before anything is paid."""
 
 from __future__ import annotations
 

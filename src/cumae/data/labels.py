@@ -1,4 +1,4 @@
-"""What comes beside the rows, one for each of them: labels, and ids of users, clients and queries.
+"""Values beside the rows, one for each: labels, and ids of users, clients and queries.
 
 Each label is read by itself as its place among the declared classes. Three functions read labels,
 all in the same way (``codes_of``). They differ in what they do about a label that is none of the

@@ -259,9 +259,9 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
     rows : table
         All rows.
     columns : Columns
-        What is known about the columns.
+        The columns, as far as they are known.
     places : sequence of int, or None
-        Which columns are read; None for all.
+        Places of the columns that are read; None for all.
 
     Raises
     ------
@@ -285,7 +285,7 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
 
 
 class _Contents:
-    """What was found in a column so far."""
+    """Contents of a column, as far as they were read."""
 
     def __init__(self, column: Column) -> None:
         self.column = column

@@ -15,7 +15,7 @@ from cumae.quiet import HiddenFailures
 class Traveller:
     """A model that travels by itself: if its own code fails on the way, no other one notices.
 
-    How a model is pickled may depend on a private row, and an error would be seen by everybody.
+    Pickling a model may depend on a private row, and everybody would see an error of it.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def each_within(gaps: ArrayLike, most: float) -> int:
     Parameters
     ----------
     gaps : array-like of numbers
-        How many cuts each column can have; infinity where there is no limit.
+        Most cuts of each column; infinity where there is no limit.
     most : float
         Cuts of all columns together; a finite number.
 
@@ -102,7 +102,7 @@ def cuts_of_a_column(
     Parameters
     ----------
     concept_class : ConceptClass
-        What is drawn. Trees of depth 2 and 3 take a limited number of cuts.
+        The class to draw from. Trees of depth 2 and 3 take a limited number of cuts.
     columns : Columns
         All columns.
     wanted : int of 1 or more

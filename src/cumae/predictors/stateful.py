@@ -206,7 +206,7 @@ class StatefulPredictor(Predictor):
 
     @property
     def guarantee_(self) -> Guarantee:  # type: ignore[override]
-        """What is promised, for whom, and under which assumptions."""
+        """The promise: for whom, how much, and under which assumptions."""
         refuse_within(self)
         check_fitted(self)
         return self._promise_

@@ -167,7 +167,7 @@ def window(grid: Floats, count: int, deviation: float) -> tuple[int, int]:
     grid : array of float
         Masses at the places 0, 1, 2, ...
     count : int
-        How often they are convolved with themselves.
+        Number of times that they are convolved with themselves.
     deviation : float
         Their standard deviation in places, roughly; the closer it is, the shorter the window.
     """

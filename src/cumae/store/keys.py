@@ -345,9 +345,9 @@ class Life:
     name : str
         Its name, never used before; its mark has it.
     bound : bytes, or None
-        What is written among the keys; None for the name. Replicas of one database share it.
+        The content of the key ``home``; None for the name. Replicas of a database share it.
     lock : file, or None
-        What must be held whenever something is written; None if a session takes its part.
+        The lock without which nothing is written; None if a session takes its part.
     """
 
     def __init__(
@@ -360,7 +360,7 @@ class Life:
 
     @property
     def is_home(self) -> bool:
-        """Whether the keys name this life, or the database that it belongs to."""
+        """True if the keys name this life, or the database that it belongs to."""
         return self.keys.get(HOME) == self._bound
 
     def check(self) -> None:

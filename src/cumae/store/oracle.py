@@ -51,7 +51,7 @@ class Moved(Journal):
     Parameters
     ----------
     state : State
-        What it would have changed.
+        The change that was broken off.
     path : str
         Where the predictor went.
     """

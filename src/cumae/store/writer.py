@@ -61,7 +61,7 @@ class Writer:
     home : Home
         Where to.
     life : Life
-        What it may do among the keys, and its mark.
+        Its life among the keys, with its mark.
     oracle : str
         Id of the oracle.
     oracle_key : bytes
@@ -306,7 +306,7 @@ class Writer:
     def _commit(self, transaction: Transaction) -> None:
         """Commit; if that fails, read again whether it was committed all the same.
 
-        What came from elsewhere, such as from a signal handler, is raised when that is recorded.
+        An error from elsewhere, as of a signal handler, is raised when the commit is recorded.
         """
         try:
             self.home.commit(transaction)

@@ -35,7 +35,7 @@ class Output:
     force : bool
         Whether a file that is there already is replaced.
     private : bool
-        Whether only its owner may read it, from the first byte on; else it has the rights of any
+        True if only its owner may read it, from the first byte on; else it has the rights of any
         new file.
 
     Raises

@@ -48,7 +48,7 @@ def durable(guarantee: Guarantee, *, shared: bool) -> Guarantee:
     guarantee : Guarantee
         That of the predictor in memory.
     shared : bool
-        Whether several processes may have the oracle open.
+        True if several processes may have the oracle open.
     """
     claims = ("STORE", "REPLICAS") if shared else ("STORE",)
     needs = (*STORE, *(REPLICAS if shared else ONE_HOST))
