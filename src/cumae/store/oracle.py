@@ -51,7 +51,7 @@ class Moved(Journal):
     Parameters
     ----------
     state : State
-        The change that was broken off.
+        The state of the predictor, which answers elsewhere now.
     path : str
         Where the predictor went.
     """
