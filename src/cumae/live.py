@@ -13,7 +13,7 @@ from cumae.errors import LiveState
 
 Result = TypeVar("Result")
 
-NOT_KEPT = ("_lock", "_process", "_queue")  # what a copy or a pickle must leave out
+NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
 
 
 class _Calls(threading.local):
@@ -41,10 +41,14 @@ def belongs_here(owned: Any) -> int:
 def check_process(owned: Any) -> None:
     """Refuse in a process that the object does not belong to."""
     if os.getpid() != belongs_here(owned):
-        raise LiveState(
-            f"{type(owned).__name__} was used in another process; go on there, or take "
-            "sklearn.base.clone of it here, because what was paid once must not be had twice."
-        )
+        raise _elsewhere(type(owned).__name__)
+
+
+def _elsewhere(name: str) -> LiveState:
+    return LiveState(
+        f"{name} was used in another process; go on there, or take sklearn.base.clone of it here, "
+        "because what was paid once must not be had twice."
+    )
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
@@ -55,15 +59,44 @@ def refuse_within(owned: Any) -> None:
     and is not recorded yet, or wait for a lock that their own thread holds.
     """
     if id(owned) in CALLS.objects:
-        raise _nested(owned)
+        raise _nested(type(owned).__name__)
 
 
-def _nested(owned: Any) -> LiveState:
+def _nested(name: str) -> LiveState:
     return LiveState(
-        f"{type(owned).__name__} was used while the same thread is within a call of it, as by a "
+        f"{name} was used while the same thread is within a call of it, as by a "
         "signal handler, a callback or a model; use it when that call has ended. A signal handler "
         "may raise KeyboardInterrupt, which ends the call; close it after that."
     )
+
+
+@claim("QUERY", "BBL", "EVER", "STORE")
+class Within:
+    """The calls of one object: a context that a thread enters once at a time, in one process.
+
+    Parameters
+    ----------
+    owned : object
+        What is used.
+    """
+
+    def __init__(self, owned: Any) -> None:
+        self._id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process that the object belongs to."""
+        return os.getpid() == self._process
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._process:  # before a lock: in a forked process it may be held
+            raise _elsewhere(self._name)
+        if self._id in CALLS.objects:
+            raise _nested(self._name)
+        CALLS.objects = (*CALLS.objects, self._id)
+
+    def __exit__(self, *_: object) -> None:
+        CALLS.objects = tuple(one for one in CALLS.objects if one != self._id)
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
@@ -115,7 +148,7 @@ def only_once(method: Callable[..., Result]) -> Callable[..., Result]:
         self._check_process()  # before the lock: in a forked process it may be held for ever
         with self._lock:
             if self._inside:
-                raise _nested(self)
+                raise _nested(type(self).__name__)
             try:
                 self._inside = True
                 return method(self, *args, **kwargs)
