@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import math
 import os
@@ -25,6 +24,7 @@ from cumae.predictors.queries import QueryReader
 from cumae.predictors.state import Arrays, Journal
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
+from cumae.savers import saver
 from cumae.storage import from_plain, to_plain
 
 Answers = TypeVar("Answers")
@@ -159,9 +159,8 @@ class StatefulPredictor(Predictor):
         """
         check_fitted(self)
         self._journal_.check_copy()
-        # By its name: the store knows predictors, and these do not know the store.
-        store = importlib.import_module("cumae.store")
-        store.save_state(self._journal_, path, keys, functools.partial(setattr, self, "_journal_"))
+        take = functools.partial(setattr, self, "_journal_")
+        saver().save_state(self._journal_, path, keys, take)
 
     @changing
     def rotate_key(self) -> None:
