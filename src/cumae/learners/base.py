@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import time
@@ -56,6 +55,7 @@ from cumae.privacy.guarantee import MODEL
 from cumae.privacy.plans import BUDGET, Plan, promise
 from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
+from cumae.savers import saver
 from cumae.storage import read_file, rebuilt, stored
 
 # With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
@@ -534,8 +534,7 @@ class Learner(PrivateEstimator, ABC):
             the file. An address needs one of them.
         """
         check_is_fitted(self, "guarantee_")
-        # By its name: the store knows learners, and these do not know the store.
-        importlib.import_module("cumae.store").save_learner(self, path, keys)
+        saver().save_learner(self, path, keys)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

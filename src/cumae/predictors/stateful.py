@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from abc import abstractmethod
@@ -26,6 +25,7 @@ from cumae.predictors.queries import QueryReader
 from cumae.predictors.state import Arrays, State
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
+from cumae.savers import saver
 from cumae.storage import from_plain, to_plain
 
 
@@ -143,9 +143,7 @@ class StatefulPredictor(Predictor):
             for keys failed with the last of them, the mark: the file may be valid then.
         """
         counter = self._fitted_counter()
-        # By its name: the store knows predictors, and these do not know the store.
-        store = importlib.import_module("cumae.store")
-        counter.alone(lambda: store.save_state(counter, path, keys))
+        counter.alone(lambda: saver().save_state(counter, path, keys))
 
     def rotate_key(self) -> None:
         """Encrypt a durable oracle anew under a new key; answers for retries end."""
