@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -28,6 +27,7 @@ from cumae.privacy import Approximate, Cost, calibrate
 from cumae.privacy.formulas import FAR, LEAST, UP
 from cumae.privacy.validation import check_delta, check_epsilon, from_plain_number
 from cumae.randomness import Source
+from cumae.remembering import remembered
 
 # Rates of the noise on the thresholds and on the queries, as shares of epsilon. With query noise
 # of rate r, "between" costs a little over 2 r; what is left pays for the finite gap.
@@ -213,7 +213,7 @@ class BetweenThresholds(SparseVector):
 
 
 @claim("BT")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _least_noise(epsilon: float, delta: float, share: float, max_between: int) -> float:
     """Return one over the epsilon of a "between", of which all cost (epsilon, delta) together."""
     return calibrate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -26,6 +25,7 @@ from cumae.parameters import check_count
 from cumae.privacy import Cost, Pure, calibrate, or_fail
 from cumae.privacy.validation import check_delta, check_epsilon, from_plain_number
 from cumae.randomness import Source
+from cumae.remembering import remembered
 
 # A charged answer costs the rate of the threshold noise plus twice that of the query noise. The
 # threshold noise is the smaller one, because the worst of all thresholds counts towards delta.
@@ -272,7 +272,7 @@ def least_threshold(epsilon: float, delta: float, max_queries: int, max_unstable
 
 
 @claim("STAB")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _single_epsilon(epsilon: float, delta: float, max_unstable: int) -> float:
     """Return the largest epsilon of one unstable answer if all stay within (epsilon, delta)."""
 
