@@ -402,6 +402,11 @@ class GenericBBL(PhasedPredictor):
 
         Only with ``fresh=True``. A row with an unusable cell counts as a made-up one: refusing it
         would tell about it.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows without labels.
         """
         if not self._state_.rules.given.fresh:
             raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
