@@ -6,11 +6,13 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from cumae.claims import claim
 from cumae.errors import LiveState
 
+Owner = TypeVar("Owner")  # whose method is marked
+Given = ParamSpec("Given")  # what the method is called with
 Result = TypeVar("Result")
 
 NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
@@ -100,11 +102,13 @@ class Within:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
-def one_call(method: Callable[..., Result]) -> Callable[..., Result]:
+def one_call(
+    method: Callable[Concatenate[Owner, Given], Result],
+) -> Callable[Concatenate[Owner, Given], Result]:
     """Refuse a marked method within a call of the same thread, and in another process."""
 
     @functools.wraps(method)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Result:
+    def called(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         check_process(self)  # before a lock is taken: in a forked process it may be held for ever
         refuse_within(self)
         before = CALLS.objects
@@ -118,11 +122,13 @@ def one_call(method: Callable[..., Result]) -> Callable[..., Result]:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
-def locked(method: Callable[..., Result]) -> Callable[..., Result]:
+def locked(
+    method: Callable[Concatenate[Owner, Given], Result],
+) -> Callable[Concatenate[Owner, Given], Result]:
     """Let one thread at a time run the marked methods of an object, each within ``one_call``."""
 
     @functools.wraps(method)
-    def alone(self: Any, *args: Any, **kwargs: Any) -> Result:
+    def alone(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         with self.__dict__.setdefault("_lock", threading.RLock()):
             return method(self, *args, **kwargs)
 
@@ -130,21 +136,37 @@ def locked(method: Callable[..., Result]) -> Callable[..., Result]:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
-def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
+def one_at_a_time(
+    method: Callable[Concatenate[Owner, Given], Result],
+) -> Callable[Concatenate[Owner, Given], Result]:
     """Let one thread at a time call the marked methods of an object, in one process only."""
     return one_call(locked(method))
 
 
-@claim("NOISE", "BUDGET")
-def only_once(method: Callable[..., Result]) -> Callable[..., Result]:
-    """Let a method run once at a time: other threads wait, and a call within a call is refused.
+class Guarded(Protocol):
+    """An object whose methods ``only_once`` marks.
 
-    The object has ``_check_process``, ``_inside`` (False) and ``_lock``, an ``RLock``: whoever gets
-    in while somebody is inside is the same thread.
+    ``_inside`` is False at first. Because the lock is an ``RLock``, a call that gets in while
+    another one is inside comes from the same thread.
     """
 
+    _inside: bool
+    _lock: threading.RLock
+
+    def _check_process(self) -> None: ...
+
+
+GuardedOwner = TypeVar("GuardedOwner", bound=Guarded)
+
+
+@claim("NOISE", "BUDGET")
+def only_once(
+    method: Callable[Concatenate[GuardedOwner, Given], Result],
+) -> Callable[Concatenate[GuardedOwner, Given], Result]:
+    """Let a method run once at a time: other threads wait, and a call within a call is refused."""
+
     @functools.wraps(method)
-    def alone(self: Any, *args: Any, **kwargs: Any) -> Result:
+    def alone(self: GuardedOwner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         self._check_process()  # before the lock: in a forked process it may be held for ever
         with self._lock:
             if self._inside:

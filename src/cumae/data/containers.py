@@ -66,11 +66,23 @@ class RowSource(ABC):
 
     @abstractmethod
     def take(self, places: Integers) -> Any:
-        """Return a copy of the rows at these places, in that order."""
+        """Return a copy of the rows at these places, in that order.
+
+        Parameters
+        ----------
+        places : array of int
+            Numbers of rows, from 0.
+        """
 
     @abstractmethod
     def select(self, names: list[str]) -> RowSource:
-        """Return the same rows with these columns, in that order."""
+        """Return the same rows with these columns, in that order.
+
+        Parameters
+        ----------
+        names : list of str
+            Names of columns.
+        """
 
     def pieces(self) -> Iterator[Any]:
         """Return all rows, some thousands at a time."""
@@ -86,6 +98,11 @@ class RowSource(ABC):
         """Tell whether a column holds text, by its type alone.
 
         Before pandas 3, objects are how it stores text.
+
+        Parameters
+        ----------
+        place : int
+            Number of the column, from 0.
         """
         return self.kinds[place] in ("text", "objects")
 
@@ -93,6 +110,13 @@ class RowSource(ABC):
         """Return the rows at these places as numbers, by what is declared about the columns.
 
         NaN stands for what is missing or is no number.
+
+        Parameters
+        ----------
+        places : array of int
+            Numbers of rows, from 0.
+        columns : Columns
+            What is declared about the columns.
         """
         return columns.read(self.take(places))
 

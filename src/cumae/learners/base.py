@@ -509,7 +509,13 @@ class Learner(PrivateEstimator, ABC):
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Rebuild what ``to_dict`` returned."""
+        """Rebuild what ``to_dict`` returned.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values, as ``to_dict`` returned them.
+        """
         learner = rebuilt(plain, Learner)
         if not isinstance(learner, cls):
             kind = type(learner).__name__
@@ -517,7 +523,13 @@ class Learner(PrivateEstimator, ABC):
         return learner
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted learner as JSON."""
+        """Write the fitted learner as JSON.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that exists is replaced.
+        """
         Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
 
     def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
@@ -538,7 +550,13 @@ class Learner(PrivateEstimator, ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote."""
+        """Read what ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ``save`` wrote.
+        """
         return cls.from_dict(read_file(path))
 
     def _read(

@@ -35,6 +35,7 @@ from cumae.privacy.validation import (
     plain_number,
 )
 from cumae.randomness import Source
+from cumae.remembering import remembered
 
 # Rates of the noise on the thresholds and on the queries, as shares of epsilon. With query noise
 # of rate r, "between" costs a little over 2 r; what is left pays for the finite gap.
@@ -321,7 +322,7 @@ class BetweenThresholds(SparseVector):
 
 
 @claim("BT")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _least_noise(epsilon: float, delta: float, share: float, max_between: int) -> float:
     """Return one over the epsilon of a "between", of which all cost (epsilon, delta) together."""
     return calibrate(

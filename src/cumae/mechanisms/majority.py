@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -28,6 +27,7 @@ from cumae.parameters import check_choice, check_count
 from cumae.privacy import Cost, Pure, calibrate
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
+from cumae.remembering import remembered
 
 
 @claim("MULTI")
@@ -280,7 +280,7 @@ def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
 
 
 @claim("MULTI")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
     start = releases / epsilon * (1 + 1e-12)
     return 1 / calibrate(lambda noise: Pure(1 / noise) * releases, epsilon, delta, start=start)

@@ -33,6 +33,7 @@ from cumae.privacy.validation import (
     plain_number,
 )
 from cumae.randomness import Source
+from cumae.remembering import remembered
 
 # A charged answer costs the rate of the threshold noise plus twice that of the query noise. The
 # threshold noise is the smaller one, because the worst of all thresholds counts towards delta.
@@ -360,7 +361,7 @@ def least_threshold(epsilon: float, delta: float, max_queries: int, max_unstable
 
 
 @claim("STAB")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _single_epsilon(epsilon: float, delta: float, max_unstable: int) -> float:
     """Return the largest epsilon of one unstable answer if all stay within (epsilon, delta)."""
 

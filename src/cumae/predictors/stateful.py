@@ -222,10 +222,11 @@ class StatefulPredictor(Predictor):
 
         def copied() -> Arrays:
             counter.journal.check_copy()
-            found: Arrays = counter.state.to_arrays()
-            return found
+            arrays: Arrays = counter.state.to_arrays()
+            return arrays
 
-        return counter.alone(copied)
+        found: Arrays = counter.alone(copied)
+        return found
 
     # Answering: what the counter asks. Nothing here changes the state.
 

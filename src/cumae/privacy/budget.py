@@ -297,7 +297,13 @@ the rows are used.
 
     @classmethod
     def kept_in(cls, home: Any) -> Budget:
-        """Return the account that lives somewhere; it is read and written there."""
+        """Return the account that lives somewhere; it is read and written there.
+
+        Parameters
+        ----------
+        home : object
+            Where the account lives: its ``read`` returns the account as plain values.
+        """
         budget = cls._from_dict(home.read())
         budget._home = home
         return budget

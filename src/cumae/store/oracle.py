@@ -219,7 +219,9 @@ class _New:
         self.keys.put(ORACLE, self.oracle_key)
         named = new_key_name()
         seal = Seal(self.keys.make_epoch(1, **named), self.oracle, 1)
-        said = [{"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}]
+        said: list[dict[str, Any]] = [
+            {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
+        ]
         said += [] if prior is None else [prior]
         said.append({**begun, "epoch": 1, "blob": 1, "priors": len(said) - 1, **named})
         entries: list[LedgerEntry] = []

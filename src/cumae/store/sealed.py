@@ -7,7 +7,6 @@ uncommon values, in NumPy's npy format. Nothing is pickled.
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import hmac
 import io
 import json
@@ -31,6 +30,7 @@ from cumae.errors import InvalidData, StoreFailed
 from cumae.extras import STORE, LaterModule
 from cumae.predictors.ids import ID_BYTES, derived
 from cumae.predictors.state import ENCODER, PLAIN, Arrays, pack, unpack
+from cumae.remembering import remembered
 
 if TYPE_CHECKING:
     from cryptography import exceptions
@@ -115,7 +115,7 @@ def _line(facts: Mapping[str, Any], arrays: list[NDArray[Any]]) -> str:
     return f"{{{', '.join(found)}}}"
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def _described(kind: str, shape: tuple[int, ...]) -> str:
     """Return what stands in the place of an array; making it anew takes longer."""
     return ENCODER.encode({ARRAY: [kind, *shape]})
@@ -155,13 +155,13 @@ def arrays_to_bytes(arrays: Arrays) -> bytes:
     return b"".join(parts)
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _names(names: tuple[str, ...]) -> bytes:
     """Return the first line: the names of the arrays that follow."""
     return json.dumps(names).encode() + b"\n"
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _npy_header(kind: str, shape: tuple[int, ...]) -> bytes:
     """Return what stands before an array in the npy format; making it anew takes longest."""
     file = io.BytesIO()

@@ -312,9 +312,9 @@ class SuppliedRows(RowsOfNextPhase):
         self,
         state: EverlastingState,
         asked: int,
-        users: Ids,
-        clients: Ids,  # noqa: ARG002
-    ) -> None:  # ids do not matter: queries leave no trace
+        users: Ids,  # noqa: ARG002 - ids do not matter: queries leave no trace
+        clients: Ids,  # noqa: ARG002 - as above
+    ) -> None:
         left = self.remaining(state)
         if asked > left:
             raise BudgetExhausted(

@@ -20,6 +20,7 @@ from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
 from cumae.privacy.guarantee import ENDLESS
 from cumae.privacy.plans import Plan
+from cumae.remembering import remembered
 
 GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
@@ -351,7 +352,7 @@ def rho_of(majority: Majority) -> float:
     return rho
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _scale(epsilon: float, delta: float, releases: int, n_classes: int) -> float:
     # Phases of the same size have the same noise, and finding it takes longer than answering.
     noise = Majority.calibrated(epsilon, delta, releases, n_classes).noise
