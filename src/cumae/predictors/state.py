@@ -152,7 +152,7 @@ class State(ABC):
     @classmethod
     @abstractmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> Self:
-        """Rebuild what ``to_facts`` returned, with the secret; for ``estimator`` see ``restore``."""
+        """Rebuild what ``to_facts`` returned, and the secret; for ``estimator`` see ``restore``."""
 
     def to_arrays(self) -> Arrays:
         """Return plain arrays from which ``from_arrays`` makes the same state.
