@@ -526,7 +526,8 @@ def test_a_charged_answer_is_counted_after_its_noise_is_drawn(
         mechanism = BetweenThresholds.calibrated(10_000, 1.0, 1e-6, max_between=20)
         questions = [5_000] * 5
     before = mechanism.to_facts()
-    drawn, fresh = [], SparseRule.fresh_threshold_noise
+    drawn: list[int] = []
+    fresh = SparseRule.fresh_threshold_noise
 
     def interrupted(rule: SparseRule, source: Source) -> int:
         if len(drawn) == after:
