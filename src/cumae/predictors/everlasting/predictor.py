@@ -28,9 +28,10 @@ from cumae.predictors.events import Answered, Labelled, Supplied, Told, Used
 from cumae.predictors.everlasting.fitting import choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
+from cumae.predictors.everlasting.naming import check_new, places_of
 from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.prior import combined, trust_in
-from cumae.predictors.everlasting.renewal import check_new, declared_labels, places_of
+from cumae.predictors.everlasting.renewal import declared_labels
 from cumae.predictors.everlasting.rules import check_together
 from cumae.predictors.everlasting.state import EverlastingState, Prepared
 from cumae.predictors.ids import HiddenIds, as_rows
