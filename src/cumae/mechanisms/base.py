@@ -13,7 +13,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 import numpy as np
@@ -355,7 +355,7 @@ class VoteRule(ABC):
                 f"{count} queries were asked, but {self.max_queries - spent.asked} of "
                 f"{self.max_queries} answers remain; ask fewer."
             )
-        return replace(spent, asked=spent.asked + count)
+        return Spent(spent.asked + count, spent.unclear, spent.threshold_noise)
 
 
 def check_left(value: object, most: int, name: str) -> int:

@@ -45,14 +45,19 @@ class Call:
         return [self.X, self.users, self.clients, self.query_ids, self.as_counts]
 
     @property
+    def is_named(self) -> bool:
+        """Whether ids of users, clients or queries were given."""
+        named = self.users is not None or self.clients is not None
+        return named or self.query_ids is not None
+
+    @property
     def count(self) -> int:
         """Number of queries; ``MOST_JOINED + 1`` for a call that is answered alone.
 
         That is one with ids, or whose queries are neither a list nor an array.
         """
-        named = self.users is not None or self.clients is not None or self.query_ids is not None
         kind = type(self.X)
-        if named or not (kind is list or (kind is np.ndarray and self.X.ndim)):
+        if self.is_named or not (kind is list or (kind is np.ndarray and self.X.ndim)):
             return MOST_JOINED + 1
         return len(self.X)
 
@@ -83,10 +88,14 @@ class Asked:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def is_special(self) -> bool:
+        """Whether somebody is named, or counts are asked for."""
+        named = self.users is not None or self.clients is not None
+        return named or self.query_ids is not None or self.as_counts
+
     def part(self, start: int, stop: int) -> Asked:
         """Return the queries from one number on, up to another."""
-        if start == 0 and stop == len(self.rows):
-            return self
         here = slice(start, stop)
         return replace(
             self,

@@ -47,7 +47,10 @@ class Desk(Protocol):
         """Return the queries of several calls as one; for each call their number, or its error."""
 
     def _check(self, asked: Asked, state: Any) -> None:
-        """Refuse queries that cannot be answered whole, before anything is spent."""
+        """Refuse queries that cannot be answered whole, before anything is spent.
+
+        It is asked of calls for which there is no room, or that are special in some way.
+        """
 
     def _room(self, state: Any) -> int:
         """Return how many queries can be answered before something else is due."""
@@ -132,14 +135,16 @@ class Counter:
         with self._lock, self.journal.turn():
             for call in calls:
                 try:
-                    found = self.journal.known(call)
+                    found = None if call.call.request_id is None else self.journal.known(call)
                 except Exception as error:  # noqa: BLE001 - whoever asked raises it
                     call.refuse(error, alone=len(calls) == 1)
                 else:
                     if found is not None:
                         call.answers, ticket = found[0], max(ticket, found[1])
-                    elif not group.takes(call):
+                    elif group.calls and not group.takes(call):
                         break
+                    else:
+                        group.calls.append(call)  # the first one always fits
                 if call is not calls[0]:
                     taken.append(call)
             if group.calls:
@@ -149,12 +154,14 @@ class Counter:
 
     def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:
         """Answer calls as one batch, or one call alone."""
-        first = calls[0]
         if len(calls) == 1:
+            first = calls[0]
             first.answers = self.ask(desk, desk._read(first.call), first.warnings)
-            self.journal.remember([(first, first.answers)])
         else:
             self._answer_together(desk, calls)
+        named = [call for call in calls if call.id_bytes and call.error is None]
+        if named:
+            self.journal.remember(named)
 
     @claim("EVER")
     def _answer_together(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -167,44 +174,51 @@ class Counter:
         if len(asked) > desk._joint_room(self.state):
             raise InvalidData("X changed while it was read; ask again.")
         answers = self.ask(desk, asked, [])
-        kept, start = [], 0
+        start = 0
         for call, one in zip(calls, read, strict=True):
             if isinstance(one, Exception):
                 call.refuse(one, alone=False)
             else:  # a copy: nobody gets an array that holds the answers of others
                 call.answers = answers[start : start + one].copy()
-                kept.append((call, call.answers))
                 start += one
-        self.journal.remember(kept)
 
     # Parts of a call
 
     @claim("EVER", "QUERY", "BBL", "UNV")
     def ask(self, desk: Desk, asked: Asked, warnings: list[str]) -> NDArray[Any]:
         """Answer queries, part by part; whoever asks is within ``recorded`` and holds the lock."""
-        state = self.state
-        desk._check(asked, state)
+        state, count = self.state, len(asked.rows)
+        room = desk._room(state)
+        if count > room or asked.is_special:
+            desk._check(asked, state)
         parts: list[NDArray[Any]] = []
-        start, count = 0, len(asked)
+        start = 0
         while start < count:
-            self._go_on(desk, wanted=True)
-            room = desk._room(state)
             if room <= 0:
-                raise desk._ended(start, count)
-            found = self._answer_part(desk, asked.part(start, min(count, start + room)))
+                self._go_on(desk, wanted=True)
+                room = desk._room(state)
+                if room <= 0:
+                    raise desk._ended(start, count)
+            stop = min(count, start + room)
+            part = asked if stop - start == count else asked.part(start, stop)
+            found = self._answer_part(desk, part, stop - start)
             parts.append(found.answers)
             start += len(found.answers)
             if found.warning:
                 warnings.append(found.warning)
-        self._go_on(desk, wanted=False)
+            room -= len(found.answers)
+            if room <= 0 or start < stop:  # something is due
+                self._go_on(desk, wanted=False)
+                room = desk._room(state)
         if not parts:
+            self._go_on(desk, wanted=False)
             return desk._no_answers(asked)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
-    def _answer_part(self, desk: Desk, part: Asked) -> Given:
+    def _answer_part(self, desk: Desk, part: Asked, count: int) -> Given:
         """Reserve, let the predictor say what it would answer, and take that as an event."""
-        before = self.state.reserve(len(part))  # first of all
+        before = self.state.reserve(count)  # first of all
         found = desk._answers(part, self.state, before, self.coins)
         self.take(found.event)
         return found
@@ -316,7 +330,7 @@ class Counter:
 
 @claim("STORE")
 class _Group:
-    """Calls that are answered as one batch.
+    """Calls that are answered as one batch: the first one, and those that fit.
 
     Parameters
     ----------
@@ -329,23 +343,12 @@ class _Group:
     def __init__(self, desk: Desk, state: State) -> None:
         self._desk, self._state = desk, state
         self.calls: list[QueuedCall] = []
-        self._count, self._room = 0, 0  # queries so far, and how many can be one batch
 
     def takes(self, call: QueuedCall) -> bool:
-        """Take a call if it fits, by counts, ids and kinds of tables; the first one always does."""
-        if not self.calls:
-            self.calls = [call]
-            return True
+        """Tell whether one more call fits, by counts, ids and kinds of tables."""
         if not self._desk.joins_calls:
             return False
         if call.id_bytes and any(one.id_bytes == call.id_bytes for one in self.calls):
             return False  # a retry, which must see the first one's answers
-        if len(self.calls) == 1:
-            self._count = self.calls[0].call.count
-            self._room = min(MOST_JOINED, self._desk._joint_room(self._state))
-        count = self._count + call.call.count
-        if count > self._room:
-            return False
-        self.calls.append(call)
-        self._count = count
-        return True
+        room = min(MOST_JOINED, self._desk._joint_room(self._state))
+        return sum(one.call.count for one in self.calls) + call.call.count <= room

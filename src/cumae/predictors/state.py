@@ -83,9 +83,10 @@ class State(ABC):
     @property
     def spare(self) -> int:
         """Releases that a crash may cost; 0 where each one counts."""
-        if self.rule is None or not self.rule.each_costs:
+        rule = self.rule
+        if rule is None or not rule.each_costs:
             return 0
-        return min(self.left, self.releases // BLOCKS)
+        return min(rule.max_queries - self.spent.asked, rule.max_queries // BLOCKS)
 
     @property
     def cost(self) -> Cost | None:
@@ -103,9 +104,9 @@ class State(ABC):
 
         Where rows are used once, they are gone afterwards, and are returned.
         """
-        before = self.spent
-        if self.rule is not None:
-            self.spent = self.rule.reserved(before, count)
+        before, rule = self.spent, self.rule
+        if rule is not None:
+            self.spent = rule.reserved(before, count)
         return before
 
     def lost(self, recorded: int) -> Event | None:

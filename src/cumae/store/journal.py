@@ -12,7 +12,7 @@ from cumae.claims import claim
 from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.predictors.events import Entered, Event, Remembered, Whole
-from cumae.predictors.journal import Journal
+from cumae.predictors.journal import NOT_HERE, Journal
 from cumae.predictors.queue import QueuedCall
 from cumae.predictors.state import State
 from cumae.privacy import Guarantee
@@ -53,6 +53,7 @@ class DurableJournal(Journal):
     def __init__(self, state: State, writer: Writer, reader: Home, lock: Any) -> None:
         self.state, self.writer, self._reader = state, writer, reader
         self.used = state.used
+        self.commit = writer.commit  # type: ignore[method-assign]
         # While a call is gathered: its change, the seal with which it began, whether a part of it
         # is on the disk already, and its answers for retries.
         self._change: Change | None = None
@@ -89,7 +90,7 @@ class DurableJournal(Journal):
 
     def turn(self) -> AbstractContextManager[None]:
         self.check()
-        return self.writer.in_turn()
+        return self.writer.in_turn() if self.writer.home.shared else NOT_HERE
 
     @claim("REPLICAS")
     def learn(
@@ -151,8 +152,10 @@ class DurableJournal(Journal):
     def record(self, event: Event) -> None:
         if isinstance(event, Entered):
             self._enter(event)
-        elif not event.is_free:
-            self._add(event.entry(), event)
+            return
+        said = event.entry()
+        if said is not None:
+            self._add(said, event)
 
     def _add(self, said: dict[str, Any], *events: Event) -> None:
         """Gather events with what the ledger says of them; commit them if nothing is gathered."""
@@ -190,11 +193,15 @@ class DurableJournal(Journal):
         self.commit(self._hand_over(change, whole.state))
 
     @claim("STORE")
-    def remember(self, answers: Sequence[tuple[QueuedCall, Any]]) -> None:
+    def remember(self, calls: Sequence[QueuedCall]) -> None:
         if self._change is None or not (self._change.events or self._has_begun):
             return  # what costs nothing is not stored
-        self._kept = self._kept_for_retries(answers)
-        if not self._kept or self._has_crossed:
+        seal = self.writer.seal  # a call may have begun a new phase
+        self._kept = {
+            seal.name_of(call.id_bytes): (seal.digest_of(call.body_bytes), call.answers)
+            for call in calls
+        }
+        if self._has_crossed:
             return
         self._change.answers.update(self._kept)
         if not self._change.events:  # all else is on the disk already
@@ -209,9 +216,10 @@ class DurableJournal(Journal):
     def end(self) -> int:
         ticket = self._hand_over(self._change or Change())
         self._change = None  # not before: until then, ``break_off`` has something to do
-        remembered = self._crossed if self._has_crossed else self._unwritten
-        for name, own in self._kept.items():
-            remembered[name] = (*own, ticket)
+        if self._kept:
+            remembered = self._crossed if self._has_crossed else self._unwritten
+            for name, own in self._kept.items():
+                remembered[name] = (*own, ticket)
         return ticket
 
     @claim("STORE")
@@ -232,20 +240,6 @@ class DurableJournal(Journal):
         now = self.state if state is None else state
         change.used, change.spare = self.used, now.spare
         return self.writer.add(change)
-
-    def _kept_for_retries(
-        self, answers: Sequence[tuple[QueuedCall, Any]]
-    ) -> dict[bytes, tuple[str, Any]]:
-        """Return the answers of calls that have a name, by their names under the current key."""
-        seal = self.writer.seal  # a call may have begun a new phase
-        return {
-            seal.name_of(call.id_bytes): (seal.digest_of(call.body_bytes), own)
-            for call, own in answers
-            if call.call.request_id is not None
-        }
-
-    def commit(self, ticket: int) -> None:
-        self.writer.commit(ticket)
 
     @claim("STORE")
     def settled(self) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 from cumae.claims import claim
@@ -18,6 +18,7 @@ from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal,
 from cumae.store.pieces import Piece, sealed_piece
 from cumae.store.sealed import Seal, to_bytes
 
+SMALL = 64  # answers of an event that is merged with others
 MERGE = 1_000  # small pieces that are merged into one
 CLOSED = "this oracle was closed; go on with cumae.open."
 
@@ -120,7 +121,8 @@ class Writer:
             return
         with self._writing:  # who comes first writes for all that wait
             if ticket > self.done:
-                self.check()
+                if self._failed is not None:
+                    self.check()
                 self._write_pending()
 
     def fail(self, error: BaseException) -> None:
@@ -162,7 +164,7 @@ class Writer:
     def _write(self, changes: list[Change]) -> None:
         """Write changes as one. What begins a new epoch comes last, if it is among them."""
         last = changes[-1]
-        events = _merged(changes)
+        events = last.events if len(changes) == 1 == len(last.events) else _merged(changes)
         entries, totals = self._chain(changes, self.totals.blob + len(events))
         transaction = Transaction(entries=entries, after=(self.last.number, self.last.hash))
         # A key before anything is written under it; the mark before an answer can leave.
@@ -173,7 +175,9 @@ class Writer:
             transaction.drop_answers = True
         elif not self._covers(last.used):
             self._write_mark(last.used + last.spare)
-        self._checkpoint(transaction, totals)
+        self._n_entries += len(entries)
+        if self._n_entries >= CHECKPOINT:
+            self._checkpoint(transaction, totals)
         self._seal_pieces(transaction, events, seal)
         for change in changes[-1:] if last.new_epoch else changes:
             for name, (digest, answer) in change.answers.items():
@@ -196,13 +200,13 @@ class Writer:
 
     def _covers(self, used: int) -> bool:
         """Tell whether the mark is high enough already."""
-        mark = self.mark
+        mark = self.life.mark
         return mark is not None and mark.epoch == self.totals.epoch and used <= mark.high
 
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
         said: list[dict[str, Any]] = []
-        for facts in chain.from_iterable(change.entries for change in changes):
+        for facts in [facts for change in changes for facts in change.entries]:
             if said and said[-1]["event"] == facts["event"] == "answered":  # one for the group
                 before = said.pop()
                 sums = {name: before[name] + facts[name] for name in ("count", "debit")}
@@ -225,7 +229,7 @@ class Writer:
         """Encrypt pieces of the state; many small ones at the end of the chain become one."""
         if not events:
             raise AssertionError("a transaction ends with a piece of the state")
-        number = self.totals.blob
+        number, head = self.totals.blob, transaction.entries[-1].hash
         for event in events:
             number += 1
             piece = Piece(number - 1, number, event)
@@ -238,20 +242,17 @@ class Writer:
                 piece = Piece(first.before, number, Answered.merged(many))
                 transaction.drop_from, transaction.drop_below = first.number, number
                 self._small.clear()
-            transaction.blobs.append(sealed_piece(piece, transaction.head[1], seal))
+            transaction.blobs.append(sealed_piece(piece, head, seal))
 
     def remember(self, piece: Piece) -> None:
         """Remember a small piece at the end of the chain, to merge it with those that follow."""
-        if piece.is_small:
+        if isinstance(piece.event, Answered) and piece.event.count <= SMALL:
             self._small.append(piece)
         else:
             self._small.clear()
 
     def _checkpoint(self, transaction: Transaction, totals: Totals) -> None:
-        """Replace entries by their totals when there are many."""
-        self._n_entries += len(transaction.entries)
-        if self._n_entries < CHECKPOINT:
-            return
+        """Replace entries by their totals."""
         before, mark = transaction.entries[-1], self.mark
         facts = {
             "event": "checkpoint",
@@ -338,8 +339,6 @@ class Writer:
 
 def _merged(changes: list[Change]) -> list[Event]:
     """Return what changes the state, with answers that follow each other as one event."""
-    if len(changes) == 1 and len(changes[0].events) == 1:
-        return changes[0].events
     events = [event for change in changes for event in change.events]
     whole = [place for place, event in enumerate(events) if isinstance(event, Whole)]
     events = events[whole[-1] if whole else 0 :]

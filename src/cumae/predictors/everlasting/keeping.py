@@ -124,8 +124,9 @@ class Admission:
 class PhaseCounts(Protocol):
     """The counts by which phases begin and end.
 
-    ``left`` are the releases left in the phase, ``n_rows`` the rows it was trained on, ``n_kept``
-    the queries that wait, and ``following`` is None until the next phase trains.
+    ``left`` are the releases left in the phase, ``n_rows`` the rows it was trained on, ``late`` the
+    answers at its end that are given while the next phase trains, ``n_kept`` the queries that wait,
+    and ``following`` is None until the next phase trains.
     """
 
     @property
@@ -134,6 +135,8 @@ class PhaseCounts(Protocol):
     def left(self) -> int: ...
     @property
     def n_rows(self) -> int: ...
+    @property
+    def late(self) -> int: ...
     @property
     def n_kept(self) -> int: ...
     @property
@@ -235,14 +238,14 @@ class QueryRows(RowsOfNextPhase):
         left = state.left
         if state.following is not None:
             return left
-        before = left - state.rules.late_releases(state.n_rows)
+        before = left - state.late
         # Past the mark, the next phase starts to train as soon as it has enough rows.
         return before if before > 0 else min(left, max(1, state.rules.least - state.n_kept))
 
     def complete(self, state: PhaseCounts) -> bool:
         if state.n_kept < state.rules.least:
             return False
-        return state.left <= state.rules.late_releases(state.n_rows)
+        return state.left <= state.late
 
     def to_label(self, state: PhaseRows) -> int:  # noqa: ARG002 - no state has any
         return 0  # their answers gave them weights
@@ -279,6 +282,11 @@ class Forecast:
     following: int | None
     labelled: int
     admission: Admission
+
+    @property
+    def late(self) -> int:
+        """How many of the last answers of the phase are given while the next one trains."""
+        return self.rules.late_releases(self.n_rows)
 
     @classmethod
     def of(cls, state: PhaseRows) -> Forecast:

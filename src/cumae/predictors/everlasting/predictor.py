@@ -384,7 +384,9 @@ class EverlastingPredictor(PhasedPredictor):
 
     def _read(self, call: Call) -> Asked:
         rows, usable = self._reader_.private(call.X)
-        rules, count = self._state_.rules, len(usable)
+        rules, count = self._counter_.state.school.rules, len(usable)
+        if not (rules.is_named or call.is_named):
+            return Asked(rows, usable)
         owners = check_ids(call.users, rules.user_ids, count, "users")
         askers = check_ids(call.clients, rules.client_cap is not None, count, "clients")
         given = call.query_ids
@@ -416,8 +418,7 @@ class EverlastingPredictor(PhasedPredictor):
         for a training because of another one. Where somebody must be named with each query, calls
         are answered one by one.
         """
-        rules = state.rules
-        if self._reader_.as_frames or rules.user_ids or rules.client_cap is not None:
+        if self._reader_.as_frames or state.rules.is_named:
             return 0
         return self._room(state)
 
@@ -468,7 +469,7 @@ class EverlastingPredictor(PhasedPredictor):
     ) -> tuple[Integers, Integers, dict[str, Any]]:
         """Return labels and whole weights from fresh noise, both functions of it; and a memo."""
         phase, prior = state.phase, state.prior
-        keys = row_keys(table) if state.rules.memoize else None
+        keys = row_keys(table) if state.school.rules.memoize else None
         numbers = spent.asked + np.arange(len(table))
         if keys is not None:
             numbers = query_numbers_by_keys(keys, table.shape[1])

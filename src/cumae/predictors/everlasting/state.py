@@ -67,10 +67,6 @@ class Prepared(Event):
     def entry(self) -> dict[str, Any]:
         return {"event": "prepared", "used": self.spent.asked}
 
-    @property
-    def used(self) -> int:
-        return self.spent.asked
-
 
 @claim("EVER", "LATE", "FRESH", "USER")
 @dataclass(repr=False)  # a message must not show what it holds
@@ -143,6 +139,15 @@ class EverlastingState(State):
     def n_rows(self) -> int:
         """How many rows the phase was trained on."""
         return self.phase.n_rows
+
+    @property
+    def left(self) -> int:
+        return self.phase.majority.max_queries - self.spent.asked
+
+    @property
+    def late(self) -> int:
+        """How many of the last answers of the phase are given while the next one trains."""
+        return self.phase.late
 
     @property
     def spare(self) -> int:
