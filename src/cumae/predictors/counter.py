@@ -24,7 +24,7 @@ from cumae.claims import claim
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, warn
 from cumae.live import Within
 from cumae.mechanisms import Coins
-from cumae.predictors.calls import MOST_JOINED, Asked, Call, Given, Step
+from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.events import Event
 from cumae.predictors.journal import Journal
 from cumae.predictors.queue import CallQueue, QueuedCall
@@ -131,7 +131,8 @@ class Counter:
         Calls that are known or refused are taken, too, on the way to the first one that does not
         fit.
         """
-        ticket, group = 0, _Group(desk, self.state)
+        ticket = 0
+        group: list[QueuedCall] = []
         with self._lock, self.journal.turn():
             for call in calls:
                 try:
@@ -141,16 +142,25 @@ class Counter:
                 else:
                     if found is not None:
                         call.answers, ticket = found[0], max(ticket, found[1])
-                    elif group.calls and not group.takes(call):
+                    elif group and not self._fits(desk, call, group):
                         break
                     else:
-                        group.calls.append(call)  # the first one always fits
+                        group.append(call)
                 if call is not calls[0]:
                     taken.append(call)
-            if group.calls:
-                last = self._recorded(functools.partial(self._answer_group, desk, group.calls))
+            if group:
+                last = self._recorded(functools.partial(self._answer_group, desk, group))
                 ticket = max(ticket, last)
         return ticket
+
+    def _fits(self, desk: Desk, call: QueuedCall, group: list[QueuedCall]) -> bool:
+        """Tell whether a call can join others, by counts, ids and kinds of tables."""
+        if not desk.joins_calls:
+            return False
+        if call.id_bytes and any(one.id_bytes == call.id_bytes for one in group):
+            return False  # a retry, which must see the first one's answers
+        room = min(MOST_JOINED, desk._joint_room(self.state))
+        return sum(one.call.size for one in group) + call.call.size <= room
 
     def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:
         """Answer calls as one batch, or one call alone."""
@@ -171,7 +181,7 @@ class Counter:
         answers, before anything is drawn.
         """
         read, asked = desk._read_calls([call.call for call in calls])
-        if len(asked) > desk._joint_room(self.state):
+        if len(asked.rows) > desk._joint_room(self.state):
             raise InvalidData("X changed while it was read; ask again.")
         answers = self.ask(desk, asked, [])
         start = 0
@@ -189,7 +199,7 @@ class Counter:
         """Answer queries, part by part; whoever asks is within ``recorded`` and holds the lock."""
         state, count = self.state, len(asked.rows)
         room = desk._room(state)
-        if count > room or asked.is_special:
+        if count > room or asked[2:] != PLAIN:  # somebody is named, or counts are asked for
             desk._check(asked, state)
         parts: list[NDArray[Any]] = []
         start = 0
@@ -326,29 +336,3 @@ class Counter:
                 self.journal.close()
         else:  # a forked process lets go of nothing
             self.journal.close()
-
-
-@claim("STORE")
-class _Group:
-    """Calls that are answered as one batch: the first one, and those that fit.
-
-    Parameters
-    ----------
-    desk : Desk
-        The predictor.
-    state : State
-        What it remembers.
-    """
-
-    def __init__(self, desk: Desk, state: State) -> None:
-        self._desk, self._state = desk, state
-        self.calls: list[QueuedCall] = []
-
-    def takes(self, call: QueuedCall) -> bool:
-        """Tell whether one more call fits, by counts, ids and kinds of tables."""
-        if not self._desk.joins_calls:
-            return False
-        if call.id_bytes and any(one.id_bytes == call.id_bytes for one in self.calls):
-            return False  # a retry, which must see the first one's answers
-        room = min(MOST_JOINED, self._desk._joint_room(self._state))
-        return sum(one.call.count for one in self.calls) + call.call.count <= room

@@ -254,7 +254,7 @@ class StatefulPredictor(Predictor):
         """Return what the predictor would answer; draw with the coins."""
 
     def _no_answers(self, asked: Asked) -> NDArray[Any]:
-        return self._named(np.zeros(len(asked), dtype=np.int64))
+        return self._named(np.zeros(len(asked.rows), dtype=np.int64))
 
     def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
         """Return the step to the next phase that is due now: here there are no phases."""

@@ -89,8 +89,10 @@ class DurableJournal(Journal):
         )
 
     def turn(self) -> AbstractContextManager[None]:
-        self.check()
-        return self.writer.in_turn() if self.writer.home.shared else NOT_HERE
+        writer = self.writer
+        if os.getpid() != self._process or not self._end.alive or writer.failed is not None:
+            self.check()  # refuses; it is called only then, because each answer comes by here
+        return writer.in_turn() if writer.home.shared else NOT_HERE
 
     @claim("REPLICAS")
     def learn(
@@ -149,22 +151,20 @@ class DurableJournal(Journal):
         self._change = Change()
 
     @claim("STORE")
-    def record(self, event: Event) -> None:
-        if isinstance(event, Entered):
+    def record(self, event: Event, said: dict[str, Any] | None = None) -> None:
+        """Gather an event with what the ledger says of it; commit it if nothing is gathered."""
+        if isinstance(event, Entered) and said is None:
             self._enter(event)
             return
-        said = event.entry()
-        if said is not None:
-            self._add(said, event)
-
-    def _add(self, said: dict[str, Any], *events: Event) -> None:
-        """Gather events with what the ledger says of them; commit them if nothing is gathered."""
+        said = event.entry() if said is None else said
+        if said is None:
+            return
         used = said.get("used", self.used)
         if said["event"] == "answered":
             said["debit"] = used - self.used
         change = Change() if self._change is None else self._change
         change.entries.append(said)
-        change.events.extend(events)
+        change.events.append(event)
         self.used = used
         if self._change is None:
             self.check()
@@ -186,7 +186,7 @@ class DurableJournal(Journal):
         if prior is not None:
             change.entries.append(prior)
         change.new_epoch = True
-        self._add(said, whole)
+        self.record(whole, said)
         self._unwritten.clear()
         self._crossed.clear()
         self._change, self._has_begun = Change() if gathering else None, True
@@ -205,7 +205,7 @@ class DurableJournal(Journal):
             return
         self._change.answers.update(self._kept)
         if not self._change.events:  # all else is on the disk already
-            self._add(Remembered().entry(), Remembered())
+            self.record(Remembered())
 
     @property
     def _has_crossed(self) -> bool:
@@ -237,8 +237,9 @@ class DurableJournal(Journal):
         """Give a change to the writer; return its ticket."""
         if not change.entries:
             return 0
-        now = self.state if state is None else state
-        change.used, change.spare = self.used, now.spare
+        change.used = self.used
+        if change.new_epoch or not self.writer.covers(self.used):
+            change.spare = (self.state if state is None else state).spare
         return self.writer.add(change)
 
     @claim("STORE")
@@ -273,7 +274,7 @@ class DurableJournal(Journal):
 
     def compacted(self) -> None:
         """Write the whole state in the place of many small pieces."""
-        self._add({"event": "compacted", "used": self.state.used}, Whole(self.state))
+        self.record(Whole(self.state), {"event": "compacted", "used": self.state.used})
 
     def rotated(self) -> None:
         """Write everything anew under a new key; the old one is destroyed."""

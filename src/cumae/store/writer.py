@@ -90,7 +90,7 @@ class Writer:
         self.totals, self.last, self.seal = totals, last, seal
         self.format = FORMAT  # of what the file holds; less until an older one was written anew
         self.done = 0  # all changes with tickets up to this one are on the disk
-        self._failed: CumaeError | None = None
+        self.failed: CumaeError | None = None
         self._late: BaseException | None = None  # an interrupt that came when all was committed
         self._n_entries = n_entries
         self._small: list[Piece] = []  # at the end of the chain, to be merged with what follows
@@ -121,7 +121,7 @@ class Writer:
             return
         with self._writing:  # who comes first writes for all that wait
             if ticket > self.done:
-                if self._failed is not None:
+                if self.failed is not None:
                     self.check()
                 self._write_pending()
 
@@ -133,15 +133,15 @@ class Writer:
         """
         ours = isinstance(error, CumaeError)
         reason = f" The reason: {error}" if ours else f" The reason: {type(error).__name__}."
-        self._failed = self._failed or StoreFailed(
+        self.failed = self.failed or StoreFailed(
             "what was to be recorded could not be written, so that the answers were thrown away; "
             "they are charged. Look after the disk, close this oracle and open it again." + reason
         )
 
     def check(self, cause: BaseException | None = None) -> None:
         """Refuse to go on after a failure, and when it is closed."""
-        if self._failed is not None:  # a new one each time, because an error holds its frames
-            raise type(self._failed)(*self._failed.args) from cause
+        if self.failed is not None:  # a new one each time, because an error holds its frames
+            raise type(self.failed)(*self.failed.args) from cause
 
     def _write_pending(self) -> None:
         try:
@@ -173,7 +173,7 @@ class Writer:
             key = self.keys.make_epoch(totals.epoch, totals.key)
             seal = Seal(key, self.oracle, totals.epoch)
             transaction.drop_answers = True
-        elif not self._covers(last.used):
+        elif not self.covers(last.used):
             self._write_mark(last.used + last.spare)
         self._n_entries += len(entries)
         if self._n_entries >= CHECKPOINT:
@@ -198,7 +198,7 @@ class Writer:
         elif transaction.prune_below:  # so that the mark names an entry that is there
             self._write_mark(last.used)
 
-    def _covers(self, used: int) -> bool:
+    def covers(self, used: int) -> bool:
         """Tell whether the mark is high enough already."""
         mark = self.life.mark
         return mark is not None and mark.epoch == self.totals.epoch and used <= mark.high
@@ -235,7 +235,10 @@ class Writer:
             piece = Piece(number - 1, number, event)
             if isinstance(event, Whole):
                 transaction.drop_from, transaction.drop_below = 0, number
-            self.remember(piece)
+            if isinstance(event, Answered) and event.count <= SMALL:
+                self._small.append(piece)  # as ``remember`` does
+            else:
+                self._small.clear()
             if len(self._small) >= MERGE and len(events) == 1:
                 first = self._small[0]
                 many = [one.event for one in self._small if isinstance(one.event, Answered)]
@@ -292,7 +295,7 @@ class Writer:
     def _write_mark(self, high: int, *, exact: bool = False) -> None:
         """Write the mark, which goes down only if it shall be exact; refuse if the life ended."""
         totals, last = self.totals, self.last
-        if self.mark is not None and self._covers(high) and not exact:
+        if self.mark is not None and self.covers(high) and not exact:
             high = self.mark.high
         self.life.write_mark(
             Mark(
@@ -326,14 +329,14 @@ class Writer:
         """Write what is left and the exact mark."""
         with self._writing:
             try:
-                if self._failed is None:
+                if self.failed is None:
                     self._write_pending()
                     with suppress(
                         OSError, CumaeError
                     ):  # then the next opening charges up to the mark
                         self.settle()
             finally:
-                self._failed = self._failed or LiveState(CLOSED)
+                self.failed = self.failed or LiveState(CLOSED)
                 self.home.close()
 
 

@@ -49,10 +49,6 @@ class TreeStack(StackedVoters):
 
     single: bool
 
-    @property
-    def rounds(self) -> bool:
-        return self.single
-
 
 @dataclass(frozen=True, eq=False)
 class TreeVoters(TreeStack):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections import Counter
@@ -104,7 +105,7 @@ class School:
         columns = self.reader.columns
         return Columns(columns.bounds, None, len(columns)) if self.declared else None
 
-    @property
+    @functools.cached_property  # each answer asks
     def steady(self) -> bool:
         """Whether votes do not drift from phase to phase, by the model and what was declared."""
         return isinstance(self.model, STEADY) and bool(self.reader.columns.open)

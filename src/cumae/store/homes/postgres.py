@@ -28,7 +28,6 @@ from cumae.store.homes.home import (
     Place,
     Transaction,
     blob_rows,
-    entry_rows,
     gathered,
 )
 from cumae.store.homes.sqlite import SqliteFile
@@ -441,6 +440,6 @@ def _write_rows(connection: psycopg.Connection[Any], change: Transaction) -> Non
     )
     asked += [(text, (name, *stored)) for name, stored in change.answers.items()]
     text = "INSERT INTO cumae_ledger VALUES (%s, %s, %b)"
-    asked += [(text, entry) for entry in entry_rows(change)]
+    asked += [(text, entry) for entry in change.entries]
     for text, values in asked:
         connection.execute(text, values)

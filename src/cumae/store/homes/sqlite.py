@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,8 +22,6 @@ from cumae.store.homes.home import (
     Home,
     Place,
     Transaction,
-    blob_rows,
-    entry_rows,
     gathered,
 )
 from cumae.store.keys import (
@@ -209,23 +207,30 @@ class SqliteFile(Home):
 
     @claim("STORE")
     def commit(self, change: Transaction) -> None:
+        try:
+            self._commit(change)
+        except (apsw.Error, OSError) as error:
+            raise failed(self.path, error) from error
+
+    def _commit(self, change: Transaction) -> None:
         execute = self._connection.execute
-        with failing(self.path):
-            execute("BEGIN IMMEDIATE")
-            if change.drop_below:
-                dropped = (change.drop_from, change.drop_below)
-                execute("DELETE FROM blobs WHERE number>=? AND number<?", dropped)
-            if change.drop_answers:
-                execute("DELETE FROM answers")
-            if change.prune_below:
-                execute("DELETE FROM ledger WHERE number<?", (change.prune_below,))
-            for row in blob_rows(change):
+        execute("BEGIN IMMEDIATE")
+        if change.drop_below:
+            dropped = (change.drop_from, change.drop_below)
+            execute("DELETE FROM blobs WHERE number>=? AND number<?", dropped)
+        if change.drop_answers:
+            execute("DELETE FROM answers")
+        if change.prune_below:
+            execute("DELETE FROM ledger WHERE number<?", (change.prune_below,))
+        for number, epoch, kind, parts in change.blobs:
+            for part, sealed in enumerate(parts):
+                row = (number, part, epoch, kind, sealed)
                 execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", row)
-            for name, stored in change.answers.items():
-                execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, *stored))
-            for entry in entry_rows(change):
-                execute("INSERT INTO ledger VALUES (?, ?, ?)", entry)
-            execute("COMMIT")
+        for name, stored in change.answers.items():
+            execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, *stored))
+        for entry in change.entries:
+            execute("INSERT INTO ledger VALUES (?, ?, ?)", entry)
+        execute("COMMIT")
 
     def for_reading(self) -> SqliteFile:
         return SqliteFile(self.path, reading=True)
@@ -324,18 +329,18 @@ def remove_files(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-class failing:  # noqa: N801 - a context, which a generator would make slower
+@contextmanager
+def failing(path: Path) -> Iterator[None]:
     """Let all that SQLite may raise become ``StoreFailed``."""
+    try:
+        yield
+    except (apsw.Error, OSError) as error:
+        raise failed(path, error) from error
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, apsw.Error | OSError):
-            raise StoreFailed(
-                f"{self._path} cannot be read or written ({type(error).__name__}). If it is no "
-                "oracle, give another path; else check the disk, and open it again."
-            ) from error
+def failed(path: Path, error: Exception) -> StoreFailed:
+    """Return what is raised when a file cannot be used."""
+    return StoreFailed(
+        f"{path} cannot be read or written ({type(error).__name__}). If it is no oracle, give "
+        "another path; else check the disk, and open it again."
+    )
