@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.codec import add_form, by_fitted, read_file, rebuilt, stored
 from cumae.data import (
     UNLABELLED,
     Columns,
@@ -56,7 +57,6 @@ from cumae.privacy.guarantee import MODEL
 from cumae.privacy.plans import BUDGET, Plan, promise
 from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
-from cumae.storage import read_file, rebuilt, stored
 
 # With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
 # what the rows say.
@@ -510,7 +510,7 @@ class Learner(PrivateEstimator, ABC):
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
         """Rebuild what ``to_dict`` returned."""
-        learner = rebuilt(plain, Learner)
+        learner = rebuilt(plain, "learner")
         if not isinstance(learner, cls):
             kind = type(learner).__name__
             raise InvalidParameter(f"this is a stored {kind}; load it with that class.")
@@ -604,3 +604,6 @@ class Learner(PrivateEstimator, ABC):
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
         return class_places(y, classes, unlabelled=unlabelled)
+
+
+add_form("learner", Learner, by_fitted)

@@ -19,11 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.data import cell_from_json, cell_to_json, frame_of, names_of
+from cumae.codec import TAG, cell_from_json, cell_to_json, from_plain, to_plain
+from cumae.data import frame_of, names_of
 from cumae.errors import CumaeError, InvalidParameter
 from cumae.predictors.base import Predictor
 from cumae.privacy import Guarantee
-from cumae.storage import TAG, from_plain, to_plain
 
 FORMAT = 1  # of stored states
 FACTS = "facts"
@@ -39,7 +39,7 @@ class State(ABC):
     """Everything that a fitted predictor must remember.
 
     A subclass says what that is, as facts: dicts and lists of numbers, texts, arrays, data frames
-    and the values that ``cumae.storage`` knows. Noise that was drawn ahead is not part of it, and
+    and the values that ``cumae.codec`` knows. Noise that was drawn ahead is not part of it, and
     storing a state throws it away, so that it cannot be used twice.
     """
 

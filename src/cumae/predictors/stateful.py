@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
+from cumae.codec import from_plain, to_plain
 from cumae.errors import InvalidParameter
 from cumae.live import belongs_here, one_at_a_time, refuse_within
 from cumae.predictors.base import Predictor, Training, check_fitted
@@ -25,7 +26,6 @@ from cumae.predictors.queries import QueryReader
 from cumae.predictors.state import Arrays, Journal
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
-from cumae.storage import from_plain, to_plain
 
 Answers = TypeVar("Answers")
 

@@ -10,6 +10,7 @@
 True
 """
 
+from cumae.codec import register
 from cumae.sanitizers.base import Sanitizer
 from cumae.sanitizers.multiplicative_weights import MultiplicativeWeights
 from cumae.sanitizers.quantiles import Quantiles
@@ -25,3 +26,15 @@ __all__ = [
     "SmallDatabase",
     "StableThresholds",
 ]
+
+# The names stand in files: they never change.
+register(
+    "sanitizer",
+    {
+        "MultiplicativeWeights": MultiplicativeWeights,
+        "Quantiles": Quantiles,
+        "Ranges": Ranges,
+        "SmallDatabase": SmallDatabase,
+        "StableThresholds": StableThresholds,
+    },
+)

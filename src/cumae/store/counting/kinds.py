@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cumae.claims import claim
+from cumae.codec import to_plain
 from cumae.errors import StoreFailed
 from cumae.mechanisms import NoisyMajority
 from cumae.predictors.bbl.costs import label_draw
@@ -21,7 +22,6 @@ from cumae.predictors.release.students import Lesson
 from cumae.predictors.state import State, objects
 from cumae.privacy.plain_costs import cost_to_dict
 from cumae.privacy.validation import plain_number
-from cumae.storage import to_plain
 from cumae.store.counting.base import Counting
 
 
