@@ -1,6 +1,6 @@
 """Private learners: scikit-learn classifiers that may be published, with their guarantee."""
 
-from cumae.codec import register
+from cumae.codec import add_form, by_fitted, register
 from cumae.data import Columns
 from cumae.learners.active import ActiveLearner
 from cumae.learners.base import Learner
@@ -37,6 +37,7 @@ __all__ = [
     "SemiPrivateLearner",
 ]
 
+add_form("learner", Learner, by_fitted)
 # The names stand in files: they never change.
 register(
     "learner",

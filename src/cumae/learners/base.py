@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.codec import add_form, by_fitted, read_file, rebuilt, stored
+from cumae.codec import read_file, rebuilt, stored
 from cumae.data import (
     UNLABELLED,
     Columns,
@@ -604,6 +604,3 @@ class Learner(PrivateEstimator, ABC):
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
         return class_places(y, classes, unlabelled=unlabelled)
-
-
-add_form("learner", Learner, by_fitted)
