@@ -132,15 +132,9 @@ def _facts(kind: np.dtype[Any] | str, shape: tuple[int, ...]) -> dict[str, Any]:
     return {TAG: [kind if isinstance(kind, str) else kind.str, *shape]}
 
 
-<<<<<<< HEAD
 @remembered(1024)
-def _described(kind: np.dtype[Any], shape: tuple[int, ...]) -> str:
-    """Return what stands in the line for an array; making it anew takes longer."""
-=======
-@functools.lru_cache(maxsize=1024)
 def _described(kind: np.dtype[Any] | str, shape: tuple[int, ...]) -> str:
     """Return the same as JSON; making it anew takes longer."""
->>>>>>> codec
     return ENCODER.encode(_facts(kind, shape))
 
 
