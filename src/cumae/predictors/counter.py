@@ -12,23 +12,24 @@ and applies the event to the state. When all parts are done it commits, and only
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, CumaeError, InvalidData, warn
-from cumae.live import Within
+from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
+from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
 from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.events import Event
 from cumae.predictors.journal import Journal
 from cumae.predictors.queue import CallQueue, QueuedCall
 from cumae.predictors.state import State
+
+Result = TypeVar("Result")
 
 
 class Desk(Protocol):
@@ -90,7 +91,7 @@ class Counter:
         self.journal = Journal() if journal is None else journal
         self.coins = Coins(state.fitted.source)
         self.within = Within(owner)
-        self._lock = threading.RLock()
+        self._lock = lock_of(owner)  # that of fit: a new fit waits for answers under way
         self._queue = CallQueue()
 
     # Calls for answers
@@ -98,13 +99,18 @@ class Counter:
     @claim("STORE")
     def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
         """Return the answers to a call, when they are recorded."""
-        with self.within:  # before the queue is touched: a forked process has a broken one
+        # First of all: a forked process has a broken queue.
+        outside = self.within.check()
+        try:  # as Within.run does
+            CALLS.objects = (*outside, self.within.id)
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
             found: NDArray[Any] = queued.result()
             for told in queued.warnings:
                 warn(told)
             return found
+        finally:
+            CALLS.objects = outside
 
     @claim("STORE")
     def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -134,6 +140,8 @@ class Counter:
         ticket = 0
         group: list[QueuedCall] = []
         with self._lock, self.journal.turn():
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again()
             for call in calls:
                 try:
                     found = None if call.call.request_id is None else self.journal.known(call)
@@ -304,15 +312,23 @@ class Counter:
             self.take(make(self.state))
             self._go_on(desk, wanted=False)
 
-        with self.within:
+        def changed() -> None:
             with self._lock, self.journal.turn():
+                if getattr(desk, "_counter_", None) is not self:
+                    raise _fitted_again()
                 ticket = self._recorded(made)
             self.journal.commit(ticket)
 
-    def alone(self, work: Callable[[], Any]) -> Any:
+        self.within.run(changed)
+
+    def alone(self, work: Callable[[], Result]) -> Result:
         """Run something while nobody else is answered, and return its result."""
-        with self.within, self._lock:
-            return work()
+
+        def locked() -> Result:
+            with self._lock:
+                return work()
+
+        return self.within.run(locked)
 
     @claim("STORE")
     def settled(self) -> Any:
@@ -320,19 +336,31 @@ class Counter:
 
         What was drawn, seen and lost could be drawn again from the same rows.
         """
-        with self.within, self._lock:
+
+        def settled() -> Any:
             self.journal.settled()
             return self.state
 
+        return self.alone(settled)
+
     def rotate(self) -> None:
         """Let the journal take a new key, where there are keys."""
-        with self.within, self._lock, self.journal.turn():
-            self.journal.rotated()
+
+        def rotated() -> None:
+            with self.journal.turn():
+                self.journal.rotated()
+
+        self.alone(rotated)
 
     def close(self) -> None:
         """Let go of what is held outside memory, when answers that are being given are recorded."""
         if self.within.is_here:
-            with self.within, self._lock:
-                self.journal.close()
+            self.alone(lambda: self.journal.close())  # the one that there is then
         else:  # a forked process lets go of nothing
             self.journal.close()
+
+
+def _fitted_again() -> LiveState:
+    return LiveState(
+        "it was fitted again while this call waited. Nothing was answered or spent; ask again."
+    )
