@@ -6,7 +6,6 @@ Each check rejects correct code with probability ``alarm_rate()`` at most.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -176,7 +175,7 @@ class Generous(Between):
 
     def sides(self, values: Any, spent: Spent, coins: Coins) -> Any:
         last = spent.unclear == self.max_between - 1
-        return super().sides(values, replace(spent, unclear=spent.unclear - last), coins)
+        return super().sides(values, spent._replace(unclear=spent.unclear - last), coins)
 
 
 def between_counts(kind: type[Between]) -> NDArray[np.int64]:

@@ -92,7 +92,7 @@ def test_noise_that_was_drawn_ahead_is_thrown_away(which: str) -> None:
 def _waiting(mechanism: Any) -> list[int]:
     """Return the noise that was drawn ahead."""
     streams = mechanism._coins._streams.values()
-    return [noise for _, ahead in streams for noise in ahead._waiting.tolist()]
+    return [noise for stream in streams for noise in stream.waiting.tolist()]
 
 
 def _next_noise(mechanism: Any, count: int) -> list[int]:

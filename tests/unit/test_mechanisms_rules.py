@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def test_answers_are_a_function_of_votes_counters_and_coins(which: str) -> None:
     """The same of them give the same, as often as they are asked; and nothing is changed."""
     rule = RULES[which]
     votes = close_votes(rule)
-    spent = replace(rule.start(SeededSource(1)), asked=17, unclear=0)
+    spent = rule.start(SeededSource(1))._replace(asked=17, unclear=0)
     given_votes, facts = votes.copy(), rule.to_facts()
     values = [getattr(rule, part.name) for part in fields(rule)]  # type: ignore[arg-type]
     found = []
@@ -122,12 +122,12 @@ def test_answers_are_the_same_in_any_batches(which: str, sizes: list[int]) -> No
 def test_a_rule_cannot_be_changed(which: str) -> None:
     rule: Any = RULES[which]
     for part in fields(rule):
-        with pytest.raises(FrozenInstanceError):
+        with pytest.raises(AttributeError):
             setattr(rule, part.name, 1)
-    spent = rule.start(SYSTEM)
-    for part in fields(Spent):
-        with pytest.raises(FrozenInstanceError):
-            setattr(spent, part.name, 1)
+    spent: Any = rule.start(SYSTEM)
+    for name in ("asked", "unclear", "threshold_noise"):
+        with pytest.raises(AttributeError):
+            setattr(spent, name, 1)
 
 
 @every_rule
@@ -166,9 +166,9 @@ def test_no_more_is_answered_than_there_is(which: str) -> None:
     rule = RULES[which]
     start = rule.start(SYSTEM)
     assert (start.asked, start.unclear, rule.left(start)) == (0, 0, MOST)
-    nearly = replace(start, asked=MOST - 3)
+    nearly = start._replace(asked=MOST - 3)
     assert rule.left(nearly) == 3
-    assert rule.reserved(nearly, 3) == replace(start, asked=MOST)
+    assert rule.reserved(nearly, 3) == start._replace(asked=MOST)
     votes = close_votes(rule, 4)
     for refused in (
         lambda: rule.reserved(nearly, 4),
@@ -211,7 +211,7 @@ def test_counters_that_cannot_be_are_refused(which: str) -> None:
         wrong += [{"unclear": 31}, {"unclear": -1}, {"threshold_noise": 2**62 + 1}]
     for change in wrong:
         with pytest.raises(InvalidParameter):
-            rule.check(replace(spent, **change))
+            rule.check(spent._replace(**change))
 
 
 @pytest.mark.claim("STAB", "BT")
