@@ -40,6 +40,13 @@ def belongs_here(owned: Any) -> int:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
+def lock_of(owned: Any) -> threading.RLock:
+    """Return the lock of an object, which all its marked methods share."""
+    lock: threading.RLock = owned.__dict__.setdefault("_lock", threading.RLock())
+    return lock
+
+
+@claim("ACTIVE", "QUERY", "BBL", "EVER")
 def check_process(owned: Any) -> None:
     """Refuse in a process that the object does not belong to."""
     if os.getpid() != belongs_here(owned):
@@ -129,7 +136,7 @@ def locked(
 
     @functools.wraps(method)
     def alone(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        with self.__dict__.setdefault("_lock", threading.RLock()):
+        with lock_of(self):
             return method(self, *args, **kwargs)
 
     return alone

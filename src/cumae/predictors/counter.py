@@ -12,7 +12,6 @@ and applies the event to the state. When all parts are done it commits, and only
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar, Protocol
@@ -21,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, CumaeError, InvalidData, warn
-from cumae.live import Within
+from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
+from cumae.live import Within, lock_of
 from cumae.mechanisms import Coins
 from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.events import Event
@@ -90,7 +89,7 @@ class Counter:
         self.journal = Journal() if journal is None else journal
         self.coins = Coins(state.fitted.source)
         self.within = Within(owner)
-        self._lock = threading.RLock()
+        self._lock = lock_of(owner)  # that of ``fit``, too
         self._queue = CallQueue()
 
     # Calls for answers
@@ -134,6 +133,8 @@ class Counter:
         ticket = 0
         group: list[QueuedCall] = []
         with self._lock, self.journal.turn():
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again(desk)
             for call in calls:
                 try:
                     found = None if call.call.request_id is None else self.journal.known(call)
@@ -306,6 +307,8 @@ class Counter:
 
         with self.within:
             with self._lock, self.journal.turn():
+                if getattr(desk, "_counter_", None) is not self:
+                    raise _fitted_again(desk)
                 ticket = self._recorded(made)
             self.journal.commit(ticket)
 
@@ -336,3 +339,8 @@ class Counter:
                 self.journal.close()
         else:  # a forked process lets go of nothing
             self.journal.close()
+
+
+def _fitted_again(desk: Desk) -> LiveState:
+    """Return what is raised if a thread waited for the lock while the predictor was fitted."""
+    return LiveState(f"{type(desk).__name__} was fitted again meanwhile; ask again.")
