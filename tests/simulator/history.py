@@ -276,8 +276,7 @@ class History:
 
     def _cell(self, process: Process) -> Cell | None:
         """Return the home of the oracle that a process has open; None in memory."""
-        journal = getattr(process.oracle, "_journal_", None)
-        writer = getattr(journal, "writer", None)
+        writer = getattr(_journal(process.oracle), "writer", None)
         return None if writer is None else writer.home.cell
 
     def _save(self, process: Process) -> None:
@@ -322,8 +321,7 @@ class History:
     def _leave(self, process: Process) -> None:
         """End the process as a program ends: what is open is let go of."""
         oracle, process.oracle = process.oracle, None
-        journal = getattr(oracle, "_journal_", None)
-        end = getattr(journal, "_end", None)
+        end = getattr(_journal(oracle), "_end", None)
         if end is not None:
             end()
         process.kept.clear()
@@ -502,6 +500,12 @@ class History:
         run = partial(self.scheduler.attempt, process, "last life", partial(go_on, process))
         self.scheduler.begin(process, run)
         self.scheduler.finish(process)
+
+
+def _journal(oracle: Any) -> Any:
+    """Return what records the events of an oracle; None for an account."""
+    counter = getattr(oracle, "_counter_", None)
+    return None if counter is None else counter.journal
 
 
 def _now(cells: dict[str, Cell]) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from unittest import mock
 
 import cumae
 from cumae.errors import CumaeError, LiveState
-from cumae.mechanisms import NoisyMajority
-from cumae.predictors import joining
+from cumae.mechanisms import Majority
+from cumae.predictors import queue
 from cumae.store import accounts, keys, oracle, replicas, writer
 from cumae.store.homes import sqlite
 from tests.simulator import homes, servers
@@ -26,7 +26,13 @@ from tests.simulator.judge import Judge, watched
 from tests.simulator.world import Gate, Killed, Process, Stuck, World, baton
 
 PACKAGE = Path(cumae.__file__).parent
-TRACED = ("store", "predictors", "live.py", "privacy/budget.py")  # lines where signals may come
+TRACED = (
+    "store",
+    "predictors",
+    "live.py",
+    "privacy/budget.py",
+    "locks.py",
+)  # lines where signals may come
 MOST_RESUMES = 5_000  # of one operation
 FIRST_PID = 1_000
 REAL_PID, REAL_COINS = os.getpid, os.urandom
@@ -151,7 +157,7 @@ class Scheduler:
 
     def _trace(self, frame: Any, event: str, _: Any) -> Any:
         code = frame.f_code
-        if code.co_name == "__init__" and code.co_filename.endswith(("live.py", "joining.py")):
+        if code.co_name == "__init__" and code.co_filename.endswith(("live.py", "queue.py")):
             return None  # of what a thread has for itself, made at its first call
         if self.world.process.at_line is None or lines_without_signals(code.co_filename) is None:
             return None
@@ -230,16 +236,16 @@ def simulated() -> Iterator[None]:
         (sqlite, "sync_folder", lambda folder: None),
         (sqlite, "remove_files", homes.remove),
         (accounts, "SqliteFile", homes.SimulatedFile),
-        (accounts.AccountLedger, "held", lambda self: homes.world().hold(self.keys.lock_file)),
+        (accounts, "opened_lock", lambda file: homes.world().opened_lock(file)),
         (keys.KeyFolder, "make", homes.SimulatedFolder.make),
-        (NoisyMajority, "release", watched(_now)),
+        (Majority, "release", watched(_now)),
         (os, "getpid", _pid),
         (os, "urandom", _coins),
         (secrets, "token_bytes", _coins),
         (sys, "unraisablehook", _unraisable),
     ]
-    replaced += [(module, "time", _Time()) for module in (keys, replicas, joining)]
-    replaced += [(module, "threading", threads) for module in (writer, joining, replicas)]
+    replaced += [(module, "time", _Time()) for module in (keys, replicas, queue)]
+    replaced += [(module, "threading", threads) for module in (writer, queue, replicas)]
     gc.collect()
     gc.freeze()
     gc.disable()

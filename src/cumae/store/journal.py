@@ -353,9 +353,11 @@ def _let_go(process: int, writer: Writer, reader: Home, lock: Any) -> None:
     """Close everything; a forked process leaves alone what is not its own."""
     if os.getpid() != process:
         return
-    reader.close()  # first: the last one to close puts SQLite's log back into the file
     try:
-        writer.close()
+        reader.close()  # first: the last one to close puts SQLite's log back into the file
     finally:
-        if lock is not None:
-            lock.close()
+        try:
+            writer.close()
+        finally:
+            if lock is not None:
+                lock.close()
