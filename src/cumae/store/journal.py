@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import from_bytes
 from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.predictors.events import Entered, Event, Remembered, Whole
@@ -23,7 +24,7 @@ from cumae.store.bills import bill_of, price
 from cumae.store.homes.home import Blob, Home
 from cumae.store.homes.needs import durable
 from cumae.store.pieces import Piece, opened_pieces, rebuilt
-from cumae.store.sealed import Seal, canonical, from_bytes
+from cumae.store.sealed import Seal, canonical
 from cumae.store.writer import CLOSED, Change, Writer
 
 

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cumae.claims import claim
+from cumae.codec import from_bytes, to_bytes
 from cumae.errors import StoreFailed
 from cumae.predictors.events import EVENTS, Event, Whole
 from cumae.predictors.state import State, broken_arrays, state_of
 from cumae.store.homes.home import Blob
-from cumae.store.sealed import Seal, from_bytes, to_bytes
+from cumae.store.sealed import Seal
 
 WHOLE = "whole"  # the kind of piece that holds a whole state
 AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
@@ -107,7 +108,7 @@ def rebuilt(
     facts = from_bytes(seal.open(first.parts, first.kind, first.number))
     head, pieces = facts.pop(HEAD).tobytes(), []
     with broken_arrays():
-        state = state_of(kind, facts, estimator, secret)
+        state = state_of(kind, {**facts, "secret": secret}, estimator)
     for piece, own in opened_pieces(blobs[1:], first.number, seal):
         piece.event.apply(state)
         pieces.append(piece)

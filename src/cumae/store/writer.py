@@ -10,13 +10,14 @@ from itertools import groupby
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import FORMAT, to_bytes
 from cumae.errors import CumaeError, LiveState, StoreFailed
 from cumae.predictors.events import Answered, Event, Whole
-from cumae.store.homes.home import FORMAT, Home, Transaction
+from cumae.store.homes.home import Home, Transaction
 from cumae.store.keys import Life, Mark, new_key_name
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal, following
 from cumae.store.pieces import Piece, sealed_piece
-from cumae.store.sealed import Seal, to_bytes
+from cumae.store.sealed import Seal
 
 SMALL = 64  # answers of an event that is merged with others
 MERGE = 1_000  # small pieces that are merged into one

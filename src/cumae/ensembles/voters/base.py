@@ -134,7 +134,7 @@ class StackedVoters(Voters):
         """Return the columns that models look at, where ``width`` does not say it all."""
         return np.zeros(0, dtype=np.int64)
 
-    @property
+    @functools.cached_property
     @abstractmethod
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """The function that adds the votes for finite rows, and the arrays it needs.

@@ -139,6 +139,7 @@ class GenericBBL(PhasedPredictor):
     """
 
     estimator = None
+    state_class = BBLState
     counts_unusable = True
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
@@ -350,10 +351,10 @@ class GenericBBL(PhasedPredictor):
     def _check(self, asked: Asked, state: BBLState) -> None:
         if state.halted and len(asked.rows):
             raise self._failure("")
-        left, following = self._left(state), state.phase.number + 1
-        if len(asked.rows) > left:
+        left, following, count = self._left(state), state.phase.number + 1, len(asked.rows)
+        if count > left:
             raise BudgetExhausted(
-                f"{len(asked.rows)} queries were asked, but {left} answers remain; phase {following} "
+                f"{count} queries were asked, but {left} answers remain; phase {following} "
                 f"needs {state.phase.sizes.answers:,} rows by add_unlabelled, and "
                 f"{len(state.waiting):,} wait. The batch was refused whole."
             )

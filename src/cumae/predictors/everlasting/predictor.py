@@ -180,6 +180,7 @@ class EverlastingPredictor(PhasedPredictor):
         "client_cap": Or(None, CHANCE),
         **SHARED_PARAMETERS,
     }
+    state_class = EverlastingState
     counts_unusable = True
     joins_calls = True
 

@@ -162,6 +162,7 @@ class UniversalQueryRelease(StatefulPredictor):
         **SHARED_PARAMETERS,
     }
 
+    state_class = UniversalState
     takes_public = True
 
     n_first_: int

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 from cumae.store.keys import KeyStore
 from cumae.store.ledger import LedgerEntry
 
-FORMAT = 3  # of the tables and what is in them, the same in all homes
 SHARED = "shared"  # what meta says of an oracle that has replicas
 
 

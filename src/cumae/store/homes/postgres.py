@@ -18,10 +18,10 @@ from typing import Any, ClassVar, NamedTuple
 import psycopg
 
 from cumae.claims import claim
+from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.store.homes.connections import connected, failing, without_password
 from cumae.store.homes.home import (
-    FORMAT,
     SHARED,
     Blob,
     Home,

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cumae.claims import claim
+from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.extras import STORE, LaterModule
 from cumae.privacy.account_file import refuse_several_names
 from cumae.store.homes.home import (
-    FORMAT,
     Blob,
     Home,
     Place,
@@ -40,10 +40,14 @@ if TYPE_CHECKING:
 else:
     apsw = LaterModule("apsw", *STORE)
 
-# How a file of an older format becomes one of the next: one function for each format. Format 2 has
-# shorter records beside those of format 1, which are read as they are; and the opening writes what
-# format 3 adds, because that needs keys.
-MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {1: lambda _: None, 2: lambda _: None}
+# How a file of an older format becomes one of the next: one function for each format. The tables
+# have been the same since the first; what is in them is written anew when it is opened, because
+# that needs keys.
+MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {
+    1: lambda _: None,
+    2: lambda _: None,
+    3: lambda _: None,
+}
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE ledger (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
