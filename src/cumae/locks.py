@@ -23,14 +23,14 @@ def alone(locked: Callable[[], FileLock], work: Callable[[], None]) -> None:
     work : callable
         What runs meanwhile.
     """
-    while True:
+    here = False
+    while not here:
         lock = locked()
         try:
             lock.take()
-            # While this process waited, the file may have been replaced: then lock the new one.
-            if lock.is_on_file:
+            here = lock.is_on_file  # not if it was replaced meanwhile: then the new one is locked
+            if here:
                 work()
-                return
         finally:
             try:
                 lock.close()

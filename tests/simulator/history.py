@@ -30,7 +30,7 @@ LABELS = (ROWS[:, 0] > 0.3).astype(int)
 # Noise so wide that four draws in a row are a name: two equal rows have chance 1e-17.
 WIDE: dict[str, Any] = {"epsilon": 1e-3, "delta": 1e-4}
 # After so many lines a signal comes, at most: operations have about so many.
-MOST_LINES = {"open": 2_000, "save": 1_300, "use": 800, "turn_key": 1_400, "rotate": 2_500}
+MOST_LINES = {"open": 1_000, "save": 260, "use": 550, "turn_key": 480, "rotate": 1_200}
 FEW_LINES = 60  # of other operations
 MOST_POINTS = 25  # and so many calls of the world
 STEPS = (20, 60)  # of a history, at least and at most
