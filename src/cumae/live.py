@@ -81,7 +81,10 @@ def _nested(name: str) -> LiveState:
 
 @claim("QUERY", "BBL", "EVER", "STORE")
 class Within:
-    """The calls of one object: a context that a thread enters once at a time, in one process.
+    """The calls of one object: a thread enters one at a time, in one process.
+
+    It is no context manager: an interrupt could skip its end, and the thread would be refused for
+    ever.
 
     Parameters
     ----------
@@ -97,15 +100,22 @@ class Within:
         """Whether this is the process that the object belongs to."""
         return os.getpid() == self._process
 
-    def __enter__(self) -> None:
+    def enter(self) -> None:
+        """Begin a call; whoever does so puts ``CALLS.objects`` back at its end."""
         if os.getpid() != self._process:  # before a lock: in a forked process it may be held
             raise _elsewhere(self._name)
         if self._id in CALLS.objects:
             raise _nested(self._name)
         CALLS.objects = (*CALLS.objects, self._id)
 
-    def __exit__(self, *_: object) -> None:
-        CALLS.objects = tuple(one for one in CALLS.objects if one != self._id)
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Run something as one call."""
+        before = CALLS.objects
+        try:
+            self.enter()
+            return work()
+        finally:
+            CALLS.objects = before
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")

@@ -14,20 +14,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
-from cumae.live import Within, lock_of
+from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
 from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.events import Event
 from cumae.predictors.journal import Journal
 from cumae.predictors.queue import CallQueue, QueuedCall
 from cumae.predictors.state import State
+
+Result = TypeVar("Result")
 
 
 class Desk(Protocol):
@@ -97,13 +99,17 @@ class Counter:
     @claim("STORE")
     def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
         """Return the answers to a call, when they are recorded."""
-        with self.within:  # before the queue is touched: a forked process has a broken one
+        before = CALLS.objects
+        try:
+            self.within.enter()  # before the queue is touched: a forked process has a broken one
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
             found: NDArray[Any] = queued.result()
             for told in queued.warnings:
                 warn(told)
             return found
+        finally:
+            CALLS.objects = before
 
     @claim("STORE")
     def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -117,7 +123,7 @@ class Counter:
             for call in taken:
                 call.refuse(error, alone=len(calls) == 1)
             with suppress(Exception):  # nothing that was answered must wait to be committed
-                self.journal.settled()
+                self.journal.end_turn()
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -132,9 +138,10 @@ class Counter:
         """
         ticket = 0
         group: list[QueuedCall] = []
-        with self._lock, self.journal.turn():
+        with self._lock, self.journal.inside:
             if getattr(desk, "_counter_", None) is not self:
                 raise _fitted_again(desk)
+            self.journal.begin_turn()
             for call in calls:
                 try:
                     found = None if call.call.request_id is None else self.journal.known(call)
@@ -302,20 +309,33 @@ class Counter:
         """
 
         def made() -> None:
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again(desk)
             self.take(make(self.state))
             self._go_on(desk, wanted=False)
 
-        with self.within:
-            with self._lock, self.journal.turn():
-                if getattr(desk, "_counter_", None) is not self:
-                    raise _fitted_again(desk)
-                ticket = self._recorded(made)
-            self.journal.commit(ticket)
+        self.within.run(lambda: self._in_turn(lambda: self._recorded(made)))
 
-    def alone(self, work: Callable[[], Any]) -> Any:
+    def _in_turn(self, make: Callable[[], int]) -> None:
+        """Change something while nobody else does, also not a replica; commit its ticket."""
+        try:
+            with self._lock, self.journal.inside:
+                self.journal.begin_turn()
+                ticket = make()
+            self.journal.commit(ticket)
+        except BaseException:
+            with suppress(Exception):  # no other replica must wait for ever
+                self.journal.end_turn()
+            raise
+
+    def alone(self, work: Callable[[], Result]) -> Result:
         """Run something while nobody else is answered, and return its result."""
-        with self.within, self._lock:
-            return work()
+
+        def alone() -> Result:
+            with self._lock:
+                return work()
+
+        return self.within.run(alone)
 
     @claim("STORE")
     def settled(self) -> Any:
@@ -323,20 +343,22 @@ class Counter:
 
         What was drawn, seen and lost could be drawn again from the same rows.
         """
-        with self.within, self._lock:
-            self.journal.settled()
-            return self.state
+        self.alone(self.journal.settled)
+        return self.state
 
     def rotate(self) -> None:
         """Let the journal take a new key, where there are keys."""
-        with self.within, self._lock, self.journal.turn():
+
+        def rotated() -> int:
             self.journal.rotated()
+            return 0  # it is committed already
+
+        self.within.run(lambda: self._in_turn(rotated))
 
     def close(self) -> None:
         """Let go of what is held outside memory, when answers that are being given are recorded."""
         if self.within.is_here:
-            with self.within, self._lock:
-                self.journal.close()
+            self.alone(self.journal.close)
         else:  # a forked process lets go of nothing
             self.journal.close()
 
