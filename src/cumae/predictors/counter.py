@@ -93,6 +93,7 @@ class Counter:
         self.within = Within(owner)
         self._lock = lock_of(owner)  # that of ``fit``, too
         self._queue = CallQueue()
+        self._reserves = False  # whether something may be reserved that no event records yet
 
     # Calls for answers
 
@@ -236,9 +237,11 @@ class Counter:
     @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
     def _answer_part(self, desk: Desk, part: Asked, count: int) -> Given:
         """Reserve, let the predictor say what it would answer, and take that as an event."""
+        self._reserves = True
         before = self.state.reserve(count)  # first of all
         found = desk._answers(part, self.state, before, self.coins)
         self.take(found.event)
+        self._reserves = False
         return found
 
     @claim("EVER", "LATE", "FRESH", "BBL", "UNV")
@@ -284,9 +287,10 @@ class Counter:
 
     def _break_off(self, error: BaseException) -> None:
         try:
-            lost = self.state.lost(self.journal.used)
+            lost = self.state.lost(self.journal.used) if self._reserves else None
             if lost is not None:
                 self.take(lost)
+            self._reserves = False
             self.journal.break_off()
         except CumaeError:  # whatever it says, the reason is what broke the call off
             self.journal.fail(error)
