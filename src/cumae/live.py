@@ -40,6 +40,13 @@ def belongs_here(owned: Any) -> int:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
+def lock_of(owned: Any) -> threading.RLock:
+    """Return the lock of an object, which all its marked methods share."""
+    lock: threading.RLock = owned.__dict__.setdefault("_lock", threading.RLock())
+    return lock
+
+
+@claim("ACTIVE", "QUERY", "BBL", "EVER")
 def check_process(owned: Any) -> None:
     """Refuse in a process that the object does not belong to."""
     if os.getpid() != belongs_here(owned):
@@ -74,47 +81,41 @@ def _nested(name: str) -> LiveState:
 
 @claim("QUERY", "BBL", "EVER", "STORE")
 class Within:
-    """The calls of one object: a thread is within one of them at a time, in one process.
+    """The calls of one object: a thread enters one at a time, in one process.
 
-    It is no context manager: an interrupt may come as the first thing in ``__exit__``, and the
-    thread would be within a call for ever.
+    It is no context manager: an interrupt could skip its end, and the thread would be refused for
+    ever.
 
     Parameters
     ----------
     owned : object
         What is used.
-
-    Attributes
-    ----------
-    id : int
-        What stands for the object in ``CALLS``.
     """
 
     def __init__(self, owned: Any) -> None:
-        self.id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
+        self._id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
 
     @property
     def is_here(self) -> bool:
         """Whether this is the process that the object belongs to."""
         return os.getpid() == self._process
 
-    def check(self) -> tuple[int, ...]:
-        """Return the objects whose calls this thread is within; refuse if this is one of them."""
+    def enter(self) -> None:
+        """Begin a call; whoever does so puts ``CALLS.objects`` back at its end."""
         if os.getpid() != self._process:  # before a lock: in a forked process it may be held
             raise _elsewhere(self._name)
-        outside = CALLS.objects
-        if self.id in outside:
+        if self._id in CALLS.objects:
             raise _nested(self._name)
-        return outside
+        CALLS.objects = (*CALLS.objects, self._id)
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Run something as a call of the object."""
-        outside = self.check()
+        """Run something as one call."""
+        before = CALLS.objects
         try:
-            CALLS.objects = (*outside, self.id)
+            self.enter()
             return work()
         finally:
-            CALLS.objects = outside  # no call, which an interrupt could come before
+            CALLS.objects = before
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
@@ -149,13 +150,6 @@ def locked(
             return method(self, *args, **kwargs)
 
     return alone
-
-
-@claim("ACTIVE", "QUERY", "BBL", "EVER")
-def lock_of(owned: Any) -> threading.RLock:
-    """Return the lock that marked methods of an object take."""
-    lock: threading.RLock = owned.__dict__.setdefault("_lock", threading.RLock())
-    return lock
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")

@@ -91,18 +91,18 @@ class Counter:
         self.journal = Journal() if journal is None else journal
         self.coins = Coins(state.fitted.source)
         self.within = Within(owner)
-        self._lock = lock_of(owner)  # that of fit: a new fit waits for answers under way
+        self._lock = lock_of(owner)  # that of ``fit``, too
         self._queue = CallQueue()
+        self._reserves = False  # whether something may be reserved that no event records yet
 
     # Calls for answers
 
     @claim("STORE")
     def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
         """Return the answers to a call, when they are recorded."""
-        # First of all: a forked process has a broken queue.
-        outside = self.within.check()
-        try:  # as Within.run does
-            CALLS.objects = (*outside, self.within.id)
+        before = CALLS.objects
+        try:
+            self.within.enter()  # before the queue is touched: a forked process has a broken one
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
             found: NDArray[Any] = queued.result()
@@ -110,7 +110,7 @@ class Counter:
                 warn(told)
             return found
         finally:
-            CALLS.objects = outside
+            CALLS.objects = before
 
     @claim("STORE")
     def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -124,7 +124,7 @@ class Counter:
             for call in taken:
                 call.refuse(error, alone=len(calls) == 1)
             with suppress(Exception):  # nothing that was answered must wait to be committed
-                self.journal.settled()
+                self.journal.end_turn()
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -139,9 +139,10 @@ class Counter:
         """
         ticket = 0
         group: list[QueuedCall] = []
-        with self._lock, self.journal.turn():
+        with self._lock, self.journal.inside:
             if getattr(desk, "_counter_", None) is not self:
-                raise _fitted_again()
+                raise _fitted_again(desk)
+            self.journal.begin_turn()
             for call in calls:
                 try:
                     found = None if call.call.request_id is None else self.journal.known(call)
@@ -236,9 +237,11 @@ class Counter:
     @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
     def _answer_part(self, desk: Desk, part: Asked, count: int) -> Given:
         """Reserve, let the predictor say what it would answer, and take that as an event."""
+        self._reserves = True
         before = self.state.reserve(count)  # first of all
         found = desk._answers(part, self.state, before, self.coins)
         self.take(found.event)
+        self._reserves = False
         return found
 
     @claim("EVER", "LATE", "FRESH", "BBL", "UNV")
@@ -284,9 +287,10 @@ class Counter:
 
     def _break_off(self, error: BaseException) -> None:
         try:
-            lost = self.state.lost(self.journal.used)
+            lost = self.state.lost(self.journal.used) if self._reserves else None
             if lost is not None:
                 self.take(lost)
+            self._reserves = False
             self.journal.break_off()
         except CumaeError:  # whatever it says, the reason is what broke the call off
             self.journal.fail(error)
@@ -309,26 +313,33 @@ class Counter:
         """
 
         def made() -> None:
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again(desk)
             self.take(make(self.state))
             self._go_on(desk, wanted=False)
 
-        def changed() -> None:
-            with self._lock, self.journal.turn():
-                if getattr(desk, "_counter_", None) is not self:
-                    raise _fitted_again()
-                ticket = self._recorded(made)
-            self.journal.commit(ticket)
+        self.within.run(lambda: self._in_turn(lambda: self._recorded(made)))
 
-        self.within.run(changed)
+    def _in_turn(self, make: Callable[[], int]) -> None:
+        """Change something while nobody else does, also not a replica; commit its ticket."""
+        try:
+            with self._lock, self.journal.inside:
+                self.journal.begin_turn()
+                ticket = make()
+            self.journal.commit(ticket)
+        except BaseException:
+            with suppress(Exception):  # no other replica must wait for ever
+                self.journal.end_turn()
+            raise
 
     def alone(self, work: Callable[[], Result]) -> Result:
         """Run something while nobody else is answered, and return its result."""
 
-        def locked() -> Result:
+        def alone() -> Result:
             with self._lock:
                 return work()
 
-        return self.within.run(locked)
+        return self.within.run(alone)
 
     @claim("STORE")
     def settled(self) -> Any:
@@ -336,31 +347,26 @@ class Counter:
 
         What was drawn, seen and lost could be drawn again from the same rows.
         """
-
-        def settled() -> Any:
-            self.journal.settled()
-            return self.state
-
-        return self.alone(settled)
+        self.alone(self.journal.settled)
+        return self.state
 
     def rotate(self) -> None:
         """Let the journal take a new key, where there are keys."""
 
-        def rotated() -> None:
-            with self.journal.turn():
-                self.journal.rotated()
+        def rotated() -> int:
+            self.journal.rotated()
+            return 0  # it is committed already
 
-        self.alone(rotated)
+        self.within.run(lambda: self._in_turn(rotated))
 
     def close(self) -> None:
         """Let go of what is held outside memory, when answers that are being given are recorded."""
         if self.within.is_here:
-            self.alone(lambda: self.journal.close())  # the one that there is then
+            self.alone(self.journal.close)
         else:  # a forked process lets go of nothing
             self.journal.close()
 
 
-def _fitted_again() -> LiveState:
-    return LiveState(
-        "it was fitted again while this call waited. Nothing was answered or spent; ask again."
-    )
+def _fitted_again(desk: Desk) -> LiveState:
+    """Return what is raised if a thread waited for the lock while the predictor was fitted."""
+    return LiveState(f"{type(desk).__name__} was fitted again meanwhile; ask again.")
