@@ -363,7 +363,7 @@ def test_no_phase_costs_more_rho_than_is_published(growth: float, n_classes: int
     one = oracle(None, growth=growth, classes=tuple(range(n_classes))).fit(X, labels)
     assert one.guarantee_.rho is not None
     for n_rows in range(100, 1500, 61):
-        majority = one._state_.rules.majority(n_rows, one._state_.fitted.source)
+        majority = one._state_.rules.majority(n_rows)
         assert rules.rho_of(majority) <= one.guarantee_.rho
 
 
