@@ -34,7 +34,7 @@ NAMED: dict[str, Any] = {
 Table = NDArray[np.float64]
 
 
-def table(count: int, seed: int = 7) -> Table:
+def as_array(count: int, seed: int = 7) -> Table:
     """Return rows as numbers: NaN is a missing cell, and the first row lacks three of its four."""
     coins = np.random.default_rng(seed)
     rows = (coins.random((count, 4)) * 10).round() / 10
@@ -43,9 +43,9 @@ def table(count: int, seed: int = 7) -> Table:
     return rows
 
 
-def frame(count: int, seed: int = 7) -> pd.DataFrame:
+def as_frame(count: int, seed: int = 7) -> pd.DataFrame:
     """Return the same rows as a data frame with names, text and true and false."""
-    rows = table(count, seed).T
+    rows = as_array(count, seed).T
     words = np.array([*NAMED["word"][:3], None], dtype=object)
     truths = np.array([False, True, None], dtype=object)
     return pd.DataFrame(
@@ -81,7 +81,7 @@ def neighbours(
         Whether there are public rows.
     """
     places = FEW_PLACES if few else (0, 1, 2, 3)
-    rows, shown = (table(size, seed)[:, places] for size, seed in ((count, 7), (70, 8)))
+    rows, shown = (as_array(size, seed)[:, places] for size, seed in ((count, 7), (70, 8)))
     labels = labels_of(rows)
     row, new = 75, np.array([0.5, np.nan, 0.0, 1.0])[[*places]]  # it lacks number and truth
     label = 1 - labels[row]

@@ -25,7 +25,7 @@ from cumae import (
 from cumae.checks import Neighbours
 from cumae.concepts import FiniteClass, Stumps, Thresholds
 from cumae.concepts.thresholds import Threshold
-from tests.kinds import KINDS, labels_of, table
+from tests.kinds import KINDS, as_array, labels_of
 
 RNG = np.random.default_rng(11)
 X = RNG.random((240, 3))
@@ -134,7 +134,7 @@ SPOKEN = Neighbours.replacing(
 
 # Columns of all kinds. The row that differs has a category that is missing, and two cells that
 # cannot be used: 7 is neither true nor false.
-TABLE = table(240)
+TABLE = as_array(240)
 ALL = Neighbours.replacing(
     TABLE,
     labels_of(TABLE),

@@ -21,7 +21,7 @@ from cumae.learners.wrappers.accuracy import AccuracyBoost
 from cumae.learners.wrappers.hypothesis import HypothesisLearner, n_rounds
 from cumae.learners.wrappers.public_reduction import PublicDataReduction, priv_samp, pub_samp
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
-from tests.kinds import NAMED, frame, labels_of
+from tests.kinds import NAMED, as_frame, labels_of
 from tests.statistics import binomial_rejects
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -460,7 +460,7 @@ def test_names_of_classes_and_columns() -> None:
 
 @pytest.mark.claim("REDUCE")
 def test_a_domain_may_have_missing_cells_and_columns_in_another_order(tmp_path: Any) -> None:
-    rows = frame(300)
+    rows = as_frame(300)
     domain = rows.drop_duplicates()[["word", "score", "truth", "size"]]
     base = PrivateLearner(epsilon=50.0, columns=NAMED)
     learner = HypothesisLearner(base, domain).fit(rows, labels_of(rows))
