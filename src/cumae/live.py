@@ -159,13 +159,6 @@ def locked(
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
-def lock_of(owned: Any) -> threading.RLock:
-    """Return the lock that marked methods of an object take."""
-    lock: threading.RLock = owned.__dict__.setdefault("_lock", threading.RLock())
-    return lock
-
-
-@claim("ACTIVE", "QUERY", "BBL", "EVER")
 def one_at_a_time(
     method: Callable[Concatenate[Owner, Given], Result],
 ) -> Callable[Concatenate[Owner, Given], Result]:
