@@ -35,6 +35,7 @@ from cumae.predictors.everlasting import margins, rules
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior
 from cumae.threads import one_thread
+from tests.kinds import KINDS
 from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, X, Y, oracle
 from tests.trials import remember_trials
 
@@ -73,6 +74,8 @@ def test_no_predictor_is_forgotten() -> None:
         if isinstance(kind, type) and issubclass(kind, base.Predictor)
     }
     assert {type(predictor) for predictor in tried} == public
+    odd = {type(predictor) for predictor, pair in PREDICTORS.values() if pair.columns == KINDS}
+    assert odd == public  # each takes columns, and has met missing cells in them
     default = EverlastingPredictor().get_params(deep=False)
     changed = {
         name

@@ -207,6 +207,11 @@ class Predictor(PrivateEstimator, ABC):
         rows = row_source(X)
         self._check_contents(rows, self._described(rows, np.zeros(0, dtype=np.int64)).reader)
 
+    def check_queries(self, X: Any, queries: Any) -> None:
+        """Refuse queries that no model could read after a fit to ``X``, before anything is paid."""
+        rows = row_source(X)
+        self._described(rows, np.zeros(0, dtype=np.int64)).reader.public(queries)
+
     def _check_contents(self, rows: RowSource, reader: QueryReader) -> None:
         # Models that get data frames as they are can use columns of text.
         need_contents(rows, reader.columns, reader.numeric if reader.as_frames else None)
