@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
+from cumae.store.counting import base as counting
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -30,12 +31,11 @@ from cumae import (
     UniversalQueryRelease,
     store,
 )
+from cumae.codec import FORMAT
 from cumae.concepts import Thresholds
+from cumae.predictors.state import BLOCKS
 from cumae.store import ledger
-from cumae.store.counting import base as counting
-from cumae.store.counting.base import BLOCKS
 from cumae.store.homes import sqlite
-from cumae.store.homes.home import FORMAT
 from cumae.store.keys import KeyFolder
 from cumae.store.ledger import following
 from cumae.store.sealed import Seal
@@ -76,7 +76,7 @@ def published() -> dict[str, tuple[Any, Any, str]]:
     two = UniversalQueryRelease(Thresholds(), 8.0, n_first=10)
     renewed = cumae.EverlastingPredictor(Thresholds(), 8.0, growth=1.0, columns=[(0, 1)])
     renewed.fit(ROWS, labels).add_labelled(np.tile(ROWS, (2, 1)), np.tile(labels, 2))
-    renewed.predict(ROWS[: renewed._state_.phase.left])
+    renewed.predict(ROWS[: renewed._state_.left])
     return {
         "offline": (offline.fit(ROWS, labels), ROWS[:20], "hypothesis_"),
         "universal": (two.fit(ROWS, labels), ROWS[:5], "first_answers_"),
@@ -96,7 +96,7 @@ def test_nothing_is_published_that_could_be_drawn_again(
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(stored._journal_.writer.home), "commit", fails)
+        patch.setattr(type(stored._counter_.journal.writer.home), "commit", fails)
         with pytest.raises(StoreFailed):
             stored.predict(asked)
         with pytest.raises(StoreFailed):
@@ -137,7 +137,7 @@ def test_a_mark_that_was_raised_is_charged_though_the_commit_never_came(
     def dead(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    stored._journal_.writer.home.commit = dead
+    stored._counter_.journal.writer.home.commit = dead
     with pytest.raises(KeyboardInterrupt):
         stored.predict(ROWS[:50])
     with pytest.raises(StoreFailed, match="charged"):
@@ -174,7 +174,7 @@ def test_live_threshold_noise_is_not_used_after_a_crash(
     monkeypatch.setattr(counting, "discrete_laplace", lambda rate, source: 1_234_567)
     stored = cumae.open(path, accept_rollback=True)
     assert _unclear(_inner(stored)) == left - 8
-    assert stored._state_.voting.answers.asked == 17
+    assert stored._state_.spent.asked == 17
     assert _inner(stored).threshold_noise == 1_234_567
     stored.close()
     assert _inner(cumae.open(path)).threshold_noise == 1_234_567
@@ -204,7 +204,7 @@ def test_an_older_copy_cannot_answer_from_what_was_used(tmp_path: Path) -> None:
         cumae.open(path)
     stored = cumae.open(path, accept_rollback=True)
     assert (stored.answered_, used(path)) == (20, 50)
-    assert stored._state_.phase.left == 350
+    assert stored._state_.left == 350
     stored.predict(ROWS[:1])
     stored.close()
     known = store.status(path).totals
@@ -261,7 +261,7 @@ def test_nothing_of_an_earlier_phase_can_be_read(tmp_path: Path) -> None:
     old = next(keys.glob("epoch-1-*.key")).read_bytes()
     oracle_id = sqlite.SqliteFile(path, reading=True).meta()["oracle"]
     stored.predict(np.full((3, 1), MARKED), request_id="marked")
-    before = list(stored._journal_.writer.home.blobs())
+    before = list(stored._counter_.journal.writer.home.blobs())
     stored.predict(rows_of(ROWS, 0, 410))
     assert stored.phase_ == 2
     # Every byte of all files, while they are open and after they were closed.
@@ -439,7 +439,7 @@ def test_a_damaged_sector_is_noticed_or_does_no_harm(part: int, tmp_path: Path) 
 
 def test_the_test_of_power_has_teeth(tmp_path: Path, disk: Unsynced) -> None:
     path, stored = oracle(tmp_path)
-    stored._journal_.writer.home._execute("PRAGMA synchronous=NORMAL")
+    stored._counter_.journal.writer.home._execute("PRAGMA synchronous=NORMAL")
     stored.predict(ROWS[:5])
     disk.lose_power()
     for ending in ("", "-wal"):
@@ -579,7 +579,7 @@ def test_priors_have_entries_in_the_ledger(tmp_path: Path) -> None:
     assert store.status(tmp_path / "oracle.db").totals.priors == 1
     stored = cumae.open(tmp_path / "oracle.db")
     stored.predict(asked)  # the next phase begins, with a prior that labels renewed
-    entries = [json.loads(text) for _, text, _ in stored._journal_.writer.home.entries()]
+    entries = [json.loads(text) for _, text, _ in stored._counter_.journal.writer.home.entries()]
     stored.close()
     first, second = (facts for facts in entries if facts["event"] == "prior")
     assert (first["epsilon"], second["epsilon"], second["rows"]) == (8.0, 8.0, 800)
@@ -612,8 +612,8 @@ def test_a_newer_format_is_refused_and_an_older_one_migrated(
     monkeypatch.setattr(sqlite, "MIGRATIONS", {FORMAT: step})
     stored = cumae.open(path)
     assert stored.answered_ == 2
-    assert stored._journal_.writer.home.meta()["new"] == "yes"
-    assert stored._journal_.writer.home.meta()["format"] == str(FORMAT + 1)
+    assert stored._counter_.journal.writer.home.meta()["new"] == "yes"
+    assert stored._counter_.journal.writer.home.meta()["format"] == str(FORMAT + 1)
     stored.close()
 
 
@@ -634,7 +634,7 @@ def test_the_first_format_is_read_for_ever(tmp_path: Path) -> None:
     known = json.loads((FIRST / "known.json").read_text(encoding="utf-8"))
     assert stored.predict(ROWS[:20], request_id="one").tolist() == known["answers"]
     assert stored.answered_ == 25
-    assert stored._journal_.writer.home.meta()["format"] == str(FORMAT)
+    assert stored._counter_.journal.writer.home.meta()["format"] == str(FORMAT)
     stored.predict(ROWS[:1])  # a record of this version beside those of the first one
     stored.close()
     stored = cumae.open(path)
@@ -649,13 +649,13 @@ def test_a_batch_that_is_broken_off_is_recorded_at_once(where: Where) -> None:
     stored = where.oracle(user_ids=True)
     stored.predict(rows_of(ROWS, 0, 390), users=["one"] * 390)
     before = where.used()
-    real = stored._journal_.answered
+    real = stored._counter_.journal.answered
 
     def broken(count: int, *rest: Any) -> None:
         real(count, *rest)
         raise KeyboardInterrupt
 
-    stored._journal_.answered = broken
+    stored._counter_.journal.answered = broken
     with pytest.raises(KeyboardInterrupt):
         stored.predict(ROWS[:5], users=["one"] * 5)
     assert where.used() == before + 5

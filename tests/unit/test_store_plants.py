@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cumae.store.counting.base import Counting
+from cumae.store.counting.kinds import EverlastingCounting
 
 import cumae
 from cumae import BudgetExhausted, StoreFailed, store
@@ -22,8 +24,6 @@ from cumae.predictors import EverlastingPredictor
 from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
 from cumae.store import journal, keys, ledger
-from cumae.store.counting.base import Counting
-from cumae.store.counting.kinds import EverlastingCounting
 from cumae.store.driver import OracleInFile, in_a_file
 from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.sealed import Seal
@@ -159,7 +159,7 @@ def old_rows_are_gone(folder: Path) -> bool:
     with SqliteFile(path, reading=True) as file:
         known = file.meta()["oracle"]
     stored.predict(np.full((3, 1), MARKED))
-    blobs = list(stored._journal_.writer.home.blobs())  # as in an old backup
+    blobs = list(stored._counter_.journal.writer.home.blobs())  # as in an old backup
     stored.predict(rows_of(ROWS, 0, 410))
     stored.close()
     for name in (folder / "oracle.db.keys").glob("*.key"):
@@ -192,7 +192,7 @@ def answers_of_all_lives(folder: Path) -> int:
     store.backup(path, folder / "backup.db")
     given = 0
     for _ in range(6):
-        count = min(100, stored._state_.phase.left)
+        count = min(100, stored._state_.left)
         if count:
             stored.predict(rows_of(ROWS, 0, count))
         given += count
