@@ -21,7 +21,8 @@ from cumae.predictors.estimators import estimator_from_plain
 from cumae.privacy import Guarantee
 from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.old_forms import arrays_from_bytes, record_from_bytes, unpack
-from cumae.store.sealed import HEAD, Seal
+from cumae.store.pieces import HEAD
+from cumae.store.sealed import Seal
 from tests.states import same
 
 STORED = Path(__file__).parent.parent / "stored"
@@ -86,20 +87,60 @@ def test_records_keep_what_they_recorded(tmp_path: Path) -> None:
     assert all(type(one) is bytes for one in found["labelled"]["users"])
 
 
-@pytest.mark.parametrize("form", THIRD)
-def test_an_oracle_of_the_third_format_goes_on(form: str, tmp_path: Path) -> None:
+WHO: dict[str, Any] = {
+    "format_3/everlasting": {"users": ["u30", 40], "clients": [3, 4]},
+    "format_3/everlasting_memo": {"users": ["u30", 40], "clients": ["a", "d"]},
+    "format_1_ids": {"users": ["u30", 40], "clients": [3, 4]},
+}
+NO_MORE = {"format_3/offline"}  # its one batch was answered
+
+
+@pytest.mark.parametrize("form", [*FIRST, *THIRD])
+def test_an_oracle_of_an_older_format_is_written_anew_and_goes_on(
+    form: str, tmp_path: Path
+) -> None:
     path = copied(form, tmp_path)
-    known = json.loads((STORED / form / "known.json").read_text(encoding="utf-8"))
+    before = store.status(path).totals
     oracle = cumae.open(path)
-    rows, who = known["rows"], {}
-    asked = pd.DataFrame(**rows) if isinstance(rows, dict) else np.array(rows)
-    if form.endswith("/everlasting"):
-        who = {"users": ["u3", 4, "u5", 6, "u7"], "clients": [3, 4, 5, 6, 0]}
-    again = oracle.predict(asked, request_id="one", **who)
-    assert again.tolist() == known["answers"]
-    left = math.inf if known["remaining"] == "inf" else known["remaining"]
-    assert oracle.remaining_ == left
-    assert store.status(path).totals.answers == known["answered"]
+    after, state = store.status(path).totals, oracle._state_
+    assert (after.epoch, after.phase) == (before.epoch + 1, before.phase)
+    assert (after.used, after.answers) == (before.used, before.answers)
+    assert state.used == before.used
+    assert state.answered == before.answers
+    known = STORED / form / "known.json"
+    left = (
+        json.loads(known.read_text(encoding="utf-8")).get("remaining") if known.exists() else None
+    )
+    if left is not None:
+        assert oracle.remaining_ == (math.inf if left == "inf" else left)
+    facts = state.to_facts()
+    oracle.close()
+    with SqliteFile(path, reading=True) as home:
+        assert [blob.kind for blob in home.blobs()] == ["whole"]
+        assert home.meta()["format"] == "4"
+    again = cumae.open(path)
+    assert store.status(path).totals.epoch == after.epoch  # once is enough
+    assert same(again._state_.to_facts(), facts)
+    if form not in NO_MORE:
+        asked: Any = [[0.1], [0.9]]
+        if form.endswith("_text"):
+            asked = pd.DataFrame({"size": [0.1, 0.9], "word": ["ja", "nein"]})
+        assert len(again.predict(asked, **WHO.get(form, {}))) == 2
+    again.close()
+
+
+def test_ids_of_older_formats_are_known_again(tmp_path: Path) -> None:
+    oracle = cumae.open(copied("format_3/everlasting_memo", tmp_path))
+    kept = oracle._state_.kept.n_rows
+    oracle.predict([[0.5], [0.6]], users=["u1", 0.5], clients=["d", "e"])  # both have a row already
+    assert oracle._state_.kept.n_rows == kept
+    with pytest.raises(InvalidParameter, match="names another query"):
+        oracle.predict([[0.5]], users=["new"], clients=["d"], query_ids=["q1"])
+    oracle.add_labels(["q2"], [1])
+    memo = dict(oracle._state_.phase.memo)
+    rows = oracle._state_.kept.rows[:1]
+    oracle.predict(rows, users=["newer"], clients=["d"])
+    assert oracle._state_.phase.memo.keys() == memo.keys()  # it was asked before
     oracle.close()
 
 

@@ -116,19 +116,25 @@ def _line(value: Any, arrays: list[bytes]) -> str:
             text = encode_basestring_ascii(part)
         elif kind is bool or part is None:
             text = WORDS[part]
+        elif kind is float and math.isfinite(part):
+            text = repr(part)
+        elif kind is bytes:
+            text = _described(BYTES, (len(part),))
+            arrays.append(part)
         else:
             text = _line(part, arrays)
         found.append(f"{encode_basestring_ascii(name)}: {text}")
     return f"{{{', '.join(found)}}}"
 
 
-def _facts(kind: np.dtype[Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    return {TAG: [kind.str, *shape]}
+def _facts(kind: np.dtype[Any] | str, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return what stands in the line for an array, or for bytes."""
+    return {TAG: [kind if isinstance(kind, str) else kind.str, *shape]}
 
 
 @remembered(1024)
-def _described(kind: np.dtype[Any], shape: tuple[int, ...]) -> str:
-    """Return what stands in the line for an array; making it anew takes longer."""
+def _described(kind: np.dtype[Any] | str, shape: tuple[int, ...]) -> str:
+    """Return the same as JSON; making it anew takes longer."""
     return ENCODER.encode(_facts(kind, shape))
 
 
@@ -142,7 +148,7 @@ class _BesideWriter(PlainWriter):
     def plain(self, value: Any) -> Any:
         if isinstance(value, bytes):
             self.arrays.append(value)
-            return {TAG: [BYTES, len(value)]}
+            return _facts(BYTES, (len(value),))
         return self.mapping(value) if isinstance(value, Mapping) else super().plain(value)
 
     def mapping(self, value: Mapping[Any, Any]) -> Any:
@@ -189,12 +195,18 @@ class _BesideReader(PlainReader):
         if isinstance(tag, list):
             return self._beside(tag[0], tuple(tag[1:]))
         if tag == CELLS:
-            text = json.loads(self.value(plain["text"]))
-            cells = [cell_from_json(cell) for cell in text]
-            return np.fromiter(cells, dtype=object, count=len(cells)).reshape(plain["shape"])
+            return self._cells(plain)
         if tag == "array":  # all arrays are beside
             raise _damaged()
         return super().tagged(tag, plain)
+
+    def _cells(self, plain: dict[str, Any]) -> NDArray[Any]:
+        text = DECODER.decode(str(self.value(plain["text"]), "ascii"))
+        cells = [cell_from_json(cell) for cell in text]
+        found = np.fromiter(cells, dtype=object, count=len(cells)).reshape(plain["shape"])
+        if list(found.shape) != plain["shape"]:  # numpy takes -1 for any length
+            raise _damaged()
+        return found
 
     def _beside(self, kind: Any, shape: tuple[Any, ...]) -> Any:
         """Return the next array, or bytes; nothing is made before it is known to be there."""

@@ -1,6 +1,6 @@
 """Values as JSON can hold them, and back.
 
-What JSON does not have is a dict with a tag: ``{"$": "tuple", "items": [1, 2]}``.
+A value that JSON does not have becomes a dict with a tag: ``{"$": "tuple", "items": [1, 2]}``.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ class Form:
         stands beside the tag. None if only their classes are stored, by name.
     read : callable
         Takes what ``write`` returned and a function for the values inside, and returns the value.
+        It has to read the values inside in the order in which they were written.
     asked : bool
         Whether these values are written and read only where the form is asked for.
     """

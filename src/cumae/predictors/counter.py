@@ -12,7 +12,6 @@ and applies the event to the state. When all parts are done it commits, and only
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -21,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, CumaeError, InvalidData, warn
-from cumae.live import CALLS, Within
+from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
+from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
 from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.events import Event
@@ -92,17 +91,19 @@ class Counter:
         self.journal = Journal() if journal is None else journal
         self.coins = Coins(state.fitted.source)
         self.within = Within(owner)
-        self._lock = threading.RLock()
+        self._lock = lock_of(owner)  # that of ``fit``, too
         self._queue = CallQueue()
+        self._reserves = False  # whether something may be reserved that no event records yet
 
     # Calls for answers
 
     @claim("STORE")
     def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
         """Return the answers to a call, when they are recorded."""
-        before = CALLS.objects
-        try:
-            self.within.enter()  # before the queue is touched: a forked process has a broken one
+        # First of all: a forked process has a broken queue.
+        outside = self.within.check()
+        try:  # as Within.run does
+            CALLS.objects = (*outside, self.within.id)
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
             found: NDArray[Any] = queued.result()
@@ -110,7 +111,7 @@ class Counter:
                 warn(told)
             return found
         finally:
-            CALLS.objects = before
+            CALLS.objects = outside
 
     @claim("STORE")
     def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -140,6 +141,8 @@ class Counter:
         ticket = 0
         group: list[QueuedCall] = []
         with self._lock, self.journal.inside:
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again()
             self.journal.begin_turn()
             for call in calls:
                 try:
@@ -235,9 +238,11 @@ class Counter:
     @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
     def _answer_part(self, desk: Desk, part: Asked, count: int) -> Given:
         """Reserve, let the predictor say what it would answer, and take that as an event."""
+        self._reserves = True
         before = self.state.reserve(count)  # first of all
         found = desk._answers(part, self.state, before, self.coins)
         self.take(found.event)
+        self._reserves = False
         return found
 
     @claim("EVER", "LATE", "FRESH", "BBL", "UNV")
@@ -283,9 +288,10 @@ class Counter:
 
     def _break_off(self, error: BaseException) -> None:
         try:
-            lost = self.state.lost(self.journal.used)
+            lost = self.state.lost(self.journal.used) if self._reserves else None
             if lost is not None:
                 self.take(lost)
+            self._reserves = False
             self.journal.break_off()
         except CumaeError:  # whatever it says, the reason is what broke the call off
             self.journal.fail(error)
@@ -308,6 +314,8 @@ class Counter:
         """
 
         def made() -> None:
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again()
             self.take(make(self.state))
             self._go_on(desk, wanted=False)
 
@@ -340,8 +348,12 @@ class Counter:
 
         What was drawn, seen and lost could be drawn again from the same rows.
         """
-        self.alone(self.journal.settled)
-        return self.state
+
+        def settled() -> Any:
+            self.journal.settled()
+            return self.state
+
+        return self.alone(settled)
 
     def rotate(self) -> None:
         """Let the journal take a new key, where there are keys."""
@@ -355,6 +367,12 @@ class Counter:
     def close(self) -> None:
         """Let go of what is held outside memory, when answers that are being given are recorded."""
         if self.within.is_here:
-            self.alone(self.journal.close)
+            self.alone(lambda: self.journal.close())  # the one that there is then
         else:  # a forked process lets go of nothing
             self.journal.close()
+
+
+def _fitted_again() -> LiveState:
+    return LiveState(
+        "it was fitted again while this call waited. Nothing was answered or spent; ask again."
+    )

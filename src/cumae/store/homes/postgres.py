@@ -30,7 +30,7 @@ from cumae.store.homes.home import (
     blob_rows,
     gathered,
 )
-from cumae.store.homes.sqlite import SqliteFile
+from cumae.store.homes.sqlite import SqliteFile, whole_or_not
 from cumae.store.keys import HOME, KeyCommand, KeyFolder, KeyStore, keys_elsewhere
 from cumae.store.ledger import LedgerEntry
 
@@ -398,8 +398,8 @@ class ServerPlace(Place):
             keys.put(HOME, home.identity())
 
     def backup(self, path: Path) -> None:
-        with self.home(reading=True) as home:
-            SqliteFile.create(path, home.contents()).close()
+        with self.home(reading=True) as home, whole_or_not(path) as scratch:
+            SqliteFile.create(scratch, home.contents()).close()
 
     def lock(self, keys: KeyStore) -> Any:
         del keys

@@ -245,9 +245,9 @@ class SqliteFile(Home):
 
     def backup(self, path: Path) -> None:
         """Write a copy while others go on writing to the file."""
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with failing(path):
-            copy = apsw.Connection(str(path), flags=OPENING)
+        with whole_or_not(path) as scratch, failing(path):
+            os.close(os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            copy = apsw.Connection(str(scratch), flags=OPENING)
             try:
                 with copy.backup("main", self._connection, "main") as running:
                     while not running.done:
@@ -255,12 +255,6 @@ class SqliteFile(Home):
                 copy.execute("PRAGMA journal_mode=delete")
             finally:
                 copy.close()
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        sync_folder(path.parent)
 
     def close(self) -> None:
         with suppress(apsw.Error):
@@ -331,6 +325,29 @@ def remove_files(path: Path) -> None:
     """Remove an oracle's file, with what SQLite keeps beside it."""
     for ending in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_or_not(path: Path) -> Iterator[Path]:
+    """Return another name to write a new file under: it gets its own name when it is whole.
+
+    A process that is killed meanwhile leaves the other name behind, which ends in ``.part`` and
+    which the next try removes; nobody takes half of an oracle for one.
+    """
+    scratch = path.with_name(f"{path.name}.part")
+    remove_files(scratch)
+    try:
+        yield scratch
+        descriptor = os.open(scratch, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        scratch.rename(path)
+        sync_folder(path.parent)
+    except BaseException:
+        remove_files(scratch)
+        raise
 
 
 @contextmanager
