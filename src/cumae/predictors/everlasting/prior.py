@@ -116,8 +116,8 @@ class Prior:
             return None
         learner.set_params(columns=list(self._columns.columns))
         given = self._sizes(n_rows)
-        found: list[Effort] | None = learner.work(learner.decide(*given), *given)
-        return found
+        found: tuple[Effort, ...] | None = learner.decide(*given).work
+        return None if found is None else list(found)
 
     def _tried(self, learner: Learner, n_rows: int) -> Guarantee:
         # Whether ranges can be found depends on the number of rows; else a few rows will do.
