@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from cumae import savers
 from cumae.errors import (
     AnswersDrift,
     BudgetExhausted,
@@ -87,6 +88,15 @@ else:
             if name in names:
                 return getattr(importlib.import_module(module), name)
         raise AttributeError(f"module 'cumae' has no attribute {name!r}")
+
+
+def _store() -> savers.Saver:
+    from cumae import store  # noqa: PLC0415 - it loads everything, and most uses never save
+
+    return store
+
+
+savers.register(_store)
 
 
 def __dir__() -> list[str]:

@@ -13,13 +13,13 @@ import threading
 import time
 from typing import Any
 
-from numba.core import event
+from numba.core.event import Listener, register
 
 PATIENCE = 1.0  # seconds of compiling after which the line is printed
 LINE = "cumae compiles some loops. This happens once on each machine and takes a few seconds.\n"
 
 
-class Announcer(event.Listener):
+class Announcer(Listener):
     """Prints the line on standard error, once, when compiling has taken longer than a second.
 
     Loops that are found in the cache do not count, and neither does the code of others.
@@ -31,9 +31,9 @@ class Announcer(event.Listener):
         self._told = False
         self._timer: threading.Timer | None = None
 
-    def on_start(self, found: Any) -> None:
+    def on_start(self, event: Any) -> None:
         """Start measuring."""
-        if not _is_ours(found) or self._told:
+        if not _is_ours(event) or self._told:
             return
         self._open += 1
         if self._open == 1:
@@ -42,9 +42,9 @@ class Announcer(event.Listener):
             self._timer.daemon = True
             self._timer.start()
 
-    def on_end(self, found: Any) -> None:
+    def on_end(self, event: Any) -> None:
         """Stop measuring."""
-        if not _is_ours(found) or not self._open:
+        if not _is_ours(event) or not self._open:
             return
         self._open -= 1
         if self._open == 0:
@@ -59,10 +59,10 @@ class Announcer(event.Listener):
             sys.stderr.flush()
 
 
-def _is_ours(found: Any) -> bool:
-    return str(found.data["dispatcher"].py_func.__module__).startswith("cumae.")
+def _is_ours(event: Any) -> bool:
+    return str(event.data["dispatcher"].py_func.__module__).startswith("cumae.")
 
 
 def announce() -> None:
     """Let this process print the line if it compiles for long."""
-    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
+    register("numba:compile", Announcer())  # type: ignore[no-untyped-call]

@@ -9,20 +9,23 @@ from __future__ import annotations
 import math
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import metaestimators
 
 from cumae.claims import claim
 from cumae.errors import EveryFitPays, warn
 from cumae.outlook import Outlook
 from cumae.privacy import Guarantee
 from cumae.quiet import is_quiet
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass
@@ -91,6 +94,20 @@ def is_inside() -> bool:
     return _INSIDE.get()
 
 
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Let an estimator have a method only if a check of it says so.
+
+    This is the function of scikit-learn's name, which has no types.
+
+    Parameters
+    ----------
+    check : callable
+        Gets the estimator.
+    """
+    found: Callable[[Method], Method] = metaestimators.available_if(check)
+    return found
+
+
 class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """The base of all learners and predictors."""
 
@@ -98,7 +115,13 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     @abstractmethod
     def check_contents(self, X: Any) -> None:
-        """Refuse columns of which nothing is left once they are read, before anything is paid."""
+        """Refuse columns of which nothing is left once they are read, before anything is paid.
+
+        Parameters
+        ----------
+        X : table
+            The private rows.
+        """
 
     @abstractmethod
     def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:

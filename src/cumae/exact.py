@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import TypeAlias
 
 import numba
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers, Words
 from cumae.claims import claim
 from cumae.compiling import announce
+from cumae.remembering import remembered
 
 announce()  # here, because everything that compiles imports this module
 
@@ -113,7 +113,7 @@ def scaled_exp_bounds(exponent: Fraction, factor: Fraction) -> Callable[[int], B
     return bounds
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 @claim("RAND")
 def gaussian_table(scale: Fraction) -> tuple[Words, NDArray[np.int32]]:
     """Return floors of 2^63 P(|X| <= k), and where to start looking for given top bits."""

@@ -6,14 +6,16 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from cumae.claims import claim
 from cumae.errors import LiveState
 
+Owner = TypeVar("Owner")  # whose method is marked
+Given = ParamSpec("Given")  # what the method is called with
 Result = TypeVar("Result")
 
-NOT_KEPT = ("_lock", "_process", "_queue")  # what a copy or a pickle must leave out
+NOT_KEPT = ("_lock", "_process")  # what a copy or a pickle must leave out
 
 
 class _Calls(threading.local):
@@ -41,10 +43,14 @@ def belongs_here(owned: Any) -> int:
 def check_process(owned: Any) -> None:
     """Refuse in a process that the object does not belong to."""
     if os.getpid() != belongs_here(owned):
-        raise LiveState(
-            f"{type(owned).__name__} was used in another process; go on there, or take "
-            "sklearn.base.clone of it here, because what was paid once must not be had twice."
-        )
+        raise _elsewhere(type(owned).__name__)
+
+
+def _elsewhere(name: str) -> LiveState:
+    return LiveState(
+        f"{name} was used in another process; go on there, or take sklearn.base.clone of it here, "
+        "because what was paid once must not be had twice."
+    )
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
@@ -55,23 +61,54 @@ def refuse_within(owned: Any) -> None:
     and is not recorded yet, or wait for a lock that their own thread holds.
     """
     if id(owned) in CALLS.objects:
-        raise _nested(owned)
+        raise _nested(type(owned).__name__)
 
 
-def _nested(owned: Any) -> LiveState:
+def _nested(name: str) -> LiveState:
     return LiveState(
-        f"{type(owned).__name__} was used while the same thread is within a call of it, as by a "
+        f"{name} was used while the same thread is within a call of it, as by a "
         "signal handler, a callback or a model; use it when that call has ended. A signal handler "
         "may raise KeyboardInterrupt, which ends the call; close it after that."
     )
 
 
+@claim("QUERY", "BBL", "EVER", "STORE")
+class Within:
+    """The calls of one object: a context that a thread enters once at a time, in one process.
+
+    Parameters
+    ----------
+    owned : object
+        What is used.
+    """
+
+    def __init__(self, owned: Any) -> None:
+        self._id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process that the object belongs to."""
+        return os.getpid() == self._process
+
+    def __enter__(self) -> None:
+        if os.getpid() != self._process:  # before a lock: in a forked process it may be held
+            raise _elsewhere(self._name)
+        if self._id in CALLS.objects:
+            raise _nested(self._name)
+        CALLS.objects = (*CALLS.objects, self._id)
+
+    def __exit__(self, *_: object) -> None:
+        CALLS.objects = tuple(one for one in CALLS.objects if one != self._id)
+
+
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
-def one_call(method: Callable[..., Result]) -> Callable[..., Result]:
+def one_call(
+    method: Callable[Concatenate[Owner, Given], Result],
+) -> Callable[Concatenate[Owner, Given], Result]:
     """Refuse a marked method within a call of the same thread, and in another process."""
 
     @functools.wraps(method)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Result:
+    def called(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         check_process(self)  # before a lock is taken: in a forked process it may be held for ever
         refuse_within(self)
         before = CALLS.objects
@@ -85,11 +122,13 @@ def one_call(method: Callable[..., Result]) -> Callable[..., Result]:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
-def locked(method: Callable[..., Result]) -> Callable[..., Result]:
+def locked(
+    method: Callable[Concatenate[Owner, Given], Result],
+) -> Callable[Concatenate[Owner, Given], Result]:
     """Let one thread at a time run the marked methods of an object, each within ``one_call``."""
 
     @functools.wraps(method)
-    def alone(self: Any, *args: Any, **kwargs: Any) -> Result:
+    def alone(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         with self.__dict__.setdefault("_lock", threading.RLock()):
             return method(self, *args, **kwargs)
 
@@ -97,25 +136,41 @@ def locked(method: Callable[..., Result]) -> Callable[..., Result]:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
-def one_at_a_time(method: Callable[..., Result]) -> Callable[..., Result]:
+def one_at_a_time(
+    method: Callable[Concatenate[Owner, Given], Result],
+) -> Callable[Concatenate[Owner, Given], Result]:
     """Let one thread at a time call the marked methods of an object, in one process only."""
     return one_call(locked(method))
 
 
-@claim("NOISE", "BUDGET")
-def only_once(method: Callable[..., Result]) -> Callable[..., Result]:
-    """Let a method run once at a time: other threads wait, and a call within a call is refused.
+class Guarded(Protocol):
+    """An object whose methods ``only_once`` marks.
 
-    The object has ``_check_process``, ``_inside`` (False) and ``_lock``, an ``RLock``: whoever gets
-    in while somebody is inside is the same thread.
+    ``_inside`` is False at first. Because the lock is an ``RLock``, a call that gets in while
+    another one is inside comes from the same thread.
     """
 
+    _inside: bool
+    _lock: threading.RLock
+
+    def _check_process(self) -> None: ...
+
+
+GuardedOwner = TypeVar("GuardedOwner", bound=Guarded)
+
+
+@claim("NOISE", "BUDGET")
+def only_once(
+    method: Callable[Concatenate[GuardedOwner, Given], Result],
+) -> Callable[Concatenate[GuardedOwner, Given], Result]:
+    """Let a method run once at a time: other threads wait, and a call within a call is refused."""
+
     @functools.wraps(method)
-    def alone(self: Any, *args: Any, **kwargs: Any) -> Result:
+    def alone(self: GuardedOwner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         self._check_process()  # before the lock: in a forked process it may be held for ever
         with self._lock:
             if self._inside:
-                raise _nested(self)
+                raise _nested(type(self).__name__)
             try:
                 self._inside = True
                 return method(self, *args, **kwargs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from cumae.claims import claim
+from cumae.remembering import remembered
 
 
 @claim("SHARDS")
@@ -44,7 +44,7 @@ class _OneThread:
 _ONE_THREAD = _OneThread()
 
 
-@functools.lru_cache(maxsize=2)
+@remembered(2)
 def _libraries(kind: str) -> ThreadpoolController:
     """Find the libraries that use threads; it takes longer than training a few shards."""
     return ThreadpoolController().select(user_api=kind)

@@ -33,6 +33,24 @@ def test_an_account_needs_no_more_than_numpy() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
+SAVED = {
+    "account": "from cumae.privacy import Budget\nit = Budget(1.0)",
+    "learner": "from cumae.learners import PrivateBooster\n"
+    "it = PrivateBooster(1.0, columns=[(0, 1)]).fit([[0], [1]] * 50, [0, 1] * 50)",
+    "predictor": "from cumae.predictors import QueryRelease\n"
+    "it = QueryRelease(max_queries=5, epsilon=2.0).fit([[0], [1]] * 500, [0, 1] * 500)",
+}
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_whatever_is_imported_can_be_saved(kind: str, tmp_path: Path) -> None:
+    """The store is found when it is needed, and not loaded before."""
+    path = tmp_path / "oracle.db"
+    before = "assert not [name for name in sys.modules if name.startswith('cumae.store')]"
+    assert "cumae.store" in loaded_after(f"{SAVED[kind]}\n{before}\nit.save_to({str(path)!r})")
+    cumae.open(path)
+
+
 @pytest.mark.parametrize("name", cumae.__all__)
 def test_every_name_can_be_imported(name: str) -> None:
     assert getattr(cumae, name) is not None

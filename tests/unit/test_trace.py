@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,11 +13,16 @@ import numpy as np
 import pytest
 
 from cumae.data import Columns, readings, row_source
+from cumae.ensembles.ensemble import Ensemble
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
-PATH = Path(__file__).resolve().parents[2] / "tools" / "trace.py"
+ROOT = Path(__file__).resolve().parents[2]
+PATH = ROOT / "tools" / "trace.py"
+BEFORE = ROOT / "benchmarks" / "results" / "trace_before.json"
 MOST_ROW, MOST_QUERY = 14, 10
+MOST_FRAMES_BEFORE_VOTES = 12
+MOST_CALLS = 0.5  # of those that were counted before calls and events were made anew
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +89,64 @@ def test_it_prints(trace: Any, capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     assert "a training row through fit, 6 modules, 0 entered again" in told
     assert "\n                cumae.predictors.queries\n" in told
+
+
+@pytest.mark.parametrize("kind", ["thresholds", "trees with a prior"])
+def test_an_answer_of_a_durable_oracle_takes_few_calls(trace: Any, kind: str) -> None:
+    before = json.loads(BEFORE.read_text(encoding="utf-8"))["answers"][kind]
+    found = trace.durable_calls(kind)
+    assert 2 < found.frames_before_votes <= MOST_FRAMES_BEFORE_VOTES, str(found)
+    assert found.frames_before_votes < found.deepest <= before["deepest"], str(found)
+    assert found.calls_before_votes < found.calls <= MOST_CALLS * before["calls"], str(found)
+    assert 2 < found.modules <= before["modules"], str(found)
+
+
+def test_it_counts_our_calls_and_no_others(trace: Any) -> None:
+    ensemble = Ensemble([], 2)
+    with trace.CallCounter() as counter:
+        readings.numbers(np.array([0.5]))
+    with pytest.raises(ValueError, match="no votes were counted"):
+        print(counter.found)
+    alone = counter_of(trace, lambda: ensemble.votes(np.zeros((1, 1))))
+    assert (alone.frames_before_votes, alone.calls_before_votes) == (0, 0)
+    assert alone.modules > 1  # modules of cumae that votes are counted by
+    # Functions of tests, of numpy and comprehensions do not count.
+    hidden = counter_of(trace, lambda: [ensemble.votes(np.zeros((1, 1))) for _ in np.ones(1)])
+    assert hidden == alone
+    several = counter_of(
+        trace, lambda: (readings.numbers(np.array([0.5])), ensemble.votes(np.zeros((1, 1))))
+    )
+    assert several.calls_before_votes == several.calls - alone.calls > 0
+    assert several.frames_before_votes == 0
+
+
+def test_it_counts_frames_below_each_other(trace: Any) -> None:
+    ensemble = Ensemble([], 2)
+    inner = ensemble.votes
+    namespace: dict[str, Any] = {"__name__": "cumae.planted", "inner": inner}
+    exec("def one(): return inner([[0.0]])\ndef two(): return one()", namespace)  # noqa: S102
+    alone, planted = counter_of(trace, lambda: inner([[0.0]])), counter_of(trace, namespace["two"])
+    assert (planted.frames_before_votes, planted.calls_before_votes) == (2, 2)
+    assert planted.calls == alone.calls + 2
+    assert planted.deepest == alone.deepest + 2
+    assert planted.modules == alone.modules + 1
+
+
+def counter_of(trace: Any, work: Any) -> Any:
+    with trace.CallCounter() as counter:
+        work()
+    return counter.found
+
+
+def test_it_prints_calls_and_writes_them(
+    trace: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace, "durable_calls", lambda kind: trace.AnswerCalls(9, 30, 70, 14, 20))
+    trace.report_calls(tmp_path / "calls.json")
+    told = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["frames", "before", "votes", "9", "9"] in told
+    assert ["modules", "20", "20"] in told
+    written = json.loads((tmp_path / "calls.json").read_text(encoding="utf-8"))
+    before = json.loads(BEFORE.read_text(encoding="utf-8"))
+    assert written.keys() == before.keys()
+    assert written["answers"]["thresholds"]["calls"] == 70

@@ -28,7 +28,13 @@ class Hypothesis(ABC):
 
     @abstractmethod
     def predict(self, X: ArrayLike) -> Integers:
-        """Label each row 0 or 1."""
+        """Label each row 0 or 1.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows to label; a class of one column takes a plain list of values, too.
+        """
 
     @abstractmethod
     def _fields(self) -> dict[str, Any]:
@@ -45,7 +51,13 @@ class Hypothesis(ABC):
 
     @staticmethod
     def from_dict(plain: Any) -> Hypothesis:
-        """Rebuild any hypothesis from what its ``to_dict`` returned."""
+        """Rebuild any hypothesis from what its ``to_dict`` returned.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values, as ``to_dict`` returned them.
+        """
         kind = plain.get("kind") if isinstance(plain, dict) else None
         for known in _descendants(Hypothesis):
             if known.__name__ == kind:
@@ -92,14 +104,32 @@ class ConceptClass(ABC):
 
     @abstractmethod
     def vc_dimension(self, n_features: int) -> int:
-        """Return the VC dimension of the class on ``n_features`` columns."""
+        """Return the VC dimension of the class on ``n_features`` columns.
+
+        Parameters
+        ----------
+        n_features : int of 1 or more
+            Number of columns.
+        """
 
     @abstractmethod
     def n_dichotomies(self, X: ArrayLike) -> int:
-        """Return in how many ways the class can label the rows, as an exact integer."""
+        """Return in how many ways the class can label the rows, as an exact integer.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows.
+        """
 
     def n_candidates(self, points: ArrayLike) -> int:
-        """Return how many candidates ``choose`` draws from."""
+        """Return how many candidates ``choose`` draws from.
+
+        Parameters
+        ----------
+        points : array-like
+            Rows that define the candidates, as for ``choose``.
+        """
         return self.n_dichotomies(points)
 
     @claim("CHOOSE")
@@ -133,7 +163,13 @@ class ConceptClass(ABC):
         return self._draw(points, X, labels, rate, source_for(random_state))
 
     def choose_cost(self, epsilon: float) -> Cost:
-        """Return what ``choose`` costs a row of ``X``, the error of its weights included."""
+        """Return what ``choose`` costs a row of ``X``, the error of its weights included.
+
+        Parameters
+        ----------
+        epsilon : float of 0 or more
+            The epsilon that ``choose`` is given.
+        """
         return BoundedRange(check_epsilon(epsilon))
 
     def check_draw(self, epsilon: float, size: int, points: int | None = None) -> None:

@@ -35,6 +35,11 @@ from cumae.randomness import Source
 class IntervalUnion(Hypothesis):
     """Labels 1 what lies in one of the intervals [low, high); None stands for an open end.
 
+    Parameters
+    ----------
+    intervals : tuple of pairs
+        (low, high) of each interval.
+
     Examples
     --------
     >>> from cumae.concepts import IntervalUnion

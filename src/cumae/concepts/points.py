@@ -23,6 +23,11 @@ from cumae.randomness import Source, integers, weighted_choice
 class Point(Hypothesis):
     """Labels 1 what equals ``value``; nothing if there is none.
 
+    Parameters
+    ----------
+    value : object or None
+        The value with label 1: a number, a text, a date or the like.
+
     Examples
     --------
     >>> from cumae.concepts import Point

@@ -33,6 +33,15 @@ class Projection(Hypothesis):
 
     Without a cut nothing is above, with a cut of -inf everything, as in ``Stump``.
 
+    Parameters
+    ----------
+    direction : tuple of float
+        The factor of each column; their sum of products is the projection.
+    cut : float or None
+        Where the label changes.
+    above : bool
+        Whether label 1 is above the cut.
+
     Examples
     --------
     >>> from cumae.concepts.projections import Projection

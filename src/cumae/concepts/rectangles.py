@@ -50,6 +50,11 @@ class Rectangle(Hypothesis):
 
     Without any columns it is the empty set and labels everything 0.
 
+    Parameters
+    ----------
+    lows, highs : tuple of float or None
+        A bound for each column.
+
     Examples
     --------
     >>> from cumae.concepts.rectangles import Rectangle

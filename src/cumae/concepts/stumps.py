@@ -35,6 +35,15 @@ class Stump(Hypothesis):
     Without a cut nothing is above: label 0 everywhere, or 1 if not ``above``. With a cut of -inf
     everything is.
 
+    Parameters
+    ----------
+    column : int of 0 or more
+        Number of the column.
+    cut : float or None
+        Where the label changes.
+    above : bool
+        Whether label 1 is above the cut.
+
     Examples
     --------
     >>> from cumae.concepts.stumps import Stump

@@ -26,6 +26,13 @@ class Threshold(Hypothesis):
 
     Without a cut nothing is above: label 0 everywhere, or 1 if not ``above``.
 
+    Parameters
+    ----------
+    cut : object or None
+        Where the label changes: a number, a text, a date or the like.
+    above : bool
+        Whether label 1 is above the cut.
+
     Examples
     --------
     >>> from cumae.concepts import Threshold

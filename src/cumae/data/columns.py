@@ -101,7 +101,15 @@ class Columns:
 
     @classmethod
     def of(cls, X: Any, declared: Declared = None) -> Columns:
-        """Take the names, types and number of columns from a table, and nothing else."""
+        """Take the names, types and number of columns from a table, and nothing else.
+
+        Parameters
+        ----------
+        X : array, list, data frame or RowSource
+            The table.
+        declared : dict, list or None
+            What is known about the columns, as for the constructor.
+        """
         X = table_of(X)
         return cls(declared, names_of(X), width_of(X), kinds_of(X))
 
@@ -160,8 +168,14 @@ class Columns:
     def read(self, X: Any, *, ordinary: bool = False) -> Floats:
         """Return the rows as numbers, without any error: NaN for what is missing or no number.
 
-        Each cell is read by itself. ``X`` must have the columns that were declared. With
-        ``ordinary``, objects of unusual types cannot be read, as in private rows.
+        Each cell is read by itself.
+
+        Parameters
+        ----------
+        X : array or DataFrame
+            Rows with the columns that were declared.
+        ordinary : bool
+            Whether objects of unusual types cannot be read, as in private rows.
         """
         kind = X.dtype.kind if isinstance(X, np.ndarray) and X.ndim == 2 else "O"
         if kind in "biuf" and self.numbers_only:
@@ -172,7 +186,17 @@ class Columns:
     def read_columns(
         self, columns: Sequence[Any], places: Any = slice(None), *, ordinary: bool = False
     ) -> Floats:
-        """As ``read``, for some rows of bare columns."""
+        """As ``read``, for some rows of bare columns.
+
+        Parameters
+        ----------
+        columns : sequence of arrays
+            The columns of a table, one array for each.
+        places : slice or array of int
+            The rows that are read.
+        ordinary : bool
+            As for ``read``.
+        """
         how = [column.encoding for column in self.columns]
         parts = read_columns(columns_at(columns, places, ordinary=ordinary), how)
         return np.hstack(parts) if parts else np.zeros((0, 0))
@@ -238,7 +262,13 @@ class Columns:
         ]
 
     def name_in(self, text: str) -> str:
-        """Put names in the place of column numbers in what a hypothesis prints."""
+        """Put names in the place of column numbers in what a hypothesis prints.
+
+        Parameters
+        ----------
+        text : str
+            Text that names columns by numbers, such as ``column 0``.
+        """
         for place in reversed(range(len(self.titles))):
             text = text.replace(f"column {place} ", f"{self.titles[place]} ")
         return text
@@ -263,7 +293,13 @@ class Columns:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Columns:
-        """Rebuild what ``to_dict`` returned."""
+        """Rebuild what ``to_dict`` returned.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values, as ``to_dict`` returned them.
+        """
         found = object.__new__(cls)
         found.original_names = plain["names"]
         found._set([Column.from_dict(column) for column in plain["columns"]])
@@ -275,13 +311,24 @@ class Columns:
         return [place for place, bounds in enumerate(self.bounds) if bounds is None]
 
     def key(self, name: str) -> str:
-        """Return how a declaration names a column."""
+        """Return how a declaration names a column.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         return key_of(name, self.original_names is None)
 
     def fill(self, table: Floats) -> None:
         """Write the middle of the range into encoded rows where a number is missing.
 
         Rows that were encoded before a range was known have 0 there.
+
+        Parameters
+        ----------
+        table : array of float
+            Encoded rows, which are changed in place.
         """
         place = 0
         for column in self.columns:
@@ -290,7 +337,13 @@ class Columns:
             place += len(column.encoded)
 
     def within(self, ranges: Sequence[Bounds]) -> Columns:
-        """Return the same columns; those without a range get these ranges, in their order."""
+        """Return the same columns; those without a range get these ranges, in their order.
+
+        Parameters
+        ----------
+        ranges : sequence of pairs of float
+            The least and the largest value of each column without a range.
+        """
         left = iter(ranges)
         found = object.__new__(Columns)
         found.original_names = self.original_names

@@ -11,7 +11,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,25 @@ from cumae.arrays import Floats, Integers
 from cumae.data.cells import bare, unpacked
 from cumae.errors import InvalidData
 
-if TYPE_CHECKING:
-    from cumae.data.columns import Columns
-
 PIECE = 8_192  # rows that are read at a time where all of them are wanted
+
+
+class ColumnReader(Protocol):
+    """What makes numbers of cells, by what is declared about the columns: ``Columns``, above."""
+
+    def __len__(self) -> int:
+        """Return the number of columns after encoding."""
+
+    def encode(self, X: Any, first: int = 0) -> Floats:
+        """Return rows as numbers; an error counts them from ``first``."""
+
+    def read(self, X: Any) -> Floats:
+        """Return rows as numbers, with NaN for what is missing or is no number."""
+
+    def read_columns(
+        self, columns: Sequence[Any], places: Any = slice(None), *, ordinary: bool = False
+    ) -> Floats:
+        """As ``read``, for some rows of bare columns."""
 
 
 class RowSource(ABC):
@@ -51,11 +66,23 @@ class RowSource(ABC):
 
     @abstractmethod
     def take(self, places: Integers) -> Any:
-        """Return a copy of the rows at these places, in that order."""
+        """Return a copy of the rows at these places, in that order.
+
+        Parameters
+        ----------
+        places : array of int
+            Numbers of rows, from 0.
+        """
 
     @abstractmethod
     def select(self, names: list[str]) -> RowSource:
-        """Return the same rows with these columns, in that order."""
+        """Return the same rows with these columns, in that order.
+
+        Parameters
+        ----------
+        names : list of str
+            Names of columns.
+        """
 
     def pieces(self) -> Iterator[Any]:
         """Return all rows, some thousands at a time."""
@@ -71,13 +98,25 @@ class RowSource(ABC):
         """Tell whether a column holds text, by its type alone.
 
         Before pandas 3, objects are how it stores text.
+
+        Parameters
+        ----------
+        place : int
+            Number of the column, from 0.
         """
         return self.kinds[place] in ("text", "objects")
 
-    def read(self, places: Integers, columns: Columns) -> Floats:
+    def read(self, places: Integers, columns: ColumnReader) -> Floats:
         """Return the rows at these places as numbers, by what is declared about the columns.
 
         NaN stands for what is missing or is no number.
+
+        Parameters
+        ----------
+        places : array of int
+            Numbers of rows, from 0.
+        columns : Columns
+            What is declared about the columns.
         """
         return columns.read(self.take(places))
 

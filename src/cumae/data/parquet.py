@@ -92,7 +92,13 @@ class ParquetRows(RowSource):
         return self._schema.field(name)
 
     def without(self, label: str) -> ParquetRows:
-        """Return the same rows without the column of the labels."""
+        """Return the same rows without the column of the labels.
+
+        Parameters
+        ----------
+        label : str
+            Name of the column.
+        """
         self._field(label)
         return self._with([name for name in self.names if name != label])
 
@@ -135,7 +141,13 @@ class ParquetRows(RowSource):
             return file.read_row_group(place, columns=names, use_threads=False)
 
     def parts(self, name: str) -> Iterator[NDArray[Any]]:
-        """Return one column in pieces, from the first row to the last."""
+        """Return one column in pieces, from the first row to the last.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         field = self._field(name)
         for group in range(len(self._groups)):
             yield from_arrow(self._read(group, [name]).column(name), field)
@@ -160,14 +172,26 @@ class ParquetRows(RowSource):
         return pa.concat_tables(groups).select(self.names) if groups else schema.empty_table()
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return one column of all rows, such as the labels."""
+        """Return one column of all rows, such as the labels.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         return np.concatenate(list(self.parts(name)))
 
     def select(self, names: list[str]) -> ParquetRows:
         return self._with(names)
 
     def kind_of(self, name: str) -> str:
-        """Return what a column can hold by its type, as in ``cumae.data.kinds``."""
+        """Return what a column can hold by its type, as in ``cumae.data.kinds``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         return arrow_kind(self._field(name).type)
 
 

@@ -7,7 +7,7 @@ by itself. If it depended on another row, that row could change what all shards 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -19,6 +19,7 @@ from cumae.data.arrow import arrow_kind, from_arrow, to_arrow, type_from_arrow
 from cumae.data.cells import bare, columns_at, ordinary_cells
 from cumae.data.containers import (
     PIECE,
+    ColumnReader,
     RowSource,
     array_of,
     frame_of,
@@ -29,9 +30,6 @@ from cumae.data.containers import (
 from cumae.data.kinds import column_kind, frame_kinds
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.extras import pa
-
-if TYPE_CHECKING:
-    from cumae.data.columns import Columns
 
 
 class ArrayRows(RowSource):
@@ -89,7 +87,7 @@ class FrameRows(RowSource):
         places = check_places(places, self.n_rows)
         return frame_of(self.names, columns_at(self._columns, places))
 
-    def read(self, places: Integers, columns: Columns) -> Floats:
+    def read(self, places: Integers, columns: ColumnReader) -> Floats:
         places = check_places(places, self.n_rows)
         return columns.read_columns(self._columns, places, ordinary=True)
 
@@ -268,7 +266,7 @@ class SomeRows(RowSource):
     def take(self, places: Integers) -> Any:
         return self._source.take(self._places[places])
 
-    def read(self, places: Integers, columns: Columns) -> Floats:
+    def read(self, places: Integers, columns: ColumnReader) -> Floats:
         return self._source.read(self._places[places], columns)
 
 
@@ -285,7 +283,7 @@ class EncodedRows(RowSource):
 
     is_frame = False
 
-    def __init__(self, rows: RowSource, columns: Columns) -> None:
+    def __init__(self, rows: RowSource, columns: ColumnReader) -> None:
         self._source, self._declared = rows, columns
         self.n_rows, self.n_features = rows.n_rows, len(columns)
         self.names, self.kinds = None, ["numbers"] * len(columns)
@@ -303,7 +301,7 @@ class EncodedRows(RowSource):
         """Return the rows at some places, or where a mask is true, as an array."""
         return self.take(np.arange(self.n_rows)[places])
 
-    def within(self, columns: Columns) -> EncodedRows:
+    def within(self, columns: ColumnReader) -> EncodedRows:
         """Return the same rows, by declarations that have more ranges."""
         return EncodedRows(self._source, columns)
 

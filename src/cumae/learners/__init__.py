@@ -6,7 +6,7 @@ from cumae.learners.base import Learner
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.exponential import PrivateLearner
 from cumae.learners.generic import GenericLearner
-from cumae.learners.kernel.classifier import PrivateKernelClassifier
+from cumae.learners.kernel_classifier import PrivateKernelClassifier
 from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.semi_private import SemiPrivateLearner
 from cumae.learners.wrappers.accuracy import AccuracyBoost

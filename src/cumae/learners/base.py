@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import time
@@ -56,6 +55,7 @@ from cumae.privacy.guarantee import MODEL
 from cumae.privacy.plans import BUDGET, promise
 from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
+from cumae.savers import saver
 from cumae.storage import read_file, rebuilt, stored
 
 # With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
@@ -482,7 +482,13 @@ class Learner(PrivateEstimator, ABC):
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Rebuild what ``to_dict`` returned."""
+        """Rebuild what ``to_dict`` returned.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values, as ``to_dict`` returned them.
+        """
         learner = rebuilt(plain, Learner)
         if not isinstance(learner, cls):
             kind = type(learner).__name__
@@ -490,7 +496,13 @@ class Learner(PrivateEstimator, ABC):
         return learner
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted learner as JSON."""
+        """Write the fitted learner as JSON.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that exists is replaced.
+        """
         Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
 
     def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
@@ -507,12 +519,17 @@ class Learner(PrivateEstimator, ABC):
             the file. An address needs one of them.
         """
         check_is_fitted(self, "guarantee_")
-        # By its name: the store knows learners, and these do not know the store.
-        importlib.import_module("cumae.store").save_learner(self, path, keys)
+        saver().save_learner(self, path, keys)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote."""
+        """Read what ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ``save`` wrote.
+        """
         return cls.from_dict(read_file(path))
 
     def _read(

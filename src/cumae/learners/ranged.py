@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from cumae.estimators import own_clone
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.privacy import ZCDP, Cost, calibrate
 from cumae.randomness import Source
+from cumae.remembering import remembered
 from cumae.sanitizers import Quantiles, Ranges
 from cumae.sanitizers.ranges import FENCE
 
@@ -126,12 +126,12 @@ def _largest(ranges: Cost, inner: Callable[[float], Cost], epsilon: float, delta
 # Both take longer than learning from a few rows, and every fit with the same sizes asks again.
 
 
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def _delta(cost: Cost, epsilon: float) -> float:
     return cost.delta(epsilon)
 
 
-@functools.lru_cache(maxsize=512)
+@remembered(512)
 def _rho(epsilon: float, delta: float, tolerance: float) -> float:
     """Return about the largest rho of zCDP that is within epsilon and delta."""
     return 1 / calibrate(lambda noise: ZCDP(1 / noise), epsilon, delta, tolerance=tolerance)

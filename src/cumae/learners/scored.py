@@ -59,12 +59,24 @@ class ScoredLearner(Learner):
         """
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the log odds of the second of two classes, or a score for each of more."""
+        """Return the log odds of the second of two classes, or a score for each of more.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         check_is_fitted(self, "guarantee_")
         return self.log_odds(self._encode(self.columns_, X))
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the chance of each class."""
+        """Return the chance of each class.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         return chances(self.decision_function(X))
 
     def _labels(self, table: NDArray[Any]) -> Integers:

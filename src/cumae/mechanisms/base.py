@@ -1,4 +1,11 @@
-"""What all mechanisms share: a cost known before anything is drawn, and its guarantee."""
+"""What all mechanisms share: a cost known before anything is drawn, and its guarantee.
+
+A mechanism that answers by votes is a frozen value, a ``VoteRule``: how much noise, and how many
+answers. Its counters are another frozen value, ``Spent``, which belongs to whoever counts.
+Random draws come from ``Coins``. So answering is a function of the votes, the counters before and
+the coins, and returns the counters after it. An ``Interactive`` mechanism puts the three together
+into a live object, for use on its own.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +13,13 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NoReturn, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, LiveState
 from cumae.live import only_once
@@ -20,6 +29,8 @@ from cumae.privacy.validation import plain_number
 from cumae.randomness import Source, source_for
 
 FEW = 16  # numbers of an array that Python's own comparisons look at faster
+UNCLEAR = -1  # the label of an answer that a threshold charges
+ANY_NUMBER = 2**62  # of answers, where only unclear ones are counted
 PORTION = 1024  # draws that are made ahead; drawing them one by one takes ten times as long
 
 
@@ -79,10 +90,10 @@ class Interactive(Mechanism):
     """
 
     fact_names: ClassVar[tuple[str, ...]]
-    _ahead: Ahead
 
     def __init__(self, random_state: int | Source | None) -> None:
         super().__init__(random_state)
+        self._coins = Coins(self._source)
         self._process = os.getpid()
         self._lock = threading.RLock()  # a question reads and writes the state in one step
         self._inside = False
@@ -125,7 +136,7 @@ class Interactive(Mechanism):
         LiveState
             If this process is not the one in which the mechanism was started.
         """
-        self._drop_ahead()
+        self._coins.drop()
         return {"kind": type(self).__name__, **self._facts()}
 
     @classmethod
@@ -163,9 +174,6 @@ class Interactive(Mechanism):
 
     def _facts(self) -> dict[str, Any]:
         return {name: plain_number(getattr(self, name)) for name in self.fact_names}
-
-    def _drop_ahead(self) -> None:
-        self._ahead.drop()
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise LiveState(
@@ -214,9 +222,140 @@ class Ahead:
             self._waiting = waiting[count:]
         return np.concatenate([*parts, waiting[:count]])
 
+
+Draw: TypeAlias = Callable[[int], Integers]  # returns that number of independent draws
+
+
+@claim("NOISE")
+class Coins:
+    """The random draws of a live predictor or mechanism; nothing of them is ever stored.
+
+    Whoever takes draws holds the lock of the predictor or mechanism.
+
+    Parameters
+    ----------
+    source : Source
+        Where random bits come from.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._streams: dict[str, tuple[object, Ahead]] = {}
+
+    def take(self, name: str, law: object, make: Callable[[Source], Draw], count: int) -> Integers:
+        """Return draws that were never returned before.
+
+        Parameters
+        ----------
+        name : str
+            Of the stream of draws.
+        law : object
+            What is drawn from. A stream with another law, as that of a new phase, begins anew.
+        make : callable
+            Returns what draws, given the source.
+        count : int
+            Number of draws.
+        """
+        known = self._streams.get(name)
+        if known is None or known[0] is not law:
+            known = self._streams[name] = (law, Ahead(make(self.source)))
+        return known[1].take(count)
+
     def drop(self) -> None:
         """Throw away what was drawn and not taken yet."""
-        self._waiting = self._waiting[:0]
+        self._streams.clear()
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The counters of a mechanism that answers by votes.
+
+    Parameters
+    ----------
+    asked : int
+        Answers that were drawn.
+    unclear : int
+        How many of them a threshold charged.
+    threshold_noise : int
+        The noise on a threshold that is in force; as secret as the private rows.
+    """
+
+    asked: int = 0
+    unclear: int = 0
+    threshold_noise: int = 0
+
+    def to_array(self) -> Integers:
+        """Return the counters as an array: of one length, whatever they are."""
+        return np.array([self.asked, self.unclear, self.threshold_noise], dtype=np.int64)
+
+    @classmethod
+    def from_array(cls, counters: Integers) -> Spent:
+        """Rebuild what ``to_array`` returned."""
+        return cls(*counters.tolist())
+
+
+@claim("NOISE")
+class VoteRule(ABC):
+    """A mechanism that turns vote counts into labels, as a frozen value without any state."""
+
+    claims: ClassVar[tuple[str, ...]]
+    each_costs: ClassVar[bool]  # whether each answer is charged; else only unclear ones are
+    max_queries: int  # answers that there will be
+
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """All answers together."""
+
+    @abstractmethod
+    def start(self, source: Source) -> Spent:
+        """Return the counters before the first answer; noise on a threshold is drawn here."""
+
+    @abstractmethod
+    def left(self, spent: Spent) -> int:
+        """Return how many answers are left; 0 also when no unclear one is left."""
+
+    @abstractmethod
+    def ask(self, votes: Integers, spent: Spent, coins: Coins) -> tuple[Integers, Spent]:
+        """Answer queries in order, and count them.
+
+        Parameters
+        ----------
+        votes : array of int
+            One row for each query, one column for each class; no more rows than are left.
+        spent : Spent
+            The counters before these answers.
+        coins : Coins
+            What draws.
+
+        Returns
+        -------
+        tuple of array of int and Spent
+            Columns of the labels, -1 where unclear; fewer than asked if the last unclear answer is
+            among them. And the counters after them.
+        """
+
+    @abstractmethod
+    def charged(self, spent: Spent, count: int, source: Source) -> Spent:
+        """Return the counters if so many more answers may have been drawn that nobody knows of."""
+
+    @abstractmethod
+    def to_facts(self) -> dict[str, Any]:
+        """Return its parameters as JSON can hold them, with the class under ``"kind"``."""
+
+    def check(self, spent: Spent) -> Spent:
+        """Return stored counters; refuse those that this mechanism can not have."""
+        check_left(spent.asked, self.max_queries, "asked")
+        return spent
+
+    def reserved(self, spent: Spent, count: int) -> Spent:
+        """Return the counters with so many more answers; refuse more than there will be."""
+        if spent.asked + count > self.max_queries:
+            raise BudgetExhausted(
+                f"{count} queries were asked, but {self.max_queries - spent.asked} of "
+                f"{self.max_queries} answers remain; ask fewer."
+            )
+        return replace(spent, asked=spent.asked + count)
 
 
 def check_left(value: object, most: int, name: str) -> int:

@@ -6,6 +6,7 @@ import enum
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
@@ -16,8 +17,9 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import only_once
-from cumae.mechanisms.base import check_integers, check_left
+from cumae.mechanisms.base import ANY_NUMBER, UNCLEAR, Coins, Spent, check_integers, check_left
 from cumae.mechanisms.sparse import (
+    SparseRule,
     SparseVector,
     check_noise,
     check_threshold_noise,
@@ -26,8 +28,14 @@ from cumae.mechanisms.sparse import (
 from cumae.parameters import check_count
 from cumae.privacy import Approximate, Cost, calibrate
 from cumae.privacy.formulas import FAR, LEAST, UP
-from cumae.privacy.validation import check_delta, check_epsilon, from_plain_number
+from cumae.privacy.validation import (
+    check_delta,
+    check_epsilon,
+    from_plain_number,
+    plain_number,
+)
 from cumae.randomness import Source
+from cumae.remembering import remembered
 
 # Rates of the noise on the thresholds and on the queries, as shares of epsilon. With query noise
 # of rate r, "between" costs a little over 2 r; what is left pays for the finite gap.
@@ -44,12 +52,138 @@ class Side(enum.IntEnum):
 
 
 @claim("BT")
+@dataclass(frozen=True)
+class Between(SparseRule):
+    """Two thresholds on the votes for the second class, as a frozen value.
+
+    Counts below both or above both are clear. Those between them are unclear: they are charged.
+
+    Parameters
+    ----------
+    lower, upper : int
+        Whole thresholds, at least ``least_gap`` of this module apart.
+    epsilon : float above 0
+        What one "between" answer, with all other answers before it, costs in epsilon. What it costs
+        in delta follows from the thresholds.
+    max_between : int of 1 or more
+        How many "between" answers there will be.
+    max_queries : int of 1 or more
+        How many answers there will be.
+    """
+
+    claims = ("BT",)
+    threshold_share = THRESHOLD_SHARE
+    query_share = QUERY_SHARE
+
+    lower: int
+    upper: int
+    epsilon: float
+    max_between: int = 1
+    max_queries: int = ANY_NUMBER
+
+    def __post_init__(self) -> None:
+        check_count(self.lower, "lower", -(2**62))
+        check_count(self.upper, "upper", -(2**62))
+        check_count(self.max_between, "max_between", least=1)
+        check_count(self.max_queries, "max_queries", least=1)
+        check_noise(self.epsilon, QUERY_SHARE)
+        if self.lower > self.upper:
+            raise InvalidParameter(
+                f"lower={self.lower!r} is above upper={self.upper!r}; swap them."
+            )
+
+    @classmethod
+    def calibrated(
+        cls,
+        votes: int,
+        epsilon: float,
+        delta: float,
+        max_between: int,
+        max_queries: int = ANY_NUMBER,
+    ) -> Between:
+        """Return the one with the least noise that costs (epsilon, delta) in all.
+
+        Its thresholds lie as close around half of ``votes``, the number of voters, as the proof
+        allows.
+        """
+        max_between = check_count(max_between, "max_between", least=1)
+        votes = check_count(votes, "votes", least=1)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        if epsilon == math.inf:
+            return cls(votes // 2, votes // 2, epsilon, max_between, max_queries)
+        if epsilon == 0 or delta == 0:
+            raise InvalidParameter(
+                f"epsilon={epsilon!r}, delta={delta!r}: BetweenThresholds needs both above 0."
+            )
+        share = delta / (2 * max_between)
+        noise = _least_noise(epsilon, delta, share, max_between)
+        gap = least_gap(1 / noise, share)
+        lower = math.ceil((votes - gap) / 2)
+        if lower <= 0:
+            raise InvalidParameter(
+                f"votes={votes!r} are too few: the thresholds would be {gap} apart; train more "
+                "shards, allow a larger epsilon or fewer 'between' answers."
+            )
+        return cls(lower, lower + gap, 1 / noise, max_between, max_queries)
+
+    @property
+    def max_unclear(self) -> int:
+        return self.max_between
+
+    @functools.cached_property
+    def delta(self) -> float:
+        """What one "between" answer costs in delta, given the thresholds."""
+        return delta_at_gap(self.epsilon, self.upper - self.lower)
+
+    @property
+    def cost(self) -> Cost:
+        return Approximate(self.epsilon, self.delta) * self.max_between
+
+    def sides(self, values: Integers, spent: Spent, coins: Coins) -> tuple[Integers, Spent]:
+        """Return a :class:`Side` for each count, and the counters after them.
+
+        There are fewer than asked if the last "between" is among them.
+        """
+        noisy = values + self.query_noise(len(values), coins)
+        answers = np.empty(len(values), dtype=np.int64)
+        start, unclear, shift = 0, spent.unclear, spent.threshold_noise
+        while start < len(values) and unclear < self.max_between:
+            rest = noisy[start:]
+            sides = np.where(rest > self.upper - shift, Side.HIGH, Side.BETWEEN)
+            sides = np.where(rest < self.lower + shift, Side.LOW, sides)
+            between = np.flatnonzero(sides == Side.BETWEEN)
+            stop = start + int(between[0]) + 1 if len(between) else len(values)
+            answers[start:stop] = sides[: stop - start]
+            if len(between):
+                shift = self.fresh_threshold_noise(coins.source)
+                unclear += 1
+            start = stop
+        return answers[:start], Spent(spent.asked + start, unclear, shift)
+
+    def ask(self, votes: Integers, spent: Spent, coins: Coins) -> tuple[Integers, Spent]:
+        self.reserved(spent, len(votes))  # refuses more than are left
+        sides, after = self.sides(votes[:, 1], spent, coins)
+        return np.where(sides == Side.BETWEEN, UNCLEAR, sides), after
+
+    def to_facts(self) -> dict[str, Any]:
+        names = ("lower", "upper", "epsilon", "max_between", "max_queries")
+        return {"kind": "Between", **{name: plain_number(getattr(self, name)) for name in names}}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        epsilon = from_plain_number(facts["epsilon"])
+        counts = (facts["max_between"], facts["max_queries"])
+        return cls(facts["lower"], facts["upper"], epsilon, *counts)
+
+
+@claim("BT")
 class BetweenThresholds(SparseVector):
     """Tell whether counts lie below, above or between two thresholds, paying for "between" only.
 
     Protects one row that moves each count by at most one. It has state: a "between" answer
     redraws the noise and counts down, so the counts asked about must be public functions of the
-    rows; it does not hide what was asked.
+    rows; it does not hide what was asked. It is a live :class:`Between`.
 
     Parameters
     ----------
@@ -97,46 +231,37 @@ class BetweenThresholds(SparseVector):
         random_state: int | Source | None = None,
     ) -> None:
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        gap = self._set_thresholds(lower, upper)
-        needed = least_gap(epsilon, delta)
-        if gap < needed:
+        rule, needed = Between(lower, upper, epsilon, max_between), least_gap(epsilon, delta)
+        if upper - lower < needed:
             raise InvalidParameter(
-                f"lower={lower!r}, upper={upper!r} are {gap} apart, but "
+                f"lower={lower!r}, upper={upper!r} are {upper - lower} apart, but "
                 f"epsilon={epsilon!r}, delta={delta!r} need {needed}; move them apart or "
                 "allow a larger epsilon."
             )
-        self._begin(epsilon, max_between, random_state)
-
-    def _set_thresholds(self, lower: int, upper: int) -> int:
-        self.lower = check_count(lower, "lower", -(2**62))
-        self.upper = check_count(upper, "upper", -(2**62))
-        if lower > upper:
-            raise InvalidParameter(f"lower={lower!r} is above upper={upper!r}; swap them.")
-        return self.upper - self.lower
+        self._begin(rule, random_state)
 
     def _begin(
-        self,
-        epsilon: float,
-        max_between: int,
-        random_state: int | Source | None,
-        threshold_noise: int | None = None,
+        self, rule: Between, random_state: int | Source | None, spent: Spent | None = None
     ) -> None:
-        self.max_between = self.remaining = check_count(max_between, "max_between", least=1)
-        self.delta = delta_at_gap(epsilon, self.upper - self.lower)
-        SparseVector.__init__(
-            self, epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state, threshold_noise
-        )
+        self.rule = rule
+        SparseVector.__init__(self, rule, random_state, spent)
+
+    @classmethod
+    def _of(
+        cls, rule: Between, random_state: int | Source | None, spent: Spent | None = None
+    ) -> Self:
+        # Past the constructor: what the thresholds cost in delta follows from them.
+        found = cls.__new__(cls)
+        found._begin(rule, random_state, spent)
+        return found
 
     @classmethod
     def _restored(cls, facts: Mapping[str, Any], random_state: int | Source | None) -> Self:
-        # Past the constructor: these thresholds were in force, and their delta follows from them.
-        found = cls.__new__(cls)
-        found._set_thresholds(facts["lower"], facts["upper"])
+        names = ("lower", "upper", "epsilon", "max_between")
+        rule = Between(*(from_plain_number(facts[name]) for name in names))
+        left = check_left(facts["remaining"], rule.max_between, "remaining")
         noise = check_threshold_noise(facts["threshold_noise"])
-        epsilon = check_noise(from_plain_number(facts["epsilon"]), QUERY_SHARE)
-        found._begin(epsilon, facts["max_between"], random_state, noise)
-        found.remaining = check_left(facts["remaining"], found.max_between, "remaining")
-        return found
+        return cls._of(rule, random_state, Spent(0, rule.max_between - left, noise))
 
     @classmethod
     def calibrated(
@@ -147,37 +272,38 @@ class BetweenThresholds(SparseVector):
         max_between: int,
         *,
         random_state: int | Source | None = None,
-    ) -> BetweenThresholds:
+    ) -> Self:
         """Return the one with the least noise that costs (epsilon, delta) in all.
 
         Its thresholds lie as close around half of ``votes``, the number of voters, as the proof
         allows.
         """
-        max_between = check_count(max_between, "max_between", least=1)
-        votes = check_count(votes, "votes", least=1)
-        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        if epsilon == math.inf:
-            middle = votes // 2
-            return cls(middle, middle, epsilon, 0.0, max_between, random_state=random_state)
-        if epsilon == 0 or delta == 0:
-            raise InvalidParameter(
-                f"epsilon={epsilon!r}, delta={delta!r}: BetweenThresholds needs both above 0."
-            )
-        share = delta / (2 * max_between)
-        noise = _least_noise(epsilon, delta, share, max_between)
-        gap = least_gap(1 / noise, share)
-        lower = math.ceil((votes - gap) / 2)
-        if lower <= 0:
-            raise InvalidParameter(
-                f"votes={votes!r} are too few: the thresholds would be {gap} apart; train more "
-                "shards, allow a larger epsilon or fewer 'between' answers."
-            )
-        return cls(lower, lower + gap, 1 / noise, share, max_between, random_state=random_state)
+        return cls._of(Between.calibrated(votes, epsilon, delta, max_between), random_state)
 
     @property
-    def cost(self) -> Cost:
-        """All answers together, up to the last "between"."""
-        return Approximate(self.epsilon, self.delta) * self.max_between
+    def lower(self) -> int:
+        """The lower threshold."""
+        return self.rule.lower
+
+    @property
+    def upper(self) -> int:
+        """The upper threshold."""
+        return self.rule.upper
+
+    @property
+    def max_between(self) -> int:
+        """How many "between" answers there will be."""
+        return self.rule.max_between
+
+    @property
+    def delta(self) -> float:
+        """What one "between" answer costs in delta, given the thresholds."""
+        return self.rule.delta
+
+    @property
+    def remaining(self) -> int:
+        """Number of "between" answers left."""
+        return self.max_between - self._spent.unclear
 
     @only_once
     def ask(self, counts: ArrayLike) -> Integers:
@@ -191,29 +317,12 @@ class BetweenThresholds(SparseVector):
                 f"counts of shape {values.shape}: give a flat list, one count per question."
             )
         self._check_left(self.remaining, f"{self.max_between} 'between' answers")
-        return self._answer(values)
-
-    def _answer(self, values: Integers) -> Integers:
-        noisy = values + self._query_noise(len(values))
-        answers = np.empty(len(values), dtype=np.int64)
-        start = 0
-        while start < len(values) and self.remaining > 0:
-            shift = self._threshold_noise
-            rest = noisy[start:]
-            sides = np.where(rest > self.upper - shift, Side.HIGH, Side.BETWEEN)
-            sides = np.where(rest < self.lower + shift, Side.LOW, sides)
-            between = np.flatnonzero(sides == Side.BETWEEN)
-            stop = start + int(between[0]) + 1 if len(between) else len(values)
-            answers[start:stop] = sides[: stop - start]
-            if len(between):
-                self._refresh()
-                self.remaining -= 1
-            start = stop
-        return answers[:start]
+        sides, self._spent = self.rule.sides(values, self._spent, self._coins)
+        return sides
 
 
 @claim("BT")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _least_noise(epsilon: float, delta: float, share: float, max_between: int) -> float:
     """Return one over the epsilon of a "between", of which all cost (epsilon, delta) together."""
     return calibrate(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,23 +13,154 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.live import only_once
-from cumae.mechanisms.base import Ahead, Interactive, check_integers, check_left
+from cumae.mechanisms.base import (
+    Coins,
+    Draw,
+    Interactive,
+    Spent,
+    VoteRule,
+    check_integers,
+    check_left,
+)
 from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise, noise_from_facts
 from cumae.parameters import check_choice, check_count
 from cumae.privacy import Cost, Pure, calibrate
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
+from cumae.remembering import remembered
+
+
+@claim("MULTI")
+@dataclass(frozen=True)
+class Majority(VoteRule):
+    """The label with the most votes, after fresh noise on the counts: a frozen value.
+
+    With two classes the votes for the second are one count, moved by at most one. With more, one
+    vote leaves a bin and enters another: two counts move by one each. The only counter is the
+    number of answers, so that no query can move the answer to another one.
+
+    Parameters
+    ----------
+    noise : GaussianNoise or LaplaceNoise
+        What is added; its sensitivity fits the number of classes.
+    n_classes : int of 2 or more
+        Number of classes.
+    max_queries : int of 1 or more
+        How many answers there will be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.mechanisms import Coins, Majority
+    >>> from cumae.randomness import SYSTEM
+    >>> majority = Majority.calibrated(1.0, 1e-6, max_queries=1_000)
+    >>> votes = np.array([[9_000, 1_000], [100, 9_900]])
+    >>> labels, spent = majority.ask(votes, majority.start(SYSTEM), Coins(SYSTEM))
+    >>> labels.tolist(), majority.left(spent)
+    ([0, 1], 998)
+    """
+
+    claims = ("MULTI", "NOISE")
+    each_costs = True
+
+    noise: GaussianNoise | LaplaceNoise
+    n_classes: int = 2
+    max_queries: int = 1
+
+    def __post_init__(self) -> None:
+        check_count(self.n_classes, "n_classes", least=2)
+        check_count(self.max_queries, "max_queries", least=1)
+        if counts_moved(self.n_classes) > _covered(self.noise):
+            raise InvalidParameter(
+                f"n_classes={self.n_classes!r}: one vote moves two counts, but the noise covers "
+                f"{_covered(self.noise)}; use NoisyMajority.calibrated."
+            )
+
+    @classmethod
+    def calibrated(
+        cls,
+        epsilon: float,
+        delta: float,
+        max_queries: int,
+        n_classes: int = 2,
+        *,
+        kind: str = "gaussian",
+        random_state: int | Source | None = None,
+    ) -> Majority:
+        """Return the one with the least noise that costs (epsilon, delta) in all.
+
+        ``kind`` is ``"gaussian"``, which needs delta above 0, or ``"laplace"``.
+        """
+        check_choice(kind, ("gaussian", "laplace"), "kind")
+        count = check_count(max_queries, "max_queries", least=1)
+        moves = counts_moved(check_count(n_classes, "n_classes", least=2))
+        noise: GaussianNoise | LaplaceNoise
+        if kind == "gaussian":
+            noise = GaussianNoise.calibrated(
+                epsilon, delta, count, moves=moves, random_state=random_state
+            )
+        else:
+            single = laplace_epsilon(epsilon, delta, count)
+            noise = LaplaceNoise(single, moves, random_state=random_state)
+        return cls(noise, n_classes, count)
+
+    @property
+    def cost(self) -> Cost:
+        return self.noise.cost * self.max_queries
+
+    def start(self, source: Source) -> Spent:  # noqa: ARG002 - no threshold has noise here
+        return Spent()
+
+    def left(self, spent: Spent) -> int:
+        return self.max_queries - spent.asked
+
+    def release(self, votes: Integers, coins: Coins) -> Integers:
+        """Return counts with noise; whoever asks has counted them before.
+
+        The noisy counts of two classes add up to the number of voters, because only one of them is
+        drawn.
+        """
+        noisy = votes.copy()
+        if self.n_classes == 2:
+            noise = coins.take("votes", self, self._drawer, len(votes))
+            noisy[:, 1] += noise
+            noisy[:, 0] -= noise
+        else:
+            noise = coins.take("votes", self, self._drawer, votes.size)
+            noisy += noise.reshape(votes.shape)
+        return noisy
+
+    def _drawer(self, source: Source) -> Draw:
+        return lambda count: self.noise.draw(count, source)
+
+    def ask(self, votes: Integers, spent: Spent, coins: Coins) -> tuple[Integers, Spent]:
+        after = self.reserved(spent, len(votes))
+        return labels_of(self.release(votes, coins)), after
+
+    def charged(self, spent: Spent, count: int, source: Source) -> Spent:  # noqa: ARG002 - as start
+        return Spent(min(self.max_queries, spent.asked + count))
+
+    def to_facts(self) -> dict[str, Any]:
+        sizes = {"n_classes": self.n_classes, "max_queries": self.max_queries}
+        return {"kind": "Majority", "noise": self.noise.to_facts(), **sizes}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        return cls(noise_from_facts(facts["noise"]), facts["n_classes"], facts["max_queries"])
+
+
+def labels_of(noisy: Integers) -> Integers:
+    """Return the column with the most votes; a tie goes to the class declared first."""
+    return np.asarray(noisy.argmax(axis=1), dtype=np.int64)
 
 
 @claim("MULTI")
 class NoisyMajority(Interactive):
     """Answer each query by the label with the most votes, after fresh noise on the counts.
 
-    Protects one row that changes the vote of at most one voter. It keeps no state but the number of
-    answers left, so that no query can move the answer to another one.
-
-    With two classes the votes for the second are one count, moved by at most one. With more, one
-    vote leaves a bin and enters another: two counts move by one each.
+    Protects one row that changes the vote of at most one voter. It is a live :class:`Majority`: it
+    keeps no state but the number of answers left.
 
     Parameters
     ----------
@@ -68,15 +199,9 @@ class NoisyMajority(Interactive):
         max_queries: int = 1,
     ) -> None:
         super().__init__(noise.source)
-        self.n_classes = check_count(n_classes, "n_classes", least=2)
-        self.max_queries = self.remaining = check_count(max_queries, "max_queries", least=1)
-        self.noise = noise
-        self._ahead = Ahead(lambda count: noise.release(np.zeros(count, dtype=np.int64)))
-        if counts_moved(self.n_classes) > _covered(noise):
-            raise InvalidParameter(
-                f"n_classes={n_classes!r}: one vote moves two counts, but the noise covers "
-                f"{_covered(noise)}; use NoisyMajority.calibrated."
-            )
+        self.rule = Majority(noise, n_classes, max_queries)
+        self.noise, self.n_classes, self.max_queries = noise, n_classes, max_queries
+        self.remaining = max_queries
 
     @classmethod
     def calibrated(
@@ -93,18 +218,10 @@ class NoisyMajority(Interactive):
 
         ``kind`` is ``"gaussian"``, which needs delta above 0, or ``"laplace"``.
         """
-        check_choice(kind, ("gaussian", "laplace"), "kind")
-        count = check_count(max_queries, "max_queries", least=1)
-        moves = counts_moved(check_count(n_classes, "n_classes", least=2))
-        noise: GaussianNoise | LaplaceNoise
-        if kind == "gaussian":
-            noise = GaussianNoise.calibrated(
-                epsilon, delta, count, moves=moves, random_state=random_state
-            )
-        else:
-            single = laplace_epsilon(epsilon, delta, count)
-            noise = LaplaceNoise(single, moves, random_state=random_state)
-        return cls(noise, n_classes, count)
+        rule = Majority.calibrated(
+            epsilon, delta, max_queries, n_classes, kind=kind, random_state=random_state
+        )
+        return cls(rule.noise, rule.n_classes, rule.max_queries)
 
     def _facts(self) -> dict[str, Any]:
         return {**super()._facts(), "noise": self.noise.to_facts()}
@@ -119,7 +236,7 @@ class NoisyMajority(Interactive):
     @property
     def cost(self) -> Cost:
         """All answers together."""
-        return self.noise.cost * self.max_queries
+        return self.rule.cost
 
     @property
     def asked(self) -> int:
@@ -130,12 +247,9 @@ class NoisyMajority(Interactive):
     def release(self, votes: ArrayLike) -> Integers:
         """Return the counts with noise: one row per query, one column per class.
 
-        A batch larger than ``remaining`` is refused whole. The noisy counts of two classes add up
-        to the number of voters, because only one of them is drawn.
+        A batch larger than ``remaining`` is refused whole.
         """
-        counts = check_integers(votes, "votes")  # a copy
-        if counts.ndim < 2:
-            counts = np.atleast_2d(counts)
+        counts = np.atleast_2d(check_integers(votes, "votes"))
         if counts.ndim != 2 or counts.shape[1] != self.n_classes:
             raise InvalidData(
                 f"votes of shape {counts.shape}: give one row per query and {self.n_classes} "
@@ -147,17 +261,11 @@ class NoisyMajority(Interactive):
                 f"{self.max_queries} answers remain; ask fewer."
             )
         self.remaining -= len(counts)  # before anything is drawn
-        if self.n_classes == 2:
-            noise = self._ahead.take(len(counts))
-            counts[:, 1] += noise
-            counts[:, 0] -= noise
-        else:
-            counts += self._ahead.take(counts.size).reshape(counts.shape)
-        return counts
+        return self.rule.release(counts, self._coins)
 
     def ask(self, votes: ArrayLike) -> Integers:
         """Answer queries: the column of the label; a tie goes to the class declared first."""
-        return np.asarray(np.argmax(self.release(votes), axis=1), dtype=np.int64)
+        return labels_of(self.release(votes))
 
 
 @claim("MULTI")
@@ -172,7 +280,7 @@ def laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
 
 
 @claim("MULTI")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _laplace_epsilon(epsilon: float, delta: float, releases: int) -> float:
     start = releases / epsilon * (1 + 1e-12)
     return 1 / calibrate(lambda noise: Pure(1 / noise) * releases, epsilon, delta, start=start)

@@ -71,16 +71,16 @@ class LaplaceNoise(Mechanism):
         """One release, of all the counts together."""
         return Pure(self.epsilon)
 
+    def draw(self, count: int, source: Source) -> Integers:
+        """Return so many independent draws of the noise."""
+        rate = self.epsilon
+        exact = Fraction(rate) / self.sensitivity if math.isfinite(rate) else rate
+        return discrete_laplace(exact, count, source)
+
     def release(self, counts: ArrayLike) -> Integers:
         """Return the counts with fresh noise."""
         values = check_integers(counts, "counts")
-        rate = self.epsilon
-        if math.isfinite(rate):
-            exact = Fraction(rate) / self.sensitivity
-            noise = discrete_laplace(exact, values.size, self.source)
-        else:
-            noise = discrete_laplace(rate, values.size, self.source)
-        return values + noise.reshape(values.shape)
+        return values + self.draw(values.size, self.source).reshape(values.shape)
 
 
 @claim("NOISE")
@@ -152,11 +152,14 @@ class GaussianNoise(Mechanism):
         """One release."""
         return DiscreteGaussian(self.scale, self.sensitivity) * self.moves
 
+    def draw(self, count: int, source: Source) -> Integers:
+        """Return so many independent draws of the noise."""
+        return discrete_gaussian(self.scale, count, source)
+
     def release(self, counts: ArrayLike) -> Integers:
         """Return the counts with fresh noise."""
         values = check_integers(counts, "counts")
-        noise = discrete_gaussian(self.scale, values.size, self.source)
-        return values + noise.reshape(values.shape)
+        return values + self.draw(values.size, self.source).reshape(values.shape)
 
 
 @claim("NOISE")

@@ -5,8 +5,11 @@ A sparse-vector mechanism answers clear queries for free, and charges those that
 
 from __future__ import annotations
 
+import functools
 import math
+from abc import abstractmethod
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,66 +17,119 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
-from cumae.mechanisms.base import Ahead, Interactive
+from cumae.mechanisms.base import Coins, Draw, Interactive, Spent, VoteRule, check_left
 from cumae.parameters import check_count
+from cumae.privacy import Cost
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import LARGEST_SCALE, Source, discrete_laplace
 
 
 @claim("BT", "STAB")
-class SparseVector(Interactive):
+class SparseRule(VoteRule):
     """Threshold noise that lasts until a charged answer, and fresh noise for each query.
+
+    ``epsilon`` is what one charged answer, with all free ones before it, costs.
+    """
+
+    each_costs = False
+    threshold_share: ClassVar[Fraction]  # rates of the noise on the threshold and on a query,
+    query_share: ClassVar[Fraction]  # as shares of epsilon
+    epsilon: float
+
+    @property
+    @abstractmethod
+    def max_unclear(self) -> int:
+        """Number of charged answers that there may be."""
+
+    @functools.cached_property
+    def threshold_rate(self) -> Fraction | float:
+        """Rate of the noise on the threshold."""
+        return rate_of(self.epsilon, self.threshold_share)
+
+    @functools.cached_property
+    def query_rate(self) -> Fraction | float:
+        """Rate of the noise on a query."""
+        return rate_of(self.epsilon, self.query_share)
+
+    def start(self, source: Source) -> Spent:
+        return Spent(threshold_noise=self.fresh_threshold_noise(source))
+
+    def fresh_threshold_noise(self, source: Source) -> int:
+        """Draw noise for the threshold: before a charged answer is counted, never after."""
+        return discrete_laplace(self.threshold_rate, source=source)
+
+    def query_noise(self, count: int, coins: Coins) -> Integers:
+        """Return fresh noise for so many queries."""
+        return coins.take("votes", self, self._drawer, count)
+
+    def _drawer(self, source: Source) -> Draw:
+        own = source.child()  # of their own: threshold noise comes in between
+        return lambda count: discrete_laplace(self.query_rate, count, source=own)
+
+    def left(self, spent: Spent) -> int:
+        return self.max_queries - spent.asked if spent.unclear < self.max_unclear else 0
+
+    def charged(self, spent: Spent, count: int, source: Source) -> Spent:
+        """Return the counters if so many more answers may have been drawn that nobody knows of.
+
+        Each of them may have been unclear. The noise on the threshold may have been used since, so
+        it is drawn anew, at the price of one more unclear answer.
+        """
+        asked = min(self.max_queries, spent.asked + count)
+        unclear = min(self.max_unclear, spent.unclear + count + 1)
+        return Spent(asked, unclear, self.fresh_threshold_noise(source))
+
+    def check(self, spent: Spent) -> Spent:
+        check_left(spent.unclear, self.max_unclear, "unclear")
+        check_threshold_noise(spent.threshold_noise)
+        return super().check(spent)
+
+
+@claim("BT", "STAB")
+class SparseVector(Interactive):
+    """A live mechanism with a threshold: a rule with its counters.
 
     Parameters
     ----------
-    epsilon : float above 0
-        What one charged answer, with all free ones before it, costs.
-    threshold_share, query_share : Fraction
-        The rates of the noise on the threshold and on a query, as shares of epsilon.
+    rule : SparseRule
+        The mechanism without any state.
     random_state : int, Source or None
         None in production; a seed or a source in tests, which voids the guarantee.
-    threshold_noise : int or None
-        The noise that is in force, of a mechanism that goes on; None draws it.
+    spent : Spent or None
+        The counters of a mechanism that goes on; None starts it.
     """
 
     def __init__(
-        self,
-        epsilon: float,
-        threshold_share: Fraction,
-        query_share: Fraction,
-        random_state: int | Source | None,
-        threshold_noise: int | None = None,
+        self, rule: SparseRule, random_state: int | Source | None, spent: Spent | None = None
     ) -> None:
         super().__init__(random_state)
-        self.epsilon = check_noise(epsilon, query_share)
-        self.threshold_rate = rate_of(self.epsilon, threshold_share)
-        self.query_rate = rate_of(self.epsilon, query_share)
-        self._ahead = self._from_own_source()
-        self._threshold_noise = (
-            self._fresh_threshold_noise() if threshold_noise is None else threshold_noise
-        )
+        self.sparse_rule = rule
+        self._spent = rule.start(self._source) if spent is None else rule.check(spent)
+
+    @property
+    def epsilon(self) -> float:
+        """What one charged answer costs in epsilon."""
+        return self.sparse_rule.epsilon
+
+    @property
+    def threshold_rate(self) -> Fraction | float:
+        """Rate of the noise on the threshold."""
+        return self.sparse_rule.threshold_rate
+
+    @property
+    def query_rate(self) -> Fraction | float:
+        """Rate of the noise on a query."""
+        return self.sparse_rule.query_rate
 
     @property
     def threshold_noise(self) -> int:
         """The noise on the threshold that is in force; as secret as the private rows."""
-        return self._threshold_noise
+        return self._spent.threshold_noise
 
-    def _from_own_source(self) -> Ahead:
-        source = self.source.child()  # of their own: threshold noise comes in between
-        return Ahead(lambda count: discrete_laplace(self.query_rate, count, source=source))
-
-    def _drop_ahead(self) -> None:
-        self._ahead = self._from_own_source()  # as in the mechanism that is made of the facts
-
-    def _refresh(self) -> None:
-        """Draw new threshold noise. Called before a charged answer is counted, never after."""
-        self._threshold_noise = self._fresh_threshold_noise()
-
-    def _fresh_threshold_noise(self) -> int:
-        return discrete_laplace(self.threshold_rate, source=self.source)
-
-    def _query_noise(self, count: int) -> Integers:
-        return self._ahead.take(count)
+    @property
+    def cost(self) -> Cost:
+        """All answers together."""
+        return self.sparse_rule.cost
 
 
 def check_noise(epsilon: float, share: Fraction) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
@@ -13,10 +14,11 @@ from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import only_once
-from cumae.mechanisms.base import check_integers, check_left
+from cumae.mechanisms.base import UNCLEAR, Coins, Spent, check_integers, check_left
 from cumae.mechanisms.sparse import (
+    SparseRule,
     SparseVector,
     check_noise,
     check_threshold_noise,
@@ -24,14 +26,19 @@ from cumae.mechanisms.sparse import (
 )
 from cumae.parameters import check_count
 from cumae.privacy import Cost, Pure, calibrate, or_fail
-from cumae.privacy.validation import check_delta, check_epsilon, from_plain_number
+from cumae.privacy.validation import (
+    check_delta,
+    check_epsilon,
+    from_plain_number,
+    plain_number,
+)
 from cumae.randomness import Source
+from cumae.remembering import remembered
 
 # A charged answer costs the rate of the threshold noise plus twice that of the query noise. The
 # threshold noise is the smaller one, because the worst of all thresholds counts towards delta.
 THRESHOLD_SHARE = Fraction(1, 2)
 QUERY_SHARE = Fraction(1, 4)
-UNSTABLE = -1
 
 
 @claim("STAB")
@@ -54,10 +61,106 @@ def distance_to_instability(votes: ArrayLike) -> Integers:
 
 
 @claim("STAB")
+@dataclass(frozen=True)
+class Stability(SparseRule):
+    """The stability test as a frozen value: labels with a clear lead are free, others are charged.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What one unstable answer, with all stable ones before it, costs.
+    threshold : int of 0 or more
+        Distance to instability that a query has to show, before noise. What all answers cost in
+        delta follows from it.
+    max_queries, max_unstable : int of 1 or more
+        How many queries there will be, and how many of them may be found unstable.
+    """
+
+    claims = ("STAB",)
+    threshold_share = THRESHOLD_SHARE
+    query_share = QUERY_SHARE
+
+    epsilon: float
+    threshold: int
+    max_queries: int
+    max_unstable: int
+
+    def __post_init__(self) -> None:
+        check_noise(self.epsilon, QUERY_SHARE)
+        check_count(self.threshold, "threshold")
+        check_count(self.max_queries, "max_queries", least=1)
+        check_count(self.max_unstable, "max_unstable", least=1)
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float, max_queries: int, max_unstable: int) -> Self:
+        """Return the one with the least threshold that costs no more than delta."""
+        queries = check_count(max_queries, "max_queries", least=1)
+        unstable = check_count(max_unstable, "max_unstable", least=1)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        threshold = least_threshold(epsilon, delta, queries, unstable)
+        return cls(epsilon, threshold, queries, unstable)
+
+    @classmethod
+    def calibrated(cls, epsilon: float, delta: float, max_queries: int, max_unstable: int) -> Self:
+        """Return the one with the least noise that costs (epsilon, delta) in all."""
+        max_unstable = check_count(max_unstable, "max_unstable", least=1)
+        single = epsilon = check_epsilon(epsilon)
+        delta = check_delta(delta)
+        if single < math.inf:
+            if single == 0 or delta == 0:
+                raise InvalidParameter(
+                    f"epsilon={epsilon!r}, delta={delta!r}: the stability test needs both above 0."
+                )
+            single = _single_epsilon(epsilon, delta, max_unstable)
+        return cls.of(single, delta / 2, max_queries, max_unstable)
+
+    @property
+    def max_unclear(self) -> int:
+        return self.max_unstable
+
+    @functools.cached_property
+    def delta(self) -> float:
+        """The chance, over all queries, that a label passes that one row can flip."""
+        return delta_at_threshold(self.epsilon, self.threshold, self.max_queries, self.max_unstable)
+
+    @property
+    def cost(self) -> Cost:
+        return or_fail(Pure(self.epsilon) * self.max_unstable, self.delta)
+
+    def ask(self, votes: Integers, spent: Spent, coins: Coins) -> tuple[Integers, Spent]:
+        self.reserved(spent, len(votes))  # refuses more than are left
+        noisy = distance_to_instability(votes) + self.query_noise(len(votes), coins)
+        answers = np.argmax(votes, axis=1)  # a tie goes to the class declared first
+        start, unclear, shift = 0, spent.unclear, spent.threshold_noise
+        while start < len(votes) and unclear < self.max_unstable:
+            unstable = np.flatnonzero(noisy[start:] < self.threshold + shift)
+            if not len(unstable):
+                start = len(votes)
+                break
+            start += int(unstable[0]) + 1
+            answers[start - 1] = UNCLEAR
+            shift = self.fresh_threshold_noise(coins.source)
+            unclear += 1
+        after = Spent(spent.asked + start, unclear, shift)
+        return np.asarray(answers[:start], dtype=np.int64), after
+
+    def to_facts(self) -> dict[str, Any]:
+        names = ("epsilon", "threshold", "max_queries", "max_unstable")
+        return {"kind": "Stability", **{name: plain_number(getattr(self, name)) for name in names}}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        epsilon, counts = from_plain_number(facts["epsilon"]), ("max_queries", "max_unstable")
+        return cls(epsilon, facts["threshold"], *(facts[name] for name in counts))
+
+
+@claim("STAB")
 class StabilityTest(SparseVector):
     """Release the label with the most votes where it is stable, paying for unstable answers only.
 
-    Protects one row that changes the vote of at most one shard; the queries are public.
+    Protects one row that changes the vote of at most one shard; the queries are public. It is a
+    live :class:`Stability`.
 
     Parameters
     ----------
@@ -107,42 +210,31 @@ class StabilityTest(SparseVector):
         *,
         random_state: int | Source | None = None,
     ) -> None:
-        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        counts = self._set_counts(max_queries, max_unstable)
-        self._begin(epsilon, least_threshold(epsilon, delta, *counts), random_state)
-
-    def _set_counts(self, max_queries: int, max_unstable: int) -> tuple[int, int]:
-        self.max_queries = check_count(max_queries, "max_queries", least=1)
-        self.max_unstable = check_count(max_unstable, "max_unstable", least=1)
-        self.queries_remaining, self.unstable_remaining = self.max_queries, self.max_unstable
-        return self.max_queries, self.max_unstable
+        self._begin(Stability.of(epsilon, delta, max_queries, max_unstable), random_state)
 
     def _begin(
-        self,
-        epsilon: float,
-        threshold: int,
-        random_state: int | Source | None,
-        threshold_noise: int | None = None,
+        self, rule: Stability, random_state: int | Source | None, spent: Spent | None = None
     ) -> None:
-        self.threshold = threshold
-        self.delta = delta_at_threshold(epsilon, threshold, self.max_queries, self.max_unstable)
-        SparseVector.__init__(
-            self, epsilon, THRESHOLD_SHARE, QUERY_SHARE, random_state, threshold_noise
-        )
+        self.rule = rule
+        SparseVector.__init__(self, rule, random_state, spent)
+
+    @classmethod
+    def _of(
+        cls, rule: Stability, random_state: int | Source | None, spent: Spent | None = None
+    ) -> Self:
+        # Past the constructor: what all answers cost in delta follows from the threshold.
+        found = cls.__new__(cls)
+        found._begin(rule, random_state, spent)
+        return found
 
     @classmethod
     def _restored(cls, facts: Mapping[str, Any], random_state: int | Source | None) -> Self:
-        # Past the constructor: this threshold was in force, and its delta follows from it.
-        found = cls.__new__(cls)
-        queries, unstable = found._set_counts(facts["max_queries"], facts["max_unstable"])
-        threshold = check_count(facts["threshold"], "threshold")
+        rule = Stability.from_facts(facts)
+        queries = check_left(facts["queries_remaining"], rule.max_queries, "queries_remaining")
+        left = check_left(facts["unstable_remaining"], rule.max_unstable, "unstable_remaining")
         noise = check_threshold_noise(facts["threshold_noise"])
-        epsilon = check_noise(from_plain_number(facts["epsilon"]), QUERY_SHARE)
-        found._begin(epsilon, threshold, random_state, noise)
-        left = facts["queries_remaining"], facts["unstable_remaining"]
-        found.queries_remaining = check_left(left[0], queries, "queries_remaining")
-        found.unstable_remaining = check_left(left[1], unstable, "unstable_remaining")
-        return found
+        spent = Spent(rule.max_queries - queries, rule.max_unstable - left, noise)
+        return cls._of(rule, random_state, spent)
 
     @classmethod
     def calibrated(
@@ -153,33 +245,50 @@ class StabilityTest(SparseVector):
         max_unstable: int,
         *,
         random_state: int | Source | None = None,
-    ) -> StabilityTest:
+    ) -> Self:
         """Return the one with the least noise that costs (epsilon, delta) in all."""
-        max_unstable = check_count(max_unstable, "max_unstable", least=1)
-        single = epsilon = check_epsilon(epsilon)
-        delta = check_delta(delta)
-        if single < math.inf:
-            if single == 0 or delta == 0:
-                raise InvalidParameter(
-                    f"epsilon={epsilon!r}, delta={delta!r}: the stability test needs both above 0."
-                )
-            single = _single_epsilon(epsilon, delta, max_unstable)
-        return cls(single, delta / 2, max_queries, max_unstable, random_state=random_state)
+        rule = Stability.calibrated(epsilon, delta, max_queries, max_unstable)
+        return cls._of(rule, random_state)
 
     @property
-    def cost(self) -> Cost:
-        """All answers together."""
-        return or_fail(Pure(self.epsilon) * self.max_unstable, self.delta)
+    def threshold(self) -> int:
+        """Distance to instability that a query has to show, before noise."""
+        return self.rule.threshold
+
+    @property
+    def delta(self) -> float:
+        """The chance, over all queries, that a label passes that one row can flip."""
+        return self.rule.delta
+
+    @property
+    def max_queries(self) -> int:
+        """How many queries there will be."""
+        return self.rule.max_queries
+
+    @property
+    def max_unstable(self) -> int:
+        """How many of them may be found unstable."""
+        return self.rule.max_unstable
+
+    @property
+    def queries_remaining(self) -> int:
+        """Queries left, whether they can be answered or not."""
+        return self.max_queries - self.asked
+
+    @property
+    def unstable_remaining(self) -> int:
+        """Unstable answers left."""
+        return self.max_unstable - self._spent.unclear
 
     @property
     def remaining(self) -> int:
         """Queries left; 0 also when no unstable answer is left."""
-        return self.queries_remaining if self.unstable_remaining > 0 else 0
+        return self.rule.left(self._spent)
 
     @property
     def asked(self) -> int:
         """Queries answered so far."""
-        return self.max_queries - self.queries_remaining
+        return self._spent.asked
 
     @only_once
     def ask(self, votes: ArrayLike) -> Integers:
@@ -196,28 +305,8 @@ class StabilityTest(SparseVector):
         self._check_left(
             self.remaining, f"{self.max_queries} answers or {self.max_unstable} unstable ones"
         )
-        return self._answer(counts)
-
-    def _answer(self, counts: Integers) -> Integers:
-        if len(counts) > self.remaining:
-            raise BudgetExhausted(
-                f"{len(counts)} queries were asked, but {self.remaining} remain; ask fewer "
-                "at a time."
-            )
-        noisy = distance_to_instability(counts) + self._query_noise(len(counts))
-        answers = np.argmax(counts, axis=1)  # a tie goes to the class declared first
-        start = 0
-        while start < len(counts) and self.unstable_remaining > 0:
-            unstable = np.flatnonzero(noisy[start:] < self.threshold + self._threshold_noise)
-            if not len(unstable):
-                start = len(counts)
-                break
-            start += int(unstable[0]) + 1
-            answers[start - 1] = UNSTABLE
-            self._refresh()
-            self.unstable_remaining -= 1
-        self.queries_remaining -= start
-        return np.asarray(answers[:start], dtype=np.int64)
+        answers, self._spent = self.rule.ask(counts, self._spent, self._coins)
+        return answers
 
 
 @claim("STAB")
@@ -272,7 +361,7 @@ def least_threshold(epsilon: float, delta: float, max_queries: int, max_unstable
 
 
 @claim("STAB")
-@functools.lru_cache(maxsize=256)  # fits with the same parameters ask again, and it takes long
+@remembered(256)  # fits with the same parameters ask again, and it takes long
 def _single_epsilon(epsilon: float, delta: float, max_unstable: int) -> float:
     """Return the largest epsilon of one unstable answer if all stay within (epsilon, delta)."""
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, Declared, length_of, table_of, width_of
 from cumae.errors import InvalidParameter
-from cumae.estimators import PrivateEstimator, warn_if_clones_pay
+from cumae.estimators import Method, PrivateEstimator, available_if, warn_if_clones_pay
 from cumae.learners import Learner
 from cumae.live import forget
 from cumae.outlook import Outlook, check_table_counts, foresee
@@ -41,7 +40,7 @@ from cumae.randomness import Source
 from cumae.storage import read_file
 
 
-def _has(name: str) -> Any:
+def _has(name: str) -> Callable[[Method], Method]:
     """Tell whether the model inside can do something."""
     return available_if(lambda self: hasattr(getattr(self, "model_", None), name))
 
@@ -275,17 +274,29 @@ class PrivateClassifier(PrivateEstimator):
         check_is_fitted(self, "guarantee_")
         return np.asarray(self.model_.predict(X))
 
-    @_has("decision_function")  # type: ignore[untyped-decorator]
+    @_has("decision_function")
     def decision_function(self, X: Any) -> Floats:
-        """Return the log odds of the second of two classes, or a score for each of more."""
+        """Return the log odds of the second of two classes, or a score for each of more.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         return np.asarray(self.model_.decision_function(X))
 
-    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    @_has("predict_proba")
     def predict_proba(self, X: Any) -> Floats:
-        """Return the chance of each class."""
+        """Return the chance of each class.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         return np.asarray(self.model_.predict_proba(X))
 
-    @_has("private_score")  # type: ignore[untyped-decorator]
+    @_has("private_score")
     def private_score(
         self,
         X: Any,
@@ -322,7 +333,7 @@ class PrivateClassifier(PrivateEstimator):
         check_is_fitted(self, "guarantee_")
         return float(getattr(self.model_, "remaining_", np.inf))
 
-    @_has("to_dict")  # type: ignore[untyped-decorator]
+    @_has("to_dict")
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: the model inside, and why it was chosen."""
         return {
@@ -335,7 +346,13 @@ class PrivateClassifier(PrivateEstimator):
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Self:
-        """Rebuild what ``to_dict`` returned; the plan is not kept."""
+        """Rebuild what ``to_dict`` returned; the plan is not kept.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values, as ``to_dict`` returned them.
+        """
         if plain.get("kind") != cls.__name__:
             raise InvalidParameter(
                 "this is no stored PrivateClassifier; give what to_dict returned."
@@ -349,14 +366,26 @@ class PrivateClassifier(PrivateEstimator):
         found.guarantee_ = model.guarantee_
         return found
 
-    @_has("to_dict")  # type: ignore[untyped-decorator]
+    @_has("to_dict")
     def save(self, path: str | Path) -> None:
-        """Write the fitted model as JSON."""
+        """Write the fitted model as JSON.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that exists is replaced.
+        """
         Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote."""
+        """Read what ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ``save`` wrote.
+        """
         return cls.from_dict(read_file(path))
 
 

@@ -7,7 +7,6 @@ The model has one input for each route, its strength: how far the rows stand out
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ import numpy as np
 
 from cumae.planning.routes import Route, Situation
 from cumae.privacy import Gaussian, calibrate
+from cumae.remembering import remembered
 
 USUAL = (1.0, 1e-6)  # epsilon and delta at which a row of a Gaussian route counts for 1
 # Routes that were not measured, and the measured ones that do the same to the rows.
@@ -69,7 +69,7 @@ class Expected:
         return f"{likely:.1f} points ({low:.1f} to {high:.1f})"
 
 
-@functools.cache
+@remembered(1)
 def calibration() -> Mapping[str, Any]:
     """Return what ``benchmarks/planning.py`` found on the tables for calibration."""
     text = resources.files("cumae.planning").joinpath("forecasts.json").read_text("utf-8")
@@ -77,7 +77,7 @@ def calibration() -> Mapping[str, Any]:
     return found
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def mu_within(epsilon: float, delta: float) -> float:
     """Return the mu of Gaussian privacy that is within epsilon and delta; 0 if there is none."""
     if not (0 < epsilon < math.inf and 0 < delta < 1):

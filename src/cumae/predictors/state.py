@@ -1,4 +1,4 @@
-"""What a predictor must remember, as one value; how it is stored; and the journal of its changes.
+"""What a predictor must remember, as one value, and how it is stored.
 
 A ``State`` is stored as plain arrays. Everything that is no array is JSON, in one array of bytes
 under the name ``"facts"``. Nothing is pickled. The arrays hold private rows and models that no
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeAlias
 from zlib import crc32
 
@@ -21,13 +21,16 @@ from numpy.typing import NDArray
 from cumae.claims import claim
 from cumae.data import cell_from_json, cell_to_json, frame_of, names_of
 from cumae.errors import CumaeError, InvalidParameter
+from cumae.mechanisms import Spent, VoteRule
 from cumae.predictors.base import Predictor
-from cumae.privacy import Guarantee
+from cumae.predictors.events import Charged, Event
+from cumae.privacy import Cost
+from cumae.randomness import Source
 from cumae.storage import TAG, from_plain, to_plain
 
-FORMAT = 1  # of stored states
+FORMAT = 2  # of stored states
+BLOCKS = 256  # a crash costs this part of the answers of a phase at most
 FACTS = "facts"
-NOBODY = (None, None)  # ids where none are needed
 PLAIN = frozenset((int, str, bool, type(None)))  # types that JSON holds as they are
 SMALL = 4_096  # bytes; below, copying an array takes less time than a view
 ENCODER = json.JSONEncoder(allow_nan=False)  # json.dumps would make one for each call
@@ -35,62 +38,121 @@ ENCODER = json.JSONEncoder(allow_nan=False)  # json.dumps would make one for eac
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
+@claim("STORE")
 class State(ABC):
-    """Everything that a fitted predictor must remember.
+    """Everything that a fitted predictor must remember; events change it.
 
     A subclass says what that is, as facts: dicts and lists of numbers, texts, arrays, data frames
-    and the values that ``cumae.storage`` knows. Noise that was drawn ahead is not part of it, and
-    storing a state throws it away, so that it cannot be used twice.
+    and the values that ``cumae.storage`` knows. Noise that was drawn ahead is not part of it.
     """
 
     kind: ClassVar[str]  # the class of the predictor
+    protects_queries: ClassVar[bool] = False  # whether queries are private rows of a next phase
 
     fitted: Any  # what fit fixed: a Fitted
     answered: int  # answers given since fit
-    kept: list[tuple[Any, Any]]  # rows that wait, with their weights, where queries are kept
+    spent: Spent  # counters of the mechanism that answers now
+
+    # What is counted
+
+    @property
+    @abstractmethod
+    def rule(self) -> VoteRule | None:
+        """The mechanism that answers now; None if what answers was published."""
+
+    @property
+    def phase_number(self) -> int:
+        """Number of the phase, from 1."""
+        return 1
+
+    @property
+    def used(self) -> int:
+        """Releases of this phase that are gone."""
+        return self.spent.asked
+
+    @property
+    def releases(self) -> int:
+        """Releases that this phase was calibrated for."""
+        return 0 if self.rule is None else self.rule.max_queries
+
+    @property
+    def left(self) -> int:
+        """Releases left; 0 also when no unclear one is left."""
+        return 0 if self.rule is None else self.rule.left(self.spent)
+
+    @property
+    def spare(self) -> int:
+        """Releases that a crash may cost; 0 where each one counts."""
+        if self.rule is None or not self.rule.each_costs:
+            return 0
+        return min(self.left, self.releases // BLOCKS)
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost of the noise of this phase; None if nothing is drawn any more."""
+        return None if self.rule is None else self.rule.cost
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """The steps by which that becomes the price of a row, as the ledger has them."""
+        return []
+
+    @claim("EVER", "BBL", "QUERY", "UNV")
+    def reserve(self, count: int) -> Any:
+        """Raise the counters before anything is drawn; return them as they were.
+
+        Where rows are used once, they are gone afterwards, and are returned.
+        """
+        before = self.spent
+        if self.rule is not None:
+            self.spent = self.rule.reserved(before, count)
+        return before
+
+    def lost(self, recorded: int) -> Event | None:
+        """Return what records a reservation that came to nothing; None if there is none."""
+        return Charged(self.spent, "broken off") if self.used > recorded else None
+
+    @claim("STORE")
+    def charged(self, count: int, why: str, source: Source) -> Charged:
+        """Return what charges releases that may have been used, though nobody knows of them."""
+        spent = self.spent
+        if count and self.rule is not None:
+            spent = self.rule.charged(spent, count, source)
+        return Charged(spent, why)
+
+    # What changes it
+
+    def become(self, other: Any) -> None:
+        """Hold what another state of the same kind holds, in one step."""
+        before = vars(self)
+        gone = [name for name in before if name not in vars(other)]
+        before.update(vars(other))
+        for name in gone:
+            del before[name]
+
+    def use(self) -> None:  # noqa: B027 - few states have one
+        """Forget what the one draw of labels in this phase needs, where there is one."""
+
+    # Storing
+
+    @property
+    def secret(self) -> bytes | None:
+        """The key under which ids are hidden; None if there are none."""
+        return None
 
     def given(self) -> dict[str, Any]:
         """Return the parameters of the predictor."""
         found: dict[str, Any] = self.fitted.given()
         return found
 
-    def become(self, other: Any) -> None:
-        """Hold what another state of the same kind holds: a replica of the oracle went on."""
-        vars(self).clear()
-        vars(self).update(vars(other))
-
-    # What a journal changes. Each kind of state has those changes that its predictor makes.
-
-    @claim("EVER", "USER")
-    def keep(self, rows: Any, weights: Any, ids: tuple[Any, ...]) -> None:
-        """Keep what was asked, where something is kept of it: those rows that the ids admit."""
-        admitted = self.admit(len(weights), ids)
-        self.kept.append((rows[admitted], weights[admitted]))  # copies
-
-    def admit(self, count: int, ids: tuple[Any, ...]) -> NDArray[np.bool_]:
-        """Tell for each of the next rows whether it is kept, and remember it."""
-        raise NotImplementedError
-
-    def use(self) -> Any:
-        """Return the rows that the one draw of labels in this phase needs, and forget them."""
-        raise NotImplementedError
-
-    def prepare(self, following: Any, taken: int) -> None:
-        """Take the training of the next phase, and drop so many supplied rows."""
-        raise NotImplementedError
-
-    def enter(self, phase: Any) -> None:
-        """Let a phase answer from now on."""
-        raise NotImplementedError
-
     @abstractmethod
     def to_facts(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return all of it, but for the secret."""
 
     @classmethod
     @abstractmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> Self:
-        """Rebuild what ``to_facts`` returned; ``estimator`` is that of ``restore``."""
+        """Rebuild what ``to_facts`` returned, and the secret; for ``estimator`` see ``restore``."""
 
     def to_arrays(self) -> Arrays:
         """Return plain arrays from which ``from_arrays`` makes the same state.
@@ -103,7 +165,9 @@ class State(ABC):
         dict from str to array
             Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
         """
-        return pack({"format": FORMAT, "kind": self.kind, "state": self.to_facts()})
+        secret = {} if self.secret is None else {"secret": self.secret.hex()}
+        facts = {"format": FORMAT, "kind": self.kind, "state": self.to_facts(), **secret}
+        return pack(facts)
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Any], estimator: Any = None) -> State:
@@ -121,20 +185,33 @@ class State(ABC):
         InvalidParameter
             If the arrays are broken, or the estimator is not the one that was stored.
         """
-        try:
+        with broken_arrays():
             facts = unpack(arrays)
             if facts["format"] != FORMAT:
                 raise InvalidParameter(
                     f"these arrays have format {facts['format']!r}, but this version of cumae "
                     f"reads format {FORMAT}; restore them with the version that wrote them."
                 )
-            kinds = {state.kind: state for state in _by_name(State).values()}
-            found: State = kinds[facts["kind"]].from_facts(facts["state"], estimator)
-            return found
-        except CumaeError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise _broken() from error
+            secret = bytes.fromhex(facts["secret"]) if "secret" in facts else None
+            return state_of(facts["kind"], facts["state"], estimator, secret)
+
+
+def state_of(kind: str, facts: dict[str, Any], estimator: Any, secret: bytes | None) -> State:
+    """Rebuild the state of a kind of predictor from its facts."""
+    kinds = {state.kind: state for state in _by_name(State).values()}
+    found: State = kinds[kind].from_facts({**facts, "secret": secret}, estimator)
+    return found
+
+
+@contextmanager
+def broken_arrays() -> Iterator[None]:
+    """Let what damaged facts may raise become ``InvalidParameter``."""
+    try:
+        yield
+    except CumaeError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _broken() from error
 
 
 def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
@@ -177,202 +254,6 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     """
     state = State.from_arrays(arrays, estimator)
     return _by_name(Predictor)[state.kind].from_state(state)
-
-
-class Request:
-    """One call for answers. Its ``repr`` does not show what is asked.
-
-    Parameters
-    ----------
-    id : str, int or tuple, or None
-        What names it; the same one gets the same answers for free in a phase.
-    body : object
-        What is asked, to be compared with an earlier request of the same id.
-
-    Attributes
-    ----------
-    id_bytes, body_bytes : bytes
-        What stands for the id and for the body, once ``Journal.known`` has looked at them.
-    """
-
-    __slots__ = ("body", "body_bytes", "id", "id_bytes")
-
-    def __init__(self, id: Any, body: Any) -> None:  # noqa: A002 - as in request_id
-        self.id, self.body = id, body
-        self.id_bytes = self.body_bytes = b""
-
-
-@claim("EVER", "LATE", "FRESH", "USER", "BBL")
-class Journal:
-    """Makes all changes of a state, each of them indivisible. This one keeps them in memory.
-
-    A durable journal writes each change down before the call returns. Noise is drawn first, then
-    one call records what was spent and what is kept, and only then the answer leaves.
-
-    Some parts of a state change before that call: a mechanism counts a release before it draws the
-    noise, a memo takes the noisy counts, and rows that wait for one draw are dropped before it. So
-    a call that is broken off in between has spent what it drew, though no answer left. These
-    changes need no record of their own: they belong to the change that follows. What was drawn
-    leaves only after ``answered``, ``prepared`` or ``entered``, and a durable journal writes the
-    counters of the mechanisms down with that change, as one. If the process dies before, nothing is
-    recorded, and what was drawn is lost before anybody saw it. A call that answers runs within
-    ``recorded``, and its answers leave after ``commit``: so all of its changes can be one.
-
-    Two kinds of events, answers and phases, would not do. Rows of ``add_unlabelled`` are neither,
-    so there is ``supplied``. The training of a next phase begins while the old one goes on: from
-    then on rows are kept for the phase after it. So its beginning, ``prepared``, must be recorded
-    too, with its rows, its split and its seeds. ``used`` comes before a draw of labels, which must
-    not be repeated.
-
-    Parameters
-    ----------
-    state : State
-        What is changed.
-    """
-
-    def __init__(self, state: Any) -> None:
-        self.state = state
-
-    def promised(self, guarantee: Guarantee) -> Guarantee:
-        """Return what is promised if changes are recorded here, given what the fit promised."""
-        return guarantee
-
-    def check(self) -> None:
-        """Refuse if this predictor must not go on: here it always may."""
-
-    def check_copy(self) -> None:
-        """Refuse if nobody may get a copy of the state."""
-        self.check()
-
-    def turn(self) -> AbstractContextManager[None]:
-        """Return a context in which nobody else changes the state, also not a replica."""
-        self.check()
-        return nullcontext()
-
-    def known(self, request: Request) -> tuple[Any, int] | None:
-        """Return the answers of an earlier request of the same id; None if there was none.
-
-        Whoever asks is in a turn, and records the answers in the same one.
-
-        Parameters
-        ----------
-        request : Request
-            What is asked.
-
-        Returns
-        -------
-        tuple of answers and int, or None
-            As for ``recorded``.
-
-        Raises
-        ------
-        InvalidParameter
-            If the earlier one asked something else, or if nothing is kept for retries.
-        InvalidData
-            If what is asked cannot be compared with anything.
-        """
-        if request.id is not None:
-            raise InvalidParameter(
-                "request_id needs a durable oracle, which keeps answers for retries; see save_to."
-            )
-        return None
-
-    def recorded(
-        self, make: Callable[[], list[Any]], requests: Sequence[Request]
-    ) -> tuple[list[Any], int]:
-        """Make answers and record them as one change, in a turn; the predictor is locked meanwhile.
-
-        Parameters
-        ----------
-        make : callable
-            Returns for each request its answers, or the error with which it is refused; it calls
-            the methods below.
-        requests : sequence of Request
-            What is asked; ``known`` has seen each of them in this turn.
-
-        Returns
-        -------
-        tuple of list and int
-            The answers may leave after ``commit`` of the number.
-        """
-        del requests
-        return make(), 0
-
-    def commit(self, ticket: int) -> None:
-        """Return when what ``recorded`` named by a number can not be lost any more."""
-        del ticket
-
-    def settled(self) -> None:
-        """Return when nothing that was recorded can be lost: what is published may be seen then."""
-
-    def training(self) -> None:
-        """Let nothing of what was recorded be lost from here on: a long training begins."""
-
-    def rotated(self) -> None:
-        """Take a new key, where there are keys."""
-        raise InvalidParameter("a predictor in memory has no key; see save_to.")
-
-    def close(self) -> None:
-        """Let go of what is held outside memory."""
-
-    def answered(
-        self, count: int, rows: Any = None, weights: Any = None, ids: tuple[Any, ...] = NOBODY
-    ) -> None:
-        """Record answers, and keep those rows that the ids admit.
-
-        Parameters
-        ----------
-        count : int
-            How many queries were answered.
-        rows : array or DataFrame, or None
-            The queries; None if none of them may be kept.
-        weights : array, one row for each query, or None
-            What the answers are worth to the next phase.
-        ids : tuple of lists or None
-            Of the users and of the clients who asked; and, for an everlasting predictor, ids of
-            the queries themselves.
-        """
-        if rows is not None:
-            self.state.keep(rows, weights, ids)
-        self.state.answered += count
-
-    def supplied(self, rows: Any) -> None:
-        """Record rows that were supplied for the next phases."""
-        self.state.waiting.append(rows)
-
-    def labelled(self, rows: Any, weights: Any, users: Any) -> None:
-        """Record rows that came with labels, for the next phase; ids admit them."""
-        self.state.label(rows, weights, users)
-
-    def labelled_requests(self, requests: Any, weights: Any) -> None:
-        """Record labels of queries that are kept and wait; they take the place of their weights."""
-        self.state.label_requests(requests, weights)
-
-    def used(self) -> Any:
-        """Record that a draw of labels begins, and return the rows that it needs.
-
-        The state has forgotten them then: a draw that is broken off cannot be repeated.
-        """
-        return self.state.use()
-
-    def prepared(self, following: Any, taken: int = 0) -> None:
-        """Record that the training of the next phase has begun.
-
-        Its rows are not kept anywhere else any more.
-
-        Parameters
-        ----------
-        following : object
-            The training, with rows, split and seeds. For ``UniversalQueryRelease``, whose second
-            stage is trained on public answers, the student.
-        taken : int
-            How many supplied rows it took.
-        """
-        self.state.prepare(following, taken)
-
-    def entered(self, phase: Any) -> None:
-        """Record that a phase has begun; what there was of the one before is gone."""
-        self.state.enter(phase)
 
 
 # Facts as arrays
@@ -441,12 +322,8 @@ def _pack_array(value: NDArray[Any], name: str, arrays: Arrays) -> Any:
 def unpack(arrays: Mapping[str, Any]) -> Any:
     """Return what ``pack`` was given; raise ``InvalidParameter`` for anything else."""
     used = {FACTS}
-    try:
+    with broken_arrays():
         found = _unpack(_json_of(np.asarray(arrays[FACTS])), arrays, used)
-    except CumaeError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise _broken() from error
     if set(arrays) != used:
         raise _broken()
     return found

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import json
 import math
-import os
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.errors import InvalidParameter
-from cumae.live import belongs_here, one_at_a_time, refuse_within
+from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.live import refuse_within
+from cumae.mechanisms import Coins
 from cumae.predictors.base import Predictor, Training, check_fitted
+from cumae.predictors.calls import Asked, Call, Given, Step
+from cumae.predictors.counter import Counter
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
-from cumae.predictors.joining import CallQueue
+from cumae.predictors.journal import Journal
 from cumae.predictors.queries import QueryReader
-from cumae.predictors.state import Arrays, Journal
+from cumae.predictors.state import Arrays, State
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
+from cumae.savers import saver
 from cumae.storage import from_plain, to_plain
-
-Answers = TypeVar("Answers")
 
 
 @dataclass(frozen=True, repr=False)  # a message must not show what it holds
@@ -106,32 +105,18 @@ class Fitted:
         )
 
 
-@claim("STORE", "REPLICAS")
-def changing(method: Callable[..., Answers]) -> Callable[..., Answers]:
-    """Let a method that changes the state without an answer see the state as it is now.
-
-    An oracle with several replicas takes its turn first, and learns what others did.
-    """
-
-    @one_at_a_time
-    @functools.wraps(method)
-    def changed(self: Any, *args: Any, **kwargs: Any) -> Answers:
-        check_fitted(self)
-        with self._journal_.turn():
-            return method(self, *args, **kwargs)
-
-    return changed
-
-
 class StatefulPredictor(Predictor):
     """A predictor that remembers one state, and can be stored and restored."""
 
-    _state_: Any
-    _journal_: Journal
-    _queue: CallQueue  # of threads that ask
+    joins_calls: ClassVar[bool] = False  # whether calls of several threads are one batch
+    _counter_: Counter
     _promise_: Guarantee  # set last: a fit that was broken off has none
 
-    @one_at_a_time
+    @property
+    def _state_(self) -> Any:
+        """The state, which events change."""
+        return self._counter_.state
+
     def save_to(self, path: str | Path, *, keys: str | None = None) -> None:
         """Move the predictor into a file that survives restarts; this object refuses afterwards.
 
@@ -157,32 +142,23 @@ class StatefulPredictor(Predictor):
             If the file cannot be written. The predictor goes on in memory then, unless a command
             for keys failed with the last of them, the mark: the file may be valid then.
         """
-        check_fitted(self)
-        self._journal_.check_copy()
-        # By its name: the store knows predictors, and these do not know the store.
-        store = importlib.import_module("cumae.store")
-        store.save_state(self._journal_, path, keys, functools.partial(setattr, self, "_journal_"))
+        counter = self._fitted_counter()
+        counter.alone(lambda: saver().save_state(counter, path, keys))
 
-    @changing
     def rotate_key(self) -> None:
         """Encrypt a durable oracle anew under a new key; answers for retries end."""
-        self._journal_.rotated()
+        self._fitted_counter().rotate()
 
     def close(self) -> None:
         """Let go of the file of a durable oracle; one in memory has nothing to let go of.
 
         Answers that are being given are recorded first.
         """
-        refuse_within(self)
-        check_fitted(self)
-        if os.getpid() == belongs_here(self):
-            self._close_here()
-        else:  # a forked process lets go of nothing
-            self._journal_.close()
+        self._fitted_counter().close()
 
-    @one_at_a_time
-    def _close_here(self) -> None:
-        self._journal_.close()
+    def _fitted_counter(self) -> Counter:
+        check_fitted(self)
+        return self._counter_
 
     def _model_from(self) -> str | None:
         if self.estimator is not None:
@@ -216,30 +192,20 @@ class StatefulPredictor(Predictor):
         """Return the state, to read what follows from counts; within a call it may not be read."""
         refuse_within(self)
         check_fitted(self)
-        return self._state_
+        return self._counter_.state
 
-    @claim("STORE")
-    @one_at_a_time
     def _settled_state(self) -> Any:
-        """Return the state when nothing of it can be lost: then what is published may be seen.
+        """Return the state when nothing of it can be lost: then what is published may be seen."""
+        return self._fitted_counter().settled()
 
-        What was drawn, seen and lost could be drawn again from the same rows.
-        """
-        check_fitted(self)
-        self._journal_.settled()
-        return self._state_
-
-    def _go_on(self, state: Any, journal: Journal | None = None) -> None:
+    def _go_on(self, state: State, journal: Journal | None = None) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
-        belongs_here(self)  # also if it is restored, and forked before the first question
-        self._queue = getattr(self, "_queue", None) or CallQueue()
-        self._state_, self._reader_ = state, state.fitted.reader
-        self._journal_ = Journal(state) if journal is None else journal
+        self._counter_ = Counter(self, state, journal)
+        self._reader_ = state.fitted.reader
         for name, value in state.fitted.shown.items():
             setattr(self, name, value)
-        self._promise_ = self._journal_.promised(state.fitted.guarantee)
+        self._promise_ = self._counter_.journal.promised(state.fitted.guarantee)
 
-    @one_at_a_time
     def to_arrays(self) -> Arrays:
         """Return everything that the predictor must remember, as plain arrays.
 
@@ -252,10 +218,52 @@ class StatefulPredictor(Predictor):
         dict from str to array
             Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
         """
-        check_fitted(self)
-        self._journal_.check_copy()
-        found: Arrays = self._state_.to_arrays()
+        counter = self._fitted_counter()
+
+        def copied() -> Arrays:
+            counter.journal.check_copy()
+            arrays: Arrays = counter.state.to_arrays()
+            return arrays
+
+        found: Arrays = counter.alone(copied)
         return found
+
+    # Answering: what the counter asks. Nothing here changes the state.
+
+    def _read(self, call: Call) -> Asked:
+        return Asked(self._queries(call.X), as_counts=call.as_counts)
+
+    def _read_calls(self, calls: list[Call]) -> tuple[list[int | Exception], Asked]:
+        """Return the queries of several calls as one, where calls are joined."""
+        raise NotImplementedError
+
+    def _joint_room(self, state: Any) -> int:
+        """Return how many queries of several calls can be one batch, where calls are joined."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def _check(self, asked: Asked, state: Any) -> None:
+        """Refuse queries that cannot be answered whole, before anything is spent."""
+
+    @abstractmethod
+    def _room(self, state: Any) -> int:
+        """Return how many queries can be answered before something else is due."""
+
+    @abstractmethod
+    def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> Given:
+        """Return what the predictor would answer; draw with the coins."""
+
+    def _no_answers(self, asked: Asked) -> NDArray[Any]:
+        return self._named(np.zeros(len(asked), dtype=np.int64))
+
+    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
+        """Return the step to the next phase that is due now: here there are no phases."""
+
+    def _ended(self, answered: int, asked: int) -> BudgetExhausted:
+        return BudgetExhausted(
+            f"{asked - answered} of {asked} queries got no answer: none is left; fit again, which "
+            "costs again."
+        )
 
     @classmethod
     def from_state(cls, state: Any, journal: Journal | None = None) -> Self:
@@ -304,13 +312,12 @@ class PhasedPredictor(StatefulPredictor):
     @property
     def phase_(self) -> int:
         """Number of the phase, from 1."""
-        return int(self._seen_state().phase.number)
+        return int(self._seen_state().phase_number)
 
     @property
     def answered_(self) -> int:
         """Answers given since fit: a count of queries, which may be read within a call as well."""
-        check_fitted(self)
-        return int(self._state_.answered)
+        return int(self._fitted_counter().state.answered)
 
     @property
     def n_shards_(self) -> int:

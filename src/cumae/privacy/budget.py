@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import threading
@@ -27,6 +26,7 @@ from cumae.privacy.validation import (
     from_plain_number,
     plain_number,
 )
+from cumae.savers import saver
 
 _Exact: TypeAlias = Fraction | float  # a float if it is infinite
 _Totals: TypeAlias = tuple[_Exact, _Exact, _Exact]  # epsilon, delta, rho
@@ -289,9 +289,7 @@ the rows are used.
             raise LiveState(
                 f"{self!r} is kept in {self._home}; a second file could be spent once more."
             )
-        # By its name: the store knows accounts, and these do not know the store.
-        store = importlib.import_module("cumae.store")
-        store.save_account(self._to_dict(self._entries), path, keys, self._live_in)
+        saver().save_account(self._to_dict(self._entries), path, keys, self._live_in)
 
     def _live_in(self, home: Any) -> None:
         """Pay in a file alone; None for an account in memory."""
@@ -299,7 +297,13 @@ the rows are used.
 
     @classmethod
     def kept_in(cls, home: Any) -> Budget:
-        """Return the account that lives somewhere; it is read and written there."""
+        """Return the account that lives somewhere; it is read and written there.
+
+        Parameters
+        ----------
+        home : object
+            Where the account lives: its ``read`` returns the account as plain values.
+        """
         budget = cls._from_dict(home.read())
         budget._home = home
         return budget

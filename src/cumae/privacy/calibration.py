@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 
@@ -12,6 +11,7 @@ from cumae.parameters import check_count
 from cumae.privacy.cost import Cost, Gaussian
 from cumae.privacy.discrete_gaussian import DiscreteGaussian
 from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative
+from cumae.remembering import remembered
 
 MOST_STEPS = 400
 
@@ -135,7 +135,7 @@ def calibrate_gaussian(
     )
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _gaussian_scale(
     epsilon: float, delta: float, releases: int, sensitivity: int, tolerance: float
 ) -> float:

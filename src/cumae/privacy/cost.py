@@ -10,7 +10,6 @@ randomness.
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -41,6 +40,7 @@ from cumae.privacy.formulas import (
 )
 from cumae.privacy.loss import Atoms, LossGrid, atoms_of_curve, compose_atoms
 from cumae.privacy.validation import check_delta, check_epsilon, check_nonnegative, keep
+from cumae.remembering import remembered
 
 
 class Cost(ABC):
@@ -128,7 +128,7 @@ class Cost(ABC):
     __rmul__ = __mul__
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def _remembered_epsilon(cost: Cost, delta: float) -> float:
     # The same guarantee is read again for every fit with the same parameters.
     return _least_epsilon(cost, delta)

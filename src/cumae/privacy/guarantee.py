@@ -104,7 +104,17 @@ class Guarantee:
         void: bool = False,
         covers: str = RELEASED,
     ) -> Guarantee:
-        """Read a cost at ``delta``."""
+        """Read a cost at ``delta``.
+
+        Parameters
+        ----------
+        cost : Cost
+            The price of everything that is released.
+        delta : float
+            The delta at which the cost is read.
+        protects, claims, relation, assumptions, void, covers : object
+            As for the constructor.
+        """
         rho, xi = check_cost(cost).zcdp or (math.inf, 0.0)
         return cls(
             epsilon=cost.epsilon(delta),
@@ -119,7 +129,13 @@ class Guarantee:
         )
 
     def within(self, epsilon: float, delta: float) -> bool:
-        """Tell whether this promises at least (``epsilon``, ``delta``); a void one never does."""
+        """Tell whether this promises at least (``epsilon``, ``delta``); a void one never does.
+
+        Parameters
+        ----------
+        epsilon, delta : float of 0 or more
+            The promise to compare with.
+        """
         return not self.void and self.epsilon <= epsilon and self.delta <= delta
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +148,13 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Guarantee:
-        """Rebuild what ``to_dict`` returned."""
+        """Rebuild what ``to_dict`` returned.
+
+        Parameters
+        ----------
+        plain : dict
+            Plain values, as ``to_dict`` returned them.
+        """
         fields = dict(plain)
         for name in {"claims", "assumptions"} & fields.keys():
             fields[name] = tuple(fields[name])

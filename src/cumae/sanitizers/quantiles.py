@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from cumae.parameters import check_count
 from cumae.privacy import BoundedRange, Cost, compose
 from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, integers, permutation, weighted_choice
+from cumae.remembering import remembered
 from cumae.sanitizers.base import Sanitizer, check_beta, check_data_rows, over, share_of
 from cumae.sanitizers.ordered import OrderedValues, values_within
 
@@ -43,7 +43,7 @@ class Node:
 
 
 @claim("QUANT")
-@lru_cache(maxsize=64)
+@remembered(64)
 def plan(n_points: int) -> tuple[Node, ...]:
     """Return the draws level by level: the middle point first, then the middles of the halves."""
     nodes: list[Node] = []
@@ -58,7 +58,7 @@ def plan(n_points: int) -> tuple[Node, ...]:
 
 
 @claim("QUANT")
-@lru_cache(maxsize=64)
+@remembered(64)
 def level_ranges(n_points: int) -> tuple[Fraction, ...]:
     """Return, for each level, the range of losses at rate 1 that a replaced row can cause.
 
@@ -148,7 +148,7 @@ def cells_of_cuts(
 
 
 @claim("QUANT")
-@lru_cache(maxsize=64)
+@remembered(64)
 def carried_errors(n_points: int) -> float:
     """Return how many errors of a single draw add up, at most, in the rank of a point."""
     error = {0: Fraction(0), n_points + 1: Fraction(0)}

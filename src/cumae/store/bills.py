@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from fractions import Fraction
@@ -17,10 +16,11 @@ from cumae.privacy.formulas import round_up
 from cumae.privacy.plain_costs import cost_from_dict
 from cumae.privacy.plans import pair_cost, read_pair
 from cumae.privacy.validation import from_plain_number
+from cumae.remembering import remembered
 from cumae.storage import from_plain
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def price(bill: str, delta: float) -> float:
     """Return the epsilon at delta that a bill comes to.
 

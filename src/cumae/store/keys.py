@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 
+Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 KEY_BYTES = 32
@@ -159,13 +160,13 @@ def epoch_name(number: int, key: str = "") -> str:
     return f"epoch-{number}-{key}" if key else f"epoch-{number}"
 
 
-def failing_keys(method: Callable[..., Result]) -> Callable[..., Result]:
+def failing_keys(method: Callable[Given, Result]) -> Callable[Given, Result]:
     """Let what a file system may raise become ``StoreFailed``, as for a folder that goes."""
 
     @functools.wraps(method)
-    def run(*args: Any) -> Result:
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
         try:
-            return method(*args)
+            return method(*args, **kwargs)
         except OSError as error:
             raise StoreFailed(
                 f"the keys of this oracle cannot be read or written ({type(error).__name__}). "

@@ -9,15 +9,16 @@ from typing import Any
 from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.learners.base import Learner
+from cumae.predictors.events import Event
+from cumae.predictors.state import State
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Guarantee
-from cumae.store.counting.base import Counting
-from cumae.store.counting.records import rebuilt
 from cumae.store.homes.home import FORMAT, Blob, Home, Place
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
 from cumae.store.ledger import CHECKPOINT, entries_known, walk
-from cumae.store.sealed import HiddenIds, Seal
+from cumae.store.pieces import rebuilt
+from cumae.store.sealed import Seal
 from cumae.store.writer import MERGE, Writer
 
 SEALED_FORMAT = 3  # the first one in which pieces of the state name their ledger entries
@@ -89,7 +90,6 @@ class _Opened:
         self.entries = home.entries()
         key = None if self.old_form else self.oracle_key
         self.totals, self.last = walk(self.oracle, self.entries, recompute=False, oracle_key=key)
-        self.hide = HiddenIds(self.oracle_key)
 
     writer: Writer | None
 
@@ -113,19 +113,22 @@ class _Opened:
             )
         if blobs[0].kind == PUBLISHED:
             return self._learner(blobs[0])
-        counting = self._rebuilt(self._seal(), blobs)
+        state = self._rebuilt(self._seal(), blobs)
         self.marks = self.life.begin()
         check_marks(self.marks, self.oracle)
         older, seal = self._checked(), self._seal()  # its key may have been deleted meanwhile
-        journal = self._journal(counting, seal)
-        charge = self.high - counting.used
+        journal = self._journal(state, seal)
+        charge = self.high - state.used
         if older or charge > 0:
-            journal.charged(max(0, charge), "rollback" if older else "restarted")
-        if self.old_form or len(blobs) > 2 * MERGE:
+            why = "rollback" if older else "restarted"
+            take_alone(state.charged(max(0, charge), why, state.fitted.source), state, journal)
+        if self.old_form:
+            journal.rotated()
+        elif len(blobs) > 2 * MERGE:
             journal.compacted()
         journal.writer.opened(self.marks)
         kinds = {kind.__name__: kind for kind in _descendants(StatefulPredictor)}
-        return kinds[counting.state.kind].from_state(counting.state, journal)
+        return kinds[state.kind].from_state(state, journal)
 
     def _checked(self) -> str:
         """Return why this must be an older copy; refuse one that was not accepted."""
@@ -138,19 +141,19 @@ class _Opened:
             )
         return older
 
-    def _rebuilt(self, seal: Seal, blobs: list[Blob]) -> Counting:
+    def _rebuilt(self, seal: Seal, blobs: list[Blob]) -> State:
         """Return the state; refuse a ledger that does not belong to it."""
-        counting = rebuilt(seal, blobs, self.estimator)
-        if counting.used != self.totals.used:
+        kind, secret = self.totals.kind, self.oracle_key
+        state, _, head = rebuilt(blobs, kind, seal, self.estimator, secret)
+        if state.used != self.totals.used:
             raise StoreFailed("the ledger and the state disagree about what was used.")
-        if counting.head != self.last.hash and not (self.old_form and counting.head is None):
+        if head != self.last.hash:
             raise StoreFailed(
                 "the ledger is not the one that the state was written with: it was edited, or one "
                 "of them was put back. Put the right file back."
             )
-        self._compare_promise(counting.state.fitted.guarantee)
-        counting.know_ids(self.hide.known_as)
-        return counting
+        self._compare_promise(state.fitted.guarantee)
+        return state
 
     def _compare_promise(self, sealed: Guarantee) -> None:
         if Guarantee.from_dict(self.totals.guarantee) != sealed:
@@ -169,14 +172,13 @@ class _Opened:
         self._compare_promise(found.guarantee_)
         return found
 
-    def _journal(self, counting: Counting, seal: Seal) -> DurableJournal:
-        """Return what will record all changes of a state."""
+    def _journal(self, state: State, seal: Seal) -> DurableJournal:
+        """Return what will record all events of a state."""
         entries = CHECKPOINT if self.old_form and self.entries[0][0] > 1 else len(self.entries)
         given = (self.life, self.oracle, self.oracle_key, self.totals, self.last, seal, entries)
         self.writer = self.make_writer(*given)
         self.writer.format = min(FORMAT, max(mark.format for mark in self.marks.values()))
-        reader = self.home.for_reading()
-        journal = DurableJournal(counting.state, self.writer, self.hide, reader, self.lock)
+        journal = DurableJournal(state, self.writer, self.home.for_reading(), self.lock)
         self.connect(journal)
         return journal
 
@@ -262,6 +264,15 @@ def check_marks(marks: dict[str, Mark], oracle: str) -> None:
         )
     if any(mark.oracle != oracle for mark in marks.values()):
         raise StoreFailed("these keys belong to another oracle; give those of this one.")
+
+
+@claim("STORE")
+def take_alone(event: Event, state: State, journal: DurableJournal) -> None:
+    """Record an event, apply it, and commit it, before anybody is answered."""
+    journal.begin()
+    journal.record(event)
+    event.apply(state)
+    journal.commit(journal.end())
 
 
 @claim("STORE")

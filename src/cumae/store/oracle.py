@@ -15,13 +15,14 @@ from typing import Any, NoReturn, Self
 
 from cumae.claims import claim
 from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
-from cumae.predictors.state import Journal
+from cumae.predictors.counter import Counter
+from cumae.predictors.events import Whole
+from cumae.predictors.journal import Journal
+from cumae.predictors.state import State
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import plain_number
 from cumae.store.accounts import AccountLedger, account_of, create_account
-from cumae.store.counting.base import Counting
-from cumae.store.counting.kinds import counting_of
 from cumae.store.homes.home import FORMAT, SHARED, Blob, Place, Transaction
 from cumae.store.homes.needs import durable
 from cumae.store.homes.places import place_of
@@ -39,8 +40,8 @@ from cumae.store.keys import (
 )
 from cumae.store.ledger import ACCOUNT, LedgerEntry, Totals, first_hash, following, walk
 from cumae.store.opening import PUBLISHED, is_old_form, opened, oracle_key
-from cumae.store.sealed import HEAD, HiddenIds, Seal, arrays_to_bytes, head_array
-from cumae.store.writer import SNAPSHOT
+from cumae.store.pieces import Piece, sealed_piece
+from cumae.store.sealed import Seal
 
 # Making one
 
@@ -50,14 +51,13 @@ class Moved(Journal):
 
     Parameters
     ----------
-    state : State
-        The state of the predictor, which answers elsewhere now.
     path : str
         Where the predictor went.
     """
 
-    def __init__(self, state: Any, path: str) -> None:
-        super().__init__(state)
+    durable = True
+
+    def __init__(self, path: str) -> None:
         self._path = path
 
     def check(self) -> None:
@@ -70,37 +70,30 @@ class Moved(Journal):
         self.check()
         raise AssertionError("check refuses")
 
-    answered = supplied = labelled = labelled_requests = _refuse
-    used = prepared = entered = known = recorded = settled = _refuse
+    begin = record = known = settled = rotated = _refuse
 
 
-def save_state(
-    journal: Journal, path: str | Path, command: str | None, take: Callable[[Journal], None]
-) -> None:
-    """Move a state to a new place.
+def save_state(counter: Counter, path: str | Path, command: str | None) -> None:
+    """Move a predictor to a new place.
 
     Parameters
     ----------
-    journal : Journal
-        That of the predictor in memory, with its state.
+    counter : Counter
+        That of the predictor in memory; nobody else uses it meanwhile.
     path : str or Path
         A file that does not exist yet, or an address.
     command : str, or None
         What keeps the keys, a command or a folder; None for a folder beside the file.
-    take : callable
-        Gives the predictor another journal: one that refuses, before the new place is valid.
     """
-    state = journal.state
-    counting = counting_of(state)
-    with _New(path, command) as made:
-        hide = HiddenIds(made.oracle_key)
-        arrays = counting.hidden(hide).to_arrays()
+    counter.journal.check_copy()
+    state, before = counter.state, counter.journal
 
-        def content(head: bytes) -> bytes:
-            return arrays_to_bytes({**arrays, HEAD: head_array(head)})
+    def take(journal: Journal) -> None:
+        counter.journal = journal
 
-        made.write(state.kind, state.fitted.guarantee, content, SNAPSHOT, counting)
-        made.hand_over(take, Moved(state, made.place.name), journal)
+    with _New(path, command, state.secret) as made:
+        made.write_state(state)
+        made.hand_over(take, Moved(made.place.name), before)
 
 
 def save_learner(learner: Any, path: str | Path, command: str | None = None) -> None:
@@ -117,7 +110,7 @@ def save_learner(learner: Any, path: str | Path, command: str | None = None) -> 
     """
     content = json.dumps(learner.to_dict(), allow_nan=False).encode()
     with _New(path, command) as made:
-        made.write(type(learner).__name__, learner.guarantee_, lambda _: content, PUBLISHED, None)
+        made.write_published(type(learner).__name__, learner.guarantee_, content)
         made.write_mark()
 
 
@@ -179,7 +172,7 @@ class _New:
     If anything fails before that, nothing is left of them. What may be valid is left alone.
     """
 
-    def __init__(self, path: str | Path, command: str | None) -> None:
+    def __init__(self, path: str | Path, command: str | None, secret: bytes | None = None) -> None:
         self.place = place_of(path)
         self.keys: KeyStore = self.place.keys(command)
         self.place.check_new()
@@ -187,42 +180,58 @@ class _New:
             KeyFolder.make(self.keys.folder)
         else:
             _refuse_used(self.keys)
-        self.oracle, self.oracle_key = secrets.token_hex(16), os.urandom(KEY_BYTES)
+        self.oracle, self.oracle_key = secrets.token_hex(16), secret or os.urandom(KEY_BYTES)
         self.mark: Mark | None = None  # what makes it valid, once all else is there
         self._marking = False
 
     def __enter__(self) -> Self:
         return self
 
-    def write(
+    def write_state(self, state: State) -> None:
+        """Write keys, and then the tables, with a whole state in them."""
+        prior = prior_event(state)
+        if prior is not None:
+            prior["trust"] = plain_number(state.fitted.guarantee.epsilon)
+        begun = {**phase_event(state), "count": state.answered}
+
+        def piece(head: bytes, seal: Seal) -> Blob:
+            return sealed_piece(Piece(0, 1, Whole(state)), head, seal)
+
+        self._write(state.kind, state.fitted.guarantee, begun, prior, piece)
+
+    def write_published(self, kind: str, guarantee: Guarantee, content: bytes) -> None:
+        """Write keys, and then the tables, with a published model in them."""
+        begun = {"event": "phase", "phase": 1, "releases": 0, "used": 0, "cost": None, "count": 0}
+
+        def piece(_: bytes, seal: Seal) -> Blob:
+            return Blob(1, 1, PUBLISHED, seal.close(content, PUBLISHED, 1))
+
+        self._write(kind, guarantee, begun, None, piece)
+
+    def _write(
         self,
         kind: str,
         guarantee: Guarantee,
-        content: Callable[[bytes], bytes],
-        form: str,
-        counting: Counting | None,
+        begun: dict[str, Any],
+        prior: dict[str, Any] | None,
+        piece: Callable[[bytes, Seal], Blob],
     ) -> None:
-        """Write keys, and then the tables; content is given the last ledger entry."""
         self.keys.put(ORACLE, self.oracle_key)
         named = new_key_name()
         seal = Seal(self.keys.make_epoch(1, **named), self.oracle, 1)
-        made = {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
-        empty = {"event": "phase", "phase": 1, "releases": 0, "used": 0, "cost": None, "count": 0}
-        begun = empty if counting is None else phase_event(counting)
-        entries = [following(0, first_hash(self.oracle), made)]
-        prior = None if counting is None else prior_event(counting.state)
-        if prior is not None and counting is not None:
-            trust = {"trust": plain_number(counting.state.fitted.guarantee.epsilon)}
-            entries.append(following(1, entries[0].hash, {**prior, **trust}))
-        answered = 0 if counting is None else counting.state.answered
-        first = {"epoch": 1, "blob": 1, "count": answered, "priors": len(entries) - 1}
-        facts = {**begun, **first, **named}
-        last = following(entries[-1].number, entries[-1].hash, facts)
-        blob = Blob(1, 1, form, seal.close(content(last.hash), form, 1))
-        meta = {"oracle": self.oracle, "kind": kind}
-        self.place.create(Transaction([*entries, last], [blob], meta=meta))
+        said: list[dict[str, Any]] = [
+            {"event": "made", "kind": kind, "guarantee": guarantee.to_dict()}
+        ]
+        said += [] if prior is None else [prior]
+        said.append({**begun, "epoch": 1, "blob": 1, "priors": len(said) - 1, **named})
+        entries: list[LedgerEntry] = []
+        for facts in said:
+            before = entries[-1].hash if entries else first_hash(self.oracle)
+            entries.append(following(len(entries), before, facts))
+        last, meta = entries[-1], {"oracle": self.oracle, "kind": kind}
+        self.place.create(Transaction(entries, [piece(last.hash, seal)], meta=meta))
         self.place.bind(self.keys)
-        used, phase = (0, 1) if counting is None else (counting.used, counting.phase)
+        used, phase = begun["used"], begun["phase"]
         self.mark = Mark(self.oracle, 1, used, last.number, last.hash.hex(), FORMAT, phase)
 
     def hand_over(self, take: Callable[[Any], None], moved: Any, before: Any) -> None:

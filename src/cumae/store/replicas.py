@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from cumae.claims import claim
 from cumae.errors import CumaeError, LiveState, StoreFailed
@@ -18,12 +17,13 @@ from cumae.store.homes.home import Blob, Transaction
 from cumae.store.homes.postgres import Head, PostgresHome
 from cumae.store.keys import Life, mark_of
 from cumae.store.ledger import LedgerEntry, Totals, walk
+from cumae.store.pieces import WHOLE, Piece
 from cumae.store.sealed import Seal
-from cumae.store.writer import CLOSED, SNAPSHOT, Writer
+from cumae.store.writer import CLOSED, Writer
 
 TURN_SECONDS = 0.1  # after which others may go on, though more is asked here
-# Applies pieces to the state: those after a number, or all of them for None. Returns the records.
-Learn = Callable[[Seal, list[Blob], int | None], list[tuple[str, int, int, Any]]]
+# Applies pieces to the state: those after a number, or all of them for None. Returns them.
+Learn = Callable[[Seal, list[Blob], int | None], list[Piece]]
 
 
 @claim("REPLICAS")
@@ -156,19 +156,19 @@ class SharedWriter(Writer):
         if totals.blob == known:
             return
         blobs = list(self.home.blobs(after=known))
-        whole = seal is not self.seal or any(blob.kind == SNAPSHOT for blob in blobs)
+        whole = seal is not self.seal or any(blob.kind == WHOLE for blob in blobs)
         try:
-            records = [] if whole else self.learn(seal, blobs, known)
+            pieces = [] if whole else self.learn(seal, blobs, known)
         except StoreFailed:  # pieces were merged, some of which are known here already
             whole = True
         if whole:
             blobs = list(self.home.blobs())
-            records = self.learn(seal, blobs, None)
+            pieces = self.learn(seal, blobs, None)
             self._small.clear()
         if not blobs or blobs[-1].number != totals.blob:
             raise StoreFailed("the database does not hold all that its ledger names.")
-        for kind, before, number, record in records:
-            self.remember(kind, before, number, record)
+        for piece in pieces:
+            self.remember(piece)
 
     # Commits
 

@@ -7,8 +7,6 @@ uncommon values, in NumPy's npy format. Nothing is pickled.
 from __future__ import annotations
 
 import datetime as dt
-import functools
-import hashlib
 import hmac
 import io
 import json
@@ -27,10 +25,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.data import RowSource, plain_id, table_of
+from cumae.data import RowSource, table_of
 from cumae.errors import InvalidData, StoreFailed
 from cumae.extras import STORE, LaterModule
+from cumae.predictors.ids import ID_BYTES, derived
 from cumae.predictors.state import ENCODER, PLAIN, Arrays, pack, unpack
+from cumae.remembering import remembered
 
 if TYPE_CHECKING:
     from cryptography import exceptions
@@ -40,10 +40,8 @@ else:
     exceptions = LaterModule("cryptography.exceptions", *STORE)
 
 NONCE_BYTES = 12
-HEAD = "$head"  # what a piece of the state calls the hash of its ledger entry
 ARRAY = "$array"  # what marks the type and shape of an array in a record
 CHUNK = 2**26  # bytes that are encrypted at once; SQLite takes a gigabyte in one cell at most
-ID_BYTES = 16
 
 
 def to_bytes(facts: Mapping[str, Any]) -> bytes:
@@ -79,11 +77,6 @@ def from_bytes(content: bytes) -> Any:
     if left:
         raise _wrong_length()
     return found
-
-
-def head_array(known: bytes) -> NDArray[np.uint8]:
-    """Return the hash of a ledger entry as an array, which every record can hold."""
-    return np.frombuffer(known, dtype=np.uint8)
 
 
 def _wrong_length() -> StoreFailed:
@@ -122,7 +115,7 @@ def _line(facts: Mapping[str, Any], arrays: list[NDArray[Any]]) -> str:
     return f"{{{', '.join(found)}}}"
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def _described(kind: str, shape: tuple[int, ...]) -> str:
     """Return what stands in the place of an array; making it anew takes longer."""
     return ENCODER.encode({ARRAY: [kind, *shape]})
@@ -162,13 +155,13 @@ def arrays_to_bytes(arrays: Arrays) -> bytes:
     return b"".join(parts)
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _names(names: tuple[str, ...]) -> bytes:
     """Return the first line: the names of the arrays that follow."""
     return json.dumps(names).encode() + b"\n"
 
 
-@functools.lru_cache(maxsize=4096)
+@remembered(4096)
 def _npy_header(kind: str, shape: tuple[int, ...]) -> bytes:
     """Return what stands before an array in the npy format; making it anew takes longest."""
     file = io.BytesIO()
@@ -205,8 +198,8 @@ class Seal:
         self.oracle, self.epoch = oracle, epoch
         # Oracle and epoch; ``_bound`` adds the rest of the list.
         self._here = ENCODER.encode([oracle, epoch])[:-1]
-        self._cipher = aead.AESGCM(_derived(key, "blobs"))
-        self._for_ids = _derived(key, "requests")
+        self._cipher = aead.AESGCM(derived(key, "blobs"))
+        self._for_ids = derived(key, "requests")
 
     def _bound(self, kind: str, place: str | int, part: int, count: int) -> bytes:
         """Return what a part is bound to, as a list in JSON.
@@ -251,53 +244,6 @@ class Seal:
     def digest_of(self, body_bytes: bytes) -> str:
         """Return a fingerprint of the body of a request: equal bodies have the same one."""
         return hmac.digest(self._for_ids, b"body" + body_bytes, "sha256").hex()
-
-
-@claim("STORE", "USER")
-class HiddenIds:
-    """Turns ids of users and clients into HMACs, under a key that the oracle has for ever.
-
-    Ids that Python calls equal, as 1 and 1.0, get the same one, by ``cumae.data.plain_id``.
-
-    Examples
-    --------
-    >>> from cumae.store.sealed import HiddenIds
-    >>> hidden = HiddenIds(bytes(32))
-    >>> hidden("anna") == hidden("anna"), hidden(1) == hidden(1.0), hidden("1") == hidden(1)
-    (True, True, False)
-    """
-
-    def __init__(self, key: bytes) -> None:
-        self._key = _derived(key, "ids")
-
-    def __call__(self, one: Any) -> bytes:
-        return self._hidden(_id_bytes(one))
-
-    def known_as(self, one: Any) -> tuple[bytes, ...]:
-        """Return the HMAC of an id, and then the one that earlier versions may have written.
-
-        These took a fraction that was a ``np.float64`` for another id than the same ``float``.
-        """
-        number = plain_id(one)
-        if not isinstance(number, float):
-            return (self(one),)
-        return self(one), self._hidden(f"fnp.float64({number!r})".encode())
-
-    def _hidden(self, id_bytes: bytes) -> bytes:
-        return hmac.digest(self._key, id_bytes, "sha256")[:ID_BYTES]
-
-
-def _id_bytes(given: Any) -> bytes:
-    one = plain_id(given)
-    if isinstance(one, bytes):
-        return b"b" + one
-    if isinstance(one, str):
-        return b"s" + one.encode("utf-8", "surrogatepass")
-    if isinstance(one, float):
-        return b"f" + repr(one).encode()
-    if one is None:
-        raise AssertionError("ids are checked before")
-    return b"i" + hex(one).encode()
 
 
 # What stands for itself in the comparison of two requests, by its type and how it is printed.
@@ -363,8 +309,3 @@ def _printed(value: Any) -> str:
 def _joined(parts: list[bytes]) -> bytes:
     """Return parts as one, so that no other parts give the same."""
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
-
-
-def _derived(key: bytes, use: str) -> bytes:
-    """Return a key for one use, from which neither the key nor those for other uses follow."""
-    return hmac.digest(key, b"cumae " + use.encode(), hashlib.sha256)

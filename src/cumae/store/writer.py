@@ -7,21 +7,18 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import chain, groupby
-from operator import itemgetter
 from typing import Any
 
 from cumae.claims import claim
 from cumae.errors import CumaeError, LiveState, StoreFailed
-from cumae.store.counting.base import ANSWERED, Record
-from cumae.store.counting.records import merged
-from cumae.store.homes.home import FORMAT, Blob, Home, Transaction
+from cumae.predictors.events import Answered, Event, Whole
+from cumae.store.homes.home import FORMAT, Home, Transaction
 from cumae.store.keys import Life, Mark, new_key_name
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal, following
-from cumae.store.sealed import HEAD, Seal, arrays_to_bytes, head_array, to_bytes
+from cumae.store.pieces import Piece, sealed_piece
+from cumae.store.sealed import Seal, to_bytes
 
-SMALL = 64  # answers of a record that is merged with others
-MERGE = 1_000  # so many of them are merged into one
-SNAPSHOT = "snapshot"
+MERGE = 1_000  # small pieces that are merged into one
 CLOSED = "this oracle was closed; go on with cumae.open."
 
 
@@ -31,21 +28,21 @@ class Change:
 
     Parameters
     ----------
-    events : list of dict
+    entries : list of dict
         What the ledger will say.
-    records : list of tuples of str and dict
-        What is added to the state: kinds and facts. A snapshot is the whole state, as arrays, and
-        takes the place of everything before it.
+    events : list of Event
+        What changes the state. A whole state takes the place of everything before it.
     new_epoch : bool
-        Whether it is written under a new key; then it is a snapshot and the last change of all.
+        Whether it is written under a new key; then it ends with a whole state, and is the last
+        change of all.
     answers : dict from bytes to tuple of str and array
         Answers for retries: names, digests of the bodies, and what was answered.
     used, spare : int
         Releases that are gone, and how many more the mark may cover.
     """
 
-    events: list[dict[str, Any]] = field(default_factory=list)
-    records: list[tuple[str, Any]] = field(default_factory=list)
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     new_epoch: bool = False
     answers: dict[bytes, tuple[str, Any]] = field(default_factory=dict)
     used: int = 0
@@ -95,7 +92,7 @@ class Writer:
         self._failed: CumaeError | None = None
         self._late: BaseException | None = None  # an interrupt that came when all was committed
         self._n_entries = n_entries
-        self._small: list[tuple[int, int, Record]] = []  # numbers before, own numbers, records
+        self._small: list[Piece] = []  # at the end of the chain, to be merged with what follows
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
         self._mutex, self._writing = threading.Lock(), threading.Lock()
@@ -165,8 +162,8 @@ class Writer:
     def _write(self, changes: list[Change]) -> None:
         """Write changes as one. What begins a new epoch comes last, if it is among them."""
         last = changes[-1]
-        pieces = self._pieces(changes)
-        entries, totals = self._chain(changes, self.totals.blob + len(pieces))
+        events = _merged(changes)
+        entries, totals = self._chain(changes, self.totals.blob + len(events))
         transaction = Transaction(entries=entries, after=(self.last.number, self.last.hash))
         # A key before anything is written under it; the mark before an answer can leave.
         seal = self.seal
@@ -177,7 +174,7 @@ class Writer:
         elif not self._covers(last.used):
             self._write_mark(last.used + last.spare)
         self._checkpoint(transaction, totals)
-        self._seal_pieces(transaction, pieces, seal)
+        self._seal_pieces(transaction, events, seal)
         for change in changes[-1:] if last.new_epoch else changes:
             for name, (digest, answer) in change.answers.items():
                 content = to_bytes({"body": digest, "answer": answer})
@@ -202,32 +199,19 @@ class Writer:
         mark = self.mark
         return mark is not None and mark.epoch == self.totals.epoch and used <= mark.high
 
-    def _pieces(self, changes: list[Change]) -> list[tuple[str, Any]]:
-        """Return what is added to the state, with answers that follow each other merged."""
-        if len(changes) == 1 and len(changes[0].records) == 1:
-            return changes[0].records
-        records = [record for change in changes for record in change.records]
-        whole = [place for place, (kind, _) in enumerate(records) if kind == SNAPSHOT]
-        records = records[whole[-1] if whole else 0 :]
-        pieces = []
-        for kind, group in groupby(records, key=itemgetter(0)):
-            facts = [record for _, record in group]
-            pieces += [(kind, one) for one in ([merged(facts)] if kind == ANSWERED else facts)]
-        return pieces
-
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
-        events: list[dict[str, Any]] = []
-        for facts in chain.from_iterable(change.events for change in changes):
-            if events and events[-1]["event"] == facts["event"] == ANSWERED:  # one for the group
-                before = events.pop()
+        said: list[dict[str, Any]] = []
+        for facts in chain.from_iterable(change.entries for change in changes):
+            if said and said[-1]["event"] == facts["event"] == "answered":  # one for the group
+                before = said.pop()
                 sums = {name: before[name] + facts[name] for name in ("count", "debit")}
-                events.append({**facts, **sums})
+                said.append({**facts, **sums})
             else:
-                events.append(facts)
-        events[-1] = {**events[-1], "blob": blob}
+                said.append(facts)
+        said[-1] = {**said[-1], "blob": blob}
         entries, last, totals = [], self.last, self.totals.copy()
-        for given in events:
+        for given in said:
             facts = given
             if facts["event"] in ("phase", "rotated"):
                 begun = {"epoch": totals.epoch + 1, "priors": totals.priors}
@@ -237,51 +221,29 @@ class Writer:
             entries.append(last)
         return entries, totals
 
-    def _seal_pieces(
-        self, transaction: Transaction, pieces: list[tuple[str, Any]], seal: Seal
-    ) -> None:
-        """Encrypt pieces of the state.
-
-        Each names the one before it, so that none can be lost, and the last ledger entry, so that
-        no other ledger fits.
-        """
-        if not pieces:
+    def _seal_pieces(self, transaction: Transaction, events: list[Event], seal: Seal) -> None:
+        """Encrypt pieces of the state; many small ones at the end of the chain become one."""
+        if not events:
             raise AssertionError("a transaction ends with a piece of the state")
-        before, head = self.totals.blob, {HEAD: head_array(transaction.head[1])}
-        for kind, facts in pieces:
-            number, after, found = before + 1, before, facts
-            if kind == SNAPSHOT:
+        number = self.totals.blob
+        for event in events:
+            number += 1
+            piece = Piece(number - 1, number, event)
+            if isinstance(event, Whole):
                 transaction.drop_from, transaction.drop_below = 0, number
-            self.remember(kind, before, number, facts)
-            if len(self._small) >= MERGE and len(pieces) == 1:
-                after, first, _ = self._small[0]
-                found = merged([record for _, _, record in self._small])
-                transaction.drop_from, transaction.drop_below = first, number
+            self.remember(piece)
+            if len(self._small) >= MERGE and len(events) == 1:
+                first = self._small[0]
+                many = [one.event for one in self._small if isinstance(one.event, Answered)]
+                piece = Piece(first.before, number, Answered.merged(many))
+                transaction.drop_from, transaction.drop_below = first.number, number
                 self._small.clear()
-            whole = kind == SNAPSHOT
-            content = (
-                arrays_to_bytes({**facts, **head})
-                if whole
-                else to_bytes({**found, "after": after, **head})
-            )
-            parts = seal.close(content, kind, number)
-            transaction.blobs.append(Blob(number, seal.epoch, kind, parts))
-            before = number
+            transaction.blobs.append(sealed_piece(piece, transaction.head[1], seal))
 
-    def remember(self, kind: str, before: int, number: int, facts: Any) -> None:
-        """Remember a small piece at the end of the chain, to merge it with those that follow.
-
-        Parameters
-        ----------
-        kind : str
-            What it records.
-        before, number : int
-            The number of the piece before it, and its own.
-        facts : Record
-            What it holds.
-        """
-        if kind == ANSWERED and facts["count"] <= SMALL:
-            self._small.append((before, number, facts))
+    def remember(self, piece: Piece) -> None:
+        """Remember a small piece at the end of the chain, to merge it with those that follow."""
+        if piece.is_small:
+            self._small.append(piece)
         else:
             self._small.clear()
 
@@ -372,3 +334,17 @@ class Writer:
             finally:
                 self._failed = self._failed or LiveState(CLOSED)
                 self.home.close()
+
+
+def _merged(changes: list[Change]) -> list[Event]:
+    """Return what changes the state, with answers that follow each other as one event."""
+    if len(changes) == 1 and len(changes[0].events) == 1:
+        return changes[0].events
+    events = [event for change in changes for event in change.events]
+    whole = [place for place, event in enumerate(events) if isinstance(event, Whole)]
+    events = events[whole[-1] if whole else 0 :]
+    found: list[Event] = []
+    for answers, group in groupby(events, key=lambda event: isinstance(event, Answered)):
+        some = list(group)
+        found += [Answered.merged(some)] if answers else some  # type: ignore[arg-type]
+    return found

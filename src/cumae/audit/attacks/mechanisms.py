@@ -18,6 +18,7 @@ from cumae.audit.game import Game
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
 from cumae.mechanisms import (
+    UNCLEAR,
     BetweenThresholds,
     ExponentialMechanism,
     GaussianNoise,
@@ -27,7 +28,6 @@ from cumae.mechanisms import (
     StabilityTest,
 )
 from cumae.mechanisms.base import Mechanism
-from cumae.mechanisms.stability import UNSTABLE
 
 Ask = Callable[[Any, Integers], Any]  # a mechanism and counts, one row of them for each query
 # Two questions that one voter pushes towards a charged answer, then two that it pulls back: which
@@ -221,7 +221,7 @@ def stability_test(
     return Attack(
         f"StabilityTest, {max_unstable} unstable",
         partial(Votes, make, StabilityTest.ask, 3),
-        partial(_play_sparse, table, UNSTABLE, tuple(pattern) * repeats),
+        partial(_play_sparse, table, UNCLEAR, tuple(pattern) * repeats),
         Claimed.by(found.guarantee("one vote", delta=delta)),
     )
 

@@ -27,6 +27,13 @@ class Halfspace(Hypothesis):
     Floats stand for the exact numbers that they are, and the comparison is exact: rounding
     decides nothing. Where floats are too coarse for a gap, normal and offset are whole numbers.
 
+    Parameters
+    ----------
+    normal : tuple of float or int
+        A number for each column.
+    offset : float or int
+        The least value of normal . x with label 1.
+
     Examples
     --------
     >>> from cumae.concepts import Halfspace
@@ -52,7 +59,13 @@ class Halfspace(Hypothesis):
         return self.labels(halfspace_table(X, len(self.normal)))
 
     def labels(self, rows: Floats) -> Integers:
-        """Return the labels of rows that were checked before."""
+        """Return the labels of rows that were checked before.
+
+        Parameters
+        ----------
+        rows : array of float
+            A table with the columns of the normal.
+        """
         if not any(self.normal):
             return np.full(len(rows), int(self.offset <= 0))
         labels, sure = self._rounded(rows)

@@ -86,7 +86,15 @@ class TreeCuts:
 
     @classmethod
     def of(cls, points: ArrayLike, max_cuts: int | None = None) -> TreeCuts:
-        """Take the cuts from public or sanitized points, as ``cuts_of`` does."""
+        """Take the cuts from public or sanitized points, as ``cuts_of`` does.
+
+        Parameters
+        ----------
+        points : array-like
+            Public or sanitized rows.
+        max_cuts : int of 1 or more, or None
+            The largest number of cuts for a column.
+        """
         table = check_table(points, name="points")
         return cls(cuts_of(table, max_cuts), table.shape[1])
 
@@ -94,14 +102,28 @@ class TreeCuts:
         return len(self.value)
 
     def bin(self, X: ArrayLike) -> BinnedRows:
-        """Compare rows with all cuts; the result stands for ``X`` in ``Trees.choose``."""
+        """Compare rows with all cuts; the result stands for ``X`` in ``Trees.choose``.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with ``n_features`` columns.
+        """
         table = check_table(X, self.n_features)
         return BinnedRows(self, kernel.codes_of(table, self.starts, self.value))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinnedRows:
-    """Rows of which only the number of cuts at or below each of their values is kept."""
+    """Rows of which only the number of cuts at or below each of their values is kept.
+
+    Parameters
+    ----------
+    cuts : TreeCuts
+        The cuts.
+    codes : array of int
+        For each column a line with the number of cuts at or below the value of each row.
+    """
 
     cuts: TreeCuts
     codes: kernel.Codes  # a line for each column
@@ -113,11 +135,23 @@ class BinnedRows:
         return f"BinnedRows({len(self)} rows, {len(self.cuts)} cuts)"
 
     def take(self, rows: Any) -> BinnedRows:
-        """Return some of the rows: a slice, a mask or row numbers."""
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : slice or array
+            A slice, a mask or row numbers.
+        """
         return BinnedRows(self.cuts, np.ascontiguousarray(self.codes[:, rows]))
 
     def above(self, cut: int) -> NDArray[np.bool_]:
-        """Return for each row whether its value is at least that cut."""
+        """Return for each row whether its value is at least that cut.
+
+        Parameters
+        ----------
+        cut : int
+            Number of the cut, from 0.
+        """
         column = self.cuts.column[cut]
         return np.asarray(self.codes[column] > cut - self.cuts.starts[column])
 

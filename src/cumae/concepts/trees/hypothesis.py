@@ -22,6 +22,15 @@ class Tree(Hypothesis):
     Inner nodes are listed level by level, each level from below to above; then follow the labels
     of the leaves in the same order. A tree without inner nodes has a single label.
 
+    Parameters
+    ----------
+    columns : tuple of int
+        The column that each inner node looks at.
+    cuts : tuple of float
+        The cut of each inner node.
+    labels : tuple of int
+        The label of each leaf, 0 or 1.
+
     Examples
     --------
     >>> from cumae.concepts.trees import Tree

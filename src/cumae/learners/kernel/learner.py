@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
 from cumae.randomness import LARGEST_SCALE, Source
+from cumae.remembering import remembered
 from cumae.threads import one_thread
 
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
@@ -326,7 +326,7 @@ def waves_matter(strength: float) -> float:
 
 
 @claim("KERNEL")
-@functools.lru_cache(maxsize=256)  # fits with the same sizes ask again, and it takes long
+@remembered(256)  # fits with the same sizes ask again, and it takes long
 def gaussian_mu(epsilon: float, delta: float, places: int, least: float) -> float:
     """Return the mu of Gaussian privacy that is within epsilon and delta, for whole numbers.
 

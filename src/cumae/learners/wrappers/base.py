@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
@@ -35,7 +34,7 @@ from cumae.errors import (
     UnknownCost,
     warn,
 )
-from cumae.estimators import PrivateEstimator, inside, own_clone
+from cumae.estimators import PrivateEstimator, available_if, inside, own_clone
 from cumae.learners.base import ROLES_PUBLIC, Learner, LearningPlan, Rows, Sizes
 from cumae.made_up import few_labels
 from cumae.parameters import Object, check_parameters, described
@@ -391,16 +390,28 @@ class Published(Wrapper):
         self._fit_copy(copy, replace(rows, X=take_rows(rows.X, places), y=labels), most)
         self.learner_ = copy
 
-    @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> Floats:
-        """Return the log odds of the second class, if the base has them."""
+        """Return the log odds of the second class, if the base has them.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         check_is_fitted(self, "guarantee_")
         scores: Floats = self.learner_.decision_function(X)
         return scores
 
-    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> Floats:
-        """Return the chances of both classes, if the base has them."""
+        """Return the chances of both classes, if the base has them.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         check_is_fitted(self, "guarantee_")
         chances: Floats = self.learner_.predict_proba(X)
         return chances

@@ -161,7 +161,13 @@ class OneVsRest(Wrapper):
         self.share_ = each.eps
 
     def decision_function(self, X: Any) -> Floats:
-        """Return the score of each class for each row."""
+        """Return the score of each class for each row.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         check_is_fitted(self, "guarantee_")
         return np.stack([_scores(member, X) for member in self.members_], axis=1)
 

@@ -6,16 +6,15 @@ import itertools
 import math
 
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
-from cumae.mechanisms import BetweenThresholds
-from cumae.predictors.bbl.phases import start_votes
+from cumae.mechanisms import Between
+from cumae.predictors.bbl.phases import votes_of
 from cumae.predictors.bbl.rules import BBLRules, PhaseSizes
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
-from cumae.randomness import Source
 
 LEAST_ROWS = 4  # of a phase
 
 
-def check_phases(rules: BBLRules, source: Source) -> tuple[float, PhaseSizes]:
+def check_phases(rules: BBLRules) -> tuple[float, PhaseSizes]:
     """Refuse sizes that some phase cannot have, from public numbers, before anything is paid.
 
     Return the noise per vote of the noisiest phase, and that phase.
@@ -25,16 +24,16 @@ def check_phases(rules: BBLRules, source: Source) -> tuple[float, PhaseSizes]:
         _check_sizes(sizes)
     if rules.given.votes == "between":
         looked_at = (*phases[:2], phases[-1])
-        found = [(_half_gap(rules, sizes, source) / sizes.shards, sizes) for sizes in looked_at]
+        found = [(_half_gap(rules, sizes) / sizes.shards, sizes) for sizes in looked_at]
     else:
         found = [(sizes.scale / sizes.shards, sizes) for sizes in phases]
     return max(found, key=lambda pair: pair[0])
 
 
-def _half_gap(rules: BBLRules, sizes: PhaseSizes, source: Source) -> float:
+def _half_gap(rules: BBLRules, sizes: PhaseSizes) -> float:
     """Return how far from half of the votes a threshold lies; refuse too few votes for it."""
     try:
-        votes = start_votes(rules, sizes, source)
+        votes = votes_of(rules, sizes)
     except InvalidParameter:  # its text speaks of parameters that are not here
         given = rules.given
         raise InvalidParameter(
@@ -44,7 +43,7 @@ def _half_gap(rules: BBLRules, sizes: PhaseSizes, source: Source) -> float:
             "ones; give a smaller shard_size, a larger epsilon, a between_share below "
             f"{given.split_share:g}, a smaller phase_length or more rows, or votes='stateless'."
         ) from None
-    if not isinstance(votes, BetweenThresholds):
+    if not isinstance(votes, Between):
         raise AssertionError("other votes were asked for")
     return (votes.upper - votes.lower) / 2
 

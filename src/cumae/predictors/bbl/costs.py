@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from cumae.parameters import check_count
 from cumae.privacy import ZCDP, Approximate, Cost, Pure, calibrate, subsample
 from cumae.privacy.formulas import FAR, SLACK, UP
 from cumae.privacy.validation import check_nonnegative, keep
+from cumae.remembering import remembered
 
 CELLS = 256  # of the range of a draw's loss, in the final reading
 COARSE = 32  # the same while shares are searched
@@ -167,7 +167,7 @@ def entering_cost(votes: Cost, draw: Draw, scored: float, share: float, cells: i
     return subsample(inner, share) if share < 1 else inner
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 @claim("BBL")
 def least_noise(
     epsilon: float,

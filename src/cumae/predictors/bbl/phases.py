@@ -16,14 +16,12 @@ from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly
 from cumae.ensembles.trainer import Trainer
 from cumae.errors import InvalidParameter
-from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority
-from cumae.mechanisms.base import check_left
-from cumae.mechanisms.between_thresholds import Side
+from cumae.mechanisms import Between, GaussianNoise, Majority, rule_from_facts
 from cumae.predictors.bbl.rules import BBLRules, PhaseSizes
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.randomness import Source, sample
 
-Votes = NoisyMajority | BetweenThresholds
+Votes = Majority | Between
 TrainBest = Callable[[Recipe], Ensemble]
 
 
@@ -49,20 +47,18 @@ def train_best(
 
 
 @claim("BBL")
-def start_votes(rules: BBLRules, sizes: PhaseSizes, source: Source) -> Votes:
+def votes_of(rules: BBLRules, sizes: PhaseSizes) -> Votes:
     """Return the mechanism that answers in a phase, at the cost that the rules state."""
     if rules.given.votes == "between":
         pair = rules.first_pair if sizes.number == 1 else rules.pair
-        return BetweenThresholds.calibrated(
-            sizes.shards, pair.eps, pair.failure, sizes.between, random_state=source
-        )
-    noise = GaussianNoise(sizes.scale, random_state=source)
-    return NoisyMajority(noise, 2, sizes.answers)
+        counts = (sizes.between, sizes.answers)
+        return Between.calibrated(sizes.shards, pair.eps, pair.failure, *counts)
+    return Majority(GaussianNoise(sizes.scale), 2, sizes.answers)
 
 
 def noise_share(votes: Votes, sizes: PhaseSizes, n_shards: int) -> float:
     """Return the noise as a share of so many votes; with "between", half of the gap."""
-    if isinstance(votes, BetweenThresholds):
+    if isinstance(votes, Between):
         return (votes.upper - votes.lower) / 2 / n_shards
     return sizes.scale / n_shards
 
@@ -97,10 +93,17 @@ class Kept:
         places = np.sort(sample(sizes.answers, sizes.following, source))
         return cls(places, np.zeros((sizes.following, width)))
 
-    def keep(self, start: int, table: Floats) -> None:
-        """Store those of some queries in a row, the first of which has the place ``start``."""
+    def among(self, start: int, table: Floats) -> tuple[int, Floats]:
+        """Return those of some queries that are kept, and how many are kept before them.
+
+        The first of these queries has the place ``start``.
+        """
         first, last = np.searchsorted(self.places, [start, start + len(table)])
-        self.rows[first:last] = table[self.places[first:last] - start]
+        return int(first), table[self.places[first:last] - start]
+
+    def put(self, at: int, rows: Floats, weights: None) -> None:  # noqa: ARG002 - they have none
+        """Store rows, the first of which is the one with the number ``at`` of those to keep."""
+        self.rows[at : at + len(rows)] = rows
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing; rows are copied, because they change in place."""
@@ -125,7 +128,6 @@ class RunningPhase:
     scored: tuple[Floats, Integers] | None
     kept: Kept
     recipe: Recipe | None = None  # what models were made from that have no array form
-    asked: int = 0
 
     @property
     def number(self) -> int:
@@ -133,59 +135,34 @@ class RunningPhase:
         return self.sizes.number
 
     @property
-    def left(self) -> int:
-        """Answers left in the phase."""
-        return self.sizes.answers - self.asked
-
-    @property
-    def halted(self) -> bool:
-        """Whether the last "between" answer was given."""
-        return isinstance(self.votes, BetweenThresholds) and self.votes.remaining == 0
-
-    @property
     def noise(self) -> float:
         """Scale of the noise as a share of the votes; with "between", half of the gap."""
         return noise_share(self.votes, self.sizes, self.ensemble.n_shards)
 
-    def answer(self, table: Floats) -> Integers:
-        """Answer queries; fewer than asked if it halts."""
-        counts = self.ensemble.votes(table, self.asked + np.arange(len(table)))
-        if isinstance(self.votes, NoisyMajority):
-            self.asked += len(table)  # before anything is drawn
-            return self.votes.ask(counts)
-        before, self.asked = self.asked, self.asked + len(table)
-        sides = self.votes.ask(counts[:, 1])
-        self.asked = before + len(sides)
-        return np.asarray(sides != Side.LOW, dtype=np.int64)
-
     def to_facts(self) -> dict[str, Any]:
-        """Return it for storing; noise that was drawn ahead is thrown away."""
+        """Return it for storing."""
         return {
             "sizes": asdict(self.sizes),
             **models_to_facts(self.ensemble, self.recipe),
             "votes": self.votes.to_facts(),
             "scored": None if self.scored is None else list(self.scored),
             "kept": self.kept.to_facts(),
-            "asked": self.asked,
         }
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], train: TrainBest, source: Source) -> RunningPhase:
+    def from_facts(cls, facts: dict[str, Any], train: TrainBest) -> RunningPhase:
         """Rebuild what ``to_facts`` returned; train again where models have no array form."""
-        sizes, scored = PhaseSizes(**facts["sizes"]), facts["scored"]
+        scored, votes = facts["scored"], rule_from_facts(facts["votes"])
+        if not isinstance(votes, Majority | Between):
+            raise TypeError("no mechanism of this predictor")  # from_arrays says that it is broken
         ensemble, recipe = models_from_facts(facts, train)
-        noisy = facts["votes"]["kind"] == NoisyMajority.__name__
-        votes: Votes = (NoisyMajority if noisy else BetweenThresholds).from_facts(
-            facts["votes"], source
-        )
         return cls(
-            sizes,
+            PhaseSizes(**facts["sizes"]),
             ensemble,
             votes,
             None if scored is None else (scored[0], scored[1]),
             Kept.from_facts(facts["kept"]),
             recipe,
-            check_left(facts["asked"], sizes.answers, "asked"),
         )
 
 
@@ -222,7 +199,7 @@ class Labelled:
         ensemble = train(self.recipe)
         rows = self.recipe.rows
         kept = Kept.draw(self.sizes, rows.n_features, source)
-        votes = start_votes(rules, self.sizes, source)
+        votes = votes_of(rules, self.sizes)
         scored = (np.asarray(rows.take(self.places)), self.recipe.weights[self.places])
         recipe = self.recipe.kept_for(ensemble)
         return RunningPhase(self.sizes, ensemble, votes, scored, kept, recipe)

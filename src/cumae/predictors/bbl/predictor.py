@@ -19,17 +19,19 @@ from cumae.data import Declared
 from cumae.effort import Effort
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
+from cumae.mechanisms import Coins, Spent
 from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import SHARED_PARAMETERS, Training
+from cumae.predictors.base import SHARED_PARAMETERS, Training, check_fitted
 from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
 from cumae.predictors.bbl.given import PublicCounts
-from cumae.predictors.bbl.phases import Labelled, boost_labels, noise_share, start_votes
+from cumae.predictors.bbl.phases import Labelled, boost_labels, noise_share, votes_of
 from cumae.predictors.bbl.rules import BBLRules
-from cumae.predictors.bbl.state import BBLState, trains
-from cumae.predictors.joining import answering
+from cumae.predictors.bbl.state import BBLState, Prepared, trains
+from cumae.predictors.calls import Asked, Call, Given, Step
+from cumae.predictors.events import Answered, Supplied, Used
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
-from cumae.predictors.stateful import PhasedPredictor, changing, check_classes
+from cumae.predictors.stateful import PhasedPredictor, check_classes
 from cumae.privacy import Budget
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, sample, source_for
@@ -139,8 +141,6 @@ class GenericBBL(PhasedPredictor):
     estimator = None
     counts_unusable = True
 
-    _state_: BBLState
-
     parameter_table: ClassVar[Mapping[str, Kind]] = {
         "concept_class": Object("ConceptClass"),
         "epsilon": EPSILON,
@@ -235,30 +235,30 @@ class GenericBBL(PhasedPredictor):
         """
         training = self._training(X, y)
         source = source_for(self.random_state)
-        rules = self._rules(training, source)
+        rules = self._rules(training)
         guarantee = self._start(training, rules.given.plan(), source)
         table, labels = self._first_rows(training, rules, source)
         fitted = self._fitted(training, guarantee, source)
         first = Labelled.draw(rules.sizes(), table, labels, source)
         phase = first.train(rules, trains(fitted, rules), source)
-        self._go_on(BBLState(fitted, rules, phase))
+        self._go_on(BBLState(fitted, rules, phase, phase.votes.start(source)))
         return self
 
-    def _rules(self, training: Training, source: Source) -> BBLRules:
+    def _rules(self, training: Training) -> BBLRules:
         """Choose all numbers, from declared facts and the number of rows; nothing is drawn."""
         check_classes(self.classes)
         training.need_numbers()
         rules = BBLRules.of(self, PublicCounts.of(training))
-        warn_of_noise(rules, *check_phases(rules, source))
+        warn_of_noise(rules, *check_phases(rules))
         return rules
 
     def _decided(
         self, training: Training, n_public: int, source: Source
     ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         del n_public
-        rules = self._rules(training, source)
+        rules = self._rules(training)
         sizes = rules.sizes()
-        votes = start_votes(rules, sizes, source)
+        votes = votes_of(rules, sizes)
         facts: dict[str, Fact] = {
             "n_shards": sizes.shards,
             "shard_size": sizes.rows // sizes.shards,
@@ -300,11 +300,11 @@ class GenericBBL(PhasedPredictor):
         return self._left(self._settled_state())  # whether votes have halted depends on rows
 
     def _left(self, state: BBLState) -> float:
-        if state.phase.halted:
+        if state.halted:
             return 0
         if not state.rules.given.fresh:  # as fit fixed it; the parameter may have changed since
             return math.inf
-        left, sizes = state.phase.left, state.phase.sizes
+        left, sizes = state.unasked, state.phase.sizes
         if state.following is not None:  # its training was broken off: its rows are taken already
             sizes = state.following.sizes
             left = sizes.answers
@@ -313,8 +313,7 @@ class GenericBBL(PhasedPredictor):
     # Answering
 
     @claim("BBL")
-    @answering
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order; some of them become rows of the next phase.
 
         A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
@@ -323,88 +322,128 @@ class GenericBBL(PhasedPredictor):
         With ``votes="between"`` it may halt at any query. The answers up to that one were given and
         count; but if the batch goes on after it, it raises ``BudgetExhausted`` and returns none of
         them, so that small batches lose less. Every later call raises, too.
-        """
-        table, usable = self._readable(X)
-        self._check_left(len(table))
-        labels = np.empty(len(table), dtype=np.int64)
-        start = 0
-        while start < len(table):
-            if self._state_.phase.left == 0:
-                self._end_phase()
-            part = slice(start, min(len(table), start + self._state_.phase.left))
-            found = self._answer(table[part])
-            labels[start : start + len(found)] = found
-            start += len(found)
-            if self._state_.phase.halted and start < len(table):
-                raise self._failure(
-                    f" The last {len(table) - start} queries got no answer; the {start} before "
-                    "them were answered and counted, but a broken batch is not returned."
-                )
-        labels[~usable] = -1
-        return self._named(labels)
 
-    def _check_left(self, asked: int) -> None:
-        if self._state_.phase.halted and asked:
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features)
+            Queries.
+        request_id : str, int or tuple of these, or None
+            A name for the whole request. An oracle in a file gives a repeated one its stored
+            answers, for free.
+
+        Returns
+        -------
+        array of shape (n_queries,)
+            One of the declared classes for each query, or -1.
+
+        Raises
+        ------
+        BudgetExhausted
+            If the votes have halted, or supplied rows run short.
+        """
+        check_fitted(self)
+        return self._counter_.answer(self, Call(X, request_id=request_id))
+
+    def _read(self, call: Call) -> Asked:
+        return Asked(*self._readable(call.X))
+
+    def _check(self, asked: Asked, state: BBLState) -> None:
+        if state.halted and len(asked):
             raise self._failure("")
-        left, following = self._left(self._state_), self._state_.phase.number + 1
-        if asked > left:
+        left, following = self._left(state), state.phase.number + 1
+        if len(asked) > left:
             raise BudgetExhausted(
-                f"{asked} queries were asked, but {left} answers remain; phase {following} "
-                f"needs {self._state_.phase.sizes.answers:,} rows by add_unlabelled, and "
-                f"{len(self._state_.waiting):,} wait. The batch was refused whole."
+                f"{len(asked)} queries were asked, but {left} answers remain; phase {following} "
+                f"needs {state.phase.sizes.answers:,} rows by add_unlabelled, and "
+                f"{len(state.waiting):,} wait. The batch was refused whole."
             )
 
     def _failure(self, what: str) -> BudgetExhausted:
+        phase = self._state_.phase
         return BudgetExhausted(
-            f"BetweenThresholds has halted in phase {self._state_.phase.number} after "
-            f"{self._state_.phase.sizes.between} split votes, and it fails for ever, as the paper "
+            f"BetweenThresholds has halted in phase {phase.number} after "
+            f"{phase.sizes.between} split votes, and it fails for ever, as the paper "
             f"has it.{what} Fit again, with a larger between_share or votes='stateless'."
         )
 
+    def _ended(self, answered: int, asked: int) -> BudgetExhausted:
+        return self._failure(
+            f" The last {asked - answered} queries got no answer; the {answered} before "
+            "them were answered and counted, but a broken batch is not returned."
+        )
+
+    def _room(self, state: BBLState) -> int:
+        return 0 if state.halted else state.unasked
+
     @claim("BBL")
-    def _answer(self, table: Floats) -> Integers:
-        """Answer within the phase, and keep those queries whose places were drawn beforehand."""
-        labels = self._state_.phase.answer(table)
-        kept = None if self._state_.rules.given.fresh else table[: len(labels)]
-        self._journal_.answered(len(labels), kept)
-        return labels
+    def _answers(self, part: Asked, state: BBLState, reserved: Spent, coins: Coins) -> Given:
+        """Return what the phase would answer, and those queries whose places were drawn before."""
+        counts = state.phase.ensemble.votes(part.rows, reserved.asked + np.arange(len(part)))
+        found, after = state.rule.ask(counts, reserved, coins)
+        count = len(found)
+        labels = np.asarray(found != 0, dtype=np.int64)  # an unclear one counts as the second class
+        if part.usable is not None:
+            labels[~part.usable[:count]] = -1
+        kept: dict[str, Any] = {}
+        if not state.rules.given.fresh:
+            at, rows = state.kept.among(reserved.asked, part.rows[:count])
+            kept = {"at": at, "rows": rows}
+        event = Answered(count, state.answered + count, after, **kept)
+        return Given(self._named(labels), event)
 
     # Phases
 
     @claim("BBL")
-    def _end_phase(self) -> None:
-        """Label the kept rows by a private hypothesis, and train on them."""
-        state, source = self._state_, self._state_.fitted.source
-        if state.following is None:
-            phase, rules = state.phase, state.rules
-            scored = self._journal_.used()
-            if scored is None:
-                raise BudgetExhausted(
-                    "a change of phases was broken off while labels were drawn; fit again."
-                )
-            rows, taken = phase.kept.rows, 0
-            if rules.given.fresh:
-                taken = phase.sizes.answers
-                rows = state.waiting.first(taken)[phase.kept.places]
-            labels = boost_labels(rules.given.concept, scored, rows, rules.boost, source)
-            following = Labelled.draw(rules.sizes(phase.sizes), rows, labels, source)
-            self._journal_.prepared(following, taken)
-        if state.following is None:
-            raise AssertionError("no phase was drawn")
-        self._journal_.training()
-        # The rows before it are gone afterwards.
-        self._journal_.entered(state.following.train(state.rules, state.train, source))
+    def _due(self, state: BBLState, coins: Coins, *, wanted: bool) -> Step | None:
+        """Return the next step at the end of a phase: label the kept rows, or train on them."""
+        if not wanted or state.halted or state.unasked:
+            return None
+        if state.following is not None:
+            return Step(lambda: state.entered(coins.source), slow=True)
+        scored = state.phase.scored
+        if scored is None:
+            raise BudgetExhausted(
+                "a change of phases was broken off while labels were drawn; fit again."
+            )
+        return Step(lambda: self._prepared(state, scored, coins.source), before=Used(state.spent))
 
     @claim("BBL")
-    @changing
+    def _prepared(
+        self, state: BBLState, scored: tuple[Floats, Integers], source: Source
+    ) -> Prepared:
+        """Label the rows of the next phase by a private hypothesis, and draw all its coins."""
+        rules, phase = state.rules, state.phase
+        rows, _ = state.next_rows()
+        labels = boost_labels(rules.given.concept, scored, rows, rules.boost, source)
+        drawn = Labelled.draw(rules.sizes(phase.sizes), rows, labels, source)
+        recipe = drawn.recipe
+        own = (labels, recipe.split.order, recipe.seeds, drawn.places)
+        return Prepared(phase.number + 1, state.used, *own)
+
+    @claim("BBL")
     def add_unlabelled(self, X: ArrayLike) -> Self:
         """Supply rows for the next phases; they are protected like training rows.
 
         Only with ``fresh=True``. A row with an unusable cell counts as a made-up one: refusing it
         would tell about it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows without labels.
+
+        Returns
+        -------
+        GenericBBL
+            Itself.
         """
-        if not self._state_.rules.given.fresh:
-            raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
-        table, _ = self._readable(X)
-        self._journal_.supplied(table)
+        check_fitted(self)
+
+        def supplied(state: BBLState) -> Supplied:
+            if not state.rules.given.fresh:
+                raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
+            table, _ = self._readable(X)
+            return Supplied(state.waiting.end, table)
+
+        self._counter_.change(self, supplied)
         return self

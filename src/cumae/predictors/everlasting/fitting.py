@@ -15,6 +15,7 @@ from cumae.data import SomeRows, class_names
 from cumae.effort import Effort
 from cumae.ensembles.sizing import try_sizes
 from cumae.errors import AnswersDrift, InvalidParameter, listed, warn
+from cumae.mechanisms import Coins
 from cumae.outlook import Fact
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
@@ -103,17 +104,11 @@ class Decision:
         """Return what the prior takes; None if that is not known."""
         return [] if self.prior is None else self.prior.work(self.rules.prior_rows)
 
-    def facts(self, source: Source) -> dict[str, Fact]:
-        """Return public numbers of the first phase, by the names of the attributes that show them.
-
-        Parameters
-        ----------
-        source : Source
-            Where random bits would come from; none is drawn.
-        """
+    def facts(self) -> dict[str, Fact]:
+        """Return public numbers of the first phase, by the names of attributes that show them."""
         rules = self.rules
         n_shards = rules.schedule.shards(rules.first)
-        majority = rules.majority(rules.first, source, rules.trust_rows)
+        majority = rules.majority(rules.first, rules.trust_rows)
         return {
             "n_shards": n_shards,
             "shard_size": rules.first // n_shards,
@@ -132,7 +127,6 @@ def decide(
     training: Training,
     n_rows: int,
     shards_that_learn: Callable[..., int],
-    source: Source,
 ) -> Decision:
     """Decide everything before a fit pays; warn of what the caller of ``fit`` should know.
 
@@ -146,15 +140,13 @@ def decide(
         Rows that are used: with ``user_ids`` one for each user.
     shards_that_learn : callable
         Returns the number of shards with which the model learns: ``Predictor._try_out``.
-    source : Source
-        Where random bits will come from; none is drawn here.
     """
     rules, prior, promised, missing = with_prior(parameters, training, n_rows)
     rules, sizes = tried_out(rules, training, shards_that_learn)
     warn_of_drift(parameters.prior, training, missing)
     if prior is None or parameters.prior_share != "auto":  # which gives the prior what helps most
         rules.warn_of_noise()
-    majority = rules.majority(rules.first, source, rules.trust_rows)
+    majority = rules.majority(rules.first, rules.trust_rows)
     plan = rules.plan(majority.cost, promised)
     return Decision(replace(rules, rho=rho_of(majority)), prior, plan, sizes)
 
@@ -239,13 +231,16 @@ def choose_trust(
     prior: Prior,
     phase: OpenPhase,
     epsilon: float,
-    source: Source,
+    coins: Coins,
 ) -> float:
-    """Let rows that neither the prior nor a shard sees choose how much the votes count."""
+    """Let rows that neither the prior nor a shard sees choose how much the votes count.
+
+    That takes a release of the phase for each of them.
+    """
     table, usable = training.reader.some(training.rows, places)
     labels = np.where(usable, training.labels[places], -1)
-    numbers = phase.query_numbers(len(table), None, table.shape[1])
+    numbers = np.arange(len(table))
     shares = prior.shares(table, numbers)
-    noisy = phase.release(phase.ensemble.votes(table, numbers))
+    noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
     n_shards = phase.ensemble.n_shards
-    return prior.choose_trust(noisy, n_shards, shares, labels, epsilon, source)
+    return prior.choose_trust(noisy, n_shards, shares, labels, epsilon, coins.source)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted
-from cumae.predictors.state import objects
-from cumae.predictors.waiting import joined
+from cumae.predictors.ids import as_rows, from_rows
 
 if TYPE_CHECKING:
     from cumae.predictors.everlasting.rules import EverlastingRules
@@ -24,8 +21,25 @@ if TYPE_CHECKING:
     from cumae.predictors.everlasting.state import EverlastingState
 
 
-def _itself(one: Any) -> tuple[Any, ...]:
-    return (one,)
+Ids: TypeAlias = Sequence[tuple[bytes, ...]] | None  # hidden ids, one for each row
+
+
+class Admitted(NamedTuple):
+    """Which rows are kept, and what is remembered of who offered them.
+
+    Parameters
+    ----------
+    kept : array of bool
+        Whether each row is kept.
+    users : list of bytes, or None
+        Hidden ids of the users who have their row then.
+    offered : dict from bytes to int, or None
+        How many rows each of the clients has offered during this phase then.
+    """
+
+    kept: NDArray[np.bool_]
+    users: list[bytes] | None
+    offered: dict[bytes, int] | None
 
 
 @claim("USER")
@@ -33,71 +47,81 @@ def _itself(one: Any) -> tuple[Any, ...]:
 class Admission:
     """Decides which rows are kept, by ids and order of arrival; never by what is in them.
 
+    Ids are hidden ones, each with what it may have been hidden as by earlier versions
+    (``HiddenIds.known_as``).
+
     Parameters
     ----------
     one_per_user : bool
         Whether each user has one kept row for ever, in training or as a query.
     cap : int, or None
         How many rows of a phase may come from one client; None for any number.
-    seen : set
+    seen : set of bytes
         Ids of the users who have their row.
-    of_client : Counter
+    of_client : dict from bytes to int
         How many rows each client has offered during this phase.
-    known_as : callable
-        Returns what stands for an id: the id itself, or in a durable oracle its HMAC. What it may
-        have stood as in files of earlier versions follows. Equal ids have the same.
     """
 
     one_per_user: bool = False
     cap: int | None = None
-    seen: set[Any] = field(default_factory=set)
-    of_client: Counter[Any] = field(default_factory=Counter)
-    known_as: Callable[[Any], tuple[Any, ...]] = _itself
+    seen: set[bytes] = field(default_factory=set)
+    of_client: dict[bytes, int] = field(default_factory=dict)
 
     @property
     def takes_all(self) -> bool:
         """Whether every row is kept, whoever it comes from."""
         return not self.one_per_user and self.cap is None
 
-    def admit(self, count: int, users: Sequence[Any] | None, clients: Any) -> NDArray[np.bool_]:
-        """Tell for each of the next rows whether it is kept, and remember it."""
+    def decide(self, count: int, users: Ids, clients: Ids) -> Admitted:
+        """Tell for each of the next rows whether it is kept; remember nothing."""
         kept = np.ones(count, dtype=bool)
-        for place in range(0 if self.takes_all else count):
+        if self.takes_all:
+            return Admitted(kept, None, None)
+        new: dict[bytes, None] = {}
+        offered: dict[bytes, int] = {}
+        for place in range(count):
             if users is not None:
-                user, *earlier = self.known_as(users[place])
-                kept[place] = self.seen.isdisjoint((user, *earlier))
-                self.seen.add(user)
+                user, *earlier = users[place]
+                kept[place] = user not in new and self.seen.isdisjoint((user, *earlier))
+                new[user] = None
             if self.cap is not None and clients is not None and kept[place]:
-                client, *earlier = self.known_as(clients[place])
-                self.of_client[client] += 1
-                offered = sum(self.of_client[one] for one in (client, *earlier))
-                kept[place] = offered <= self.cap
-        return kept
+                client, *earlier = clients[place]
+                before = offered.get(client, self.of_client.get(client, 0))
+                offered[client] = before + 1
+                known = sum(self.of_client.get(one, 0) for one in earlier)
+                kept[place] = offered[client] + known <= self.cap
+        capped = self.cap is not None and clients is not None
+        return Admitted(kept, None if users is None else list(new), offered if capped else None)
 
-    def new_phase(self, cap: int | None) -> None:
-        """Start counting the rows of clients anew."""
-        self.cap, self.of_client = cap, Counter()
+    def take(self, admitted: Admitted) -> None:
+        """Remember what was decided."""
+        self.seen.update(admitted.users or ())
+        self.of_client.update(admitted.offered or {})
+
+    def of_new_phase(self, cap: int | None) -> Admission:
+        """Return one that counts the rows of clients anew."""
+        return replace(self, cap=cap, of_client={})
 
     def copy(self) -> Admission:
         """Return one that can be asked what would happen."""
-        return replace(self, seen=set(self.seen), of_client=Counter(self.of_client))
+        return replace(self, seen=set(self.seen), of_client=dict(self.of_client))
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
         return {
             "one_per_user": self.one_per_user,
             "cap": self.cap,
-            "seen": objects(self.seen),
-            "clients": objects(self.of_client),
-            "counts": np.array(list(self.of_client.values()), dtype=np.int64),
+            "seen": as_rows(sorted(self.seen)),
+            "clients": as_rows(self.of_client),
+            "offered": np.array(list(self.of_client.values()), dtype=np.int64),
         }
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Admission:
         """Rebuild what ``to_facts`` returned."""
-        counts = zip(facts["clients"].tolist(), facts["counts"].tolist(), strict=True)
-        seen = set(facts["seen"].tolist())
-        return cls(facts["one_per_user"], facts["cap"], seen, Counter(dict(counts)))
+        offered = zip(from_rows(facts["clients"]), facts["offered"].tolist(), strict=True)
+        seen = set(from_rows(facts["seen"]))
+        return cls(facts["one_per_user"], facts["cap"], seen, dict(offered))
 
 
 class RowsOfNextPhase(ABC):
@@ -110,7 +134,7 @@ class RowsOfNextPhase(ABC):
         """Return how many answers are left."""
 
     @abstractmethod
-    def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
+    def check_batch(self, state: EverlastingState, asked: int, users: Ids, clients: Ids) -> None:
         """Raise ``BudgetExhausted`` if a batch of queries cannot be answered whole."""
 
     @abstractmethod
@@ -126,13 +150,12 @@ class RowsOfNextPhase(ABC):
         """Tell whether the rows of the next phase are there, so that its training can begin."""
 
     @abstractmethod
-    def take(
-        self, state: EverlastingState, label: Callable[[Any], Integers]
-    ) -> tuple[Any, Integers, int]:
-        """Return rows and weights of the next phase, and how many of the rows were supplied.
+    def to_label(self, state: EverlastingState) -> int:
+        """Return how many rows must be labelled first, at the price of a release each."""
 
-        ``label`` returns weights for rows that have none, at the price of a release each.
-        """
+    @abstractmethod
+    def rows(self, state: EverlastingState, taken: int) -> Any:
+        """Return the rows of the next phase, if so many supplied ones are taken."""
 
 
 @claim("EVER", "LATE", "USER")
@@ -142,28 +165,28 @@ class QueryRows(RowsOfNextPhase):
     keeps_queries = True
 
     def remaining(self, state: EverlastingState) -> float:
-        left = state.phase.left
+        left = state.left
         enough = state.n_kept + left >= state.rules.least
         return math.inf if state.following is not None or enough else left
 
-    def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
+    def check_batch(self, state: EverlastingState, asked: int, users: Ids, clients: Ids) -> None:
         left = self.remaining(state)
         if asked > left:
             # What is finite here stays so: even if all of the rest were kept, it is too little.
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase "
-                f"{state.phase.number}; there will be no next phase, which needs "
+                f"{state.phase_number}; there will be no next phase, which needs "
                 f"{self._needed(state)}. After "
                 "them, fit again, which costs again."
             )
-        left = state.phase.left
+        left = state.left
         if (users is None and clients is None) or asked <= left:
             return
         # The batch ends this phase, and perhaps others: would each have enough rows?
         if not Forecast.of(state).has_rows_for(self, asked, users, clients):
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase "
-                f"{state.phase.number}; each phase that the batch goes on to needs "
+                f"{state.phase_number}; each phase that the batch goes on to needs "
                 f"{self._needed(state)}. "
                 "Nothing was answered. Ask fewer, and let others ask."
                 # no count: it would tell whose ids are known
@@ -175,27 +198,26 @@ class QueryRows(RowsOfNextPhase):
         return f"{state.rules.least:,} rows{' of ' * bool(asked)}{' and '.join(asked)}"
 
     def used_up(self, state: EverlastingState) -> bool:
-        return state.phase.left == 0
+        return state.left == 0
 
     def until_next(self, state: EverlastingState | Forecast) -> int:
-        left = state.phase.left
+        left = state.left
         if state.following is not None:
             return left
-        before = left - state.rules.late_releases(state.phase.n_rows)
+        before = left - state.rules.late_releases(state.n_rows)
         # Past the mark, the next phase starts to train as soon as it has enough rows.
         return before if before > 0 else min(left, max(1, state.rules.least - state.n_kept))
 
     def complete(self, state: EverlastingState | Forecast) -> bool:
         if state.n_kept < state.rules.least:
             return False
-        return state.phase.left <= state.rules.late_releases(state.phase.n_rows)
+        return state.left <= state.rules.late_releases(state.n_rows)
 
-    def take(
-        self, state: EverlastingState, label: Callable[[Any], Integers]
-    ) -> tuple[Any, Integers, int]:
-        del label  # their answers gave them weights
-        rows, weights = zip(*state.kept, strict=True)
-        return joined(rows), np.concatenate(weights), 0
+    def to_label(self, state: EverlastingState) -> int:  # noqa: ARG002 - no state has any
+        return 0  # their answers gave them weights
+
+    def rows(self, state: EverlastingState, taken: int) -> Any:  # noqa: ARG002 - as above
+        return state.kept.rows
 
 
 @claim("USER")
@@ -231,15 +253,10 @@ class Forecast:
     def of(cls, state: EverlastingState) -> Forecast:
         """Return the counts of a state, which stays as it is."""
         following = None if state.following is None else state.following.n_rows
-        counts = (state.phase.left, state.phase.n_rows, state.n_kept, following, state.n_labelled)
+        counts = (state.left, state.n_rows, state.n_kept, following, state.n_labelled)
         return cls(state.rules, *counts, state.admission.copy())
 
-    @property
-    def phase(self) -> Forecast:
-        """What has the attributes ``left`` and ``n_rows``, as the phase of a state has them."""
-        return self
-
-    def has_rows_for(self, rows_from: QueryRows, asked: int, users: Any, clients: Any) -> bool:
+    def has_rows_for(self, rows_from: QueryRows, asked: int, users: Ids, clients: Ids) -> bool:
         """Go through a batch as ``predict`` does, and tell whether each phase gets its rows."""
         start = 0
         while start < asked:
@@ -250,13 +267,15 @@ class Forecast:
                 self.left = self.rules.releases(self.n_rows)
             part = slice(start, min(asked, start + rows_from.until_next(self)))
             count, start = part.stop - part.start, part.stop
-            admitted = self.admission.admit(count, users and users[part], clients and clients[part])
+            own = (users and users[part], clients and clients[part])
+            admitted = self.admission.decide(count, *own)
+            self.admission.take(admitted)
             self.left -= count
-            self.n_kept += int(admitted.sum())
+            self.n_kept += int(admitted.kept.sum())
             if self.following is None and rows_from.complete(self):
                 self.following, self.n_kept = self.n_kept + self.labelled, 0
                 self.labelled = 0
-                self.admission.new_phase(self.rules.cap(self.n_rows))
+                self.admission = self.admission.of_new_phase(self.rules.cap(self.n_rows))
         return True
 
 
@@ -272,13 +291,13 @@ class SuppliedRows(RowsOfNextPhase):
     keeps_queries = False
 
     def remaining(self, state: EverlastingState) -> float:
-        schedule, phase, waiting = state.rules.schedule, state.phase, len(state.waiting)
+        schedule, left, waiting = state.rules.schedule, state.left, len(state.waiting)
         if state.following is not None:
-            found, n_rows = phase.left, state.following.n_rows
+            found, n_rows = left, state.following.n_rows
         else:
-            label = _labelled(schedule, phase.n_rows, phase.left, waiting)
-            found = max(0, phase.left - label)
-            if phase.left < label or waiting < label:  # broken off, or too few rows
+            label = _labelled(schedule, state.n_rows, left, waiting)
+            found = max(0, left - label)
+            if left < label or waiting < label:  # broken off, or too few rows
                 return found
             n_rows, waiting = label + state.n_labelled, waiting - label
         while True:  # the phases that the supplied rows are enough for
@@ -289,13 +308,18 @@ class SuppliedRows(RowsOfNextPhase):
                 return found
             n_rows, waiting = label, waiting - label
 
-    def check_batch(self, state: EverlastingState, asked: int, users: Any, clients: Any) -> None:
-        del users, clients
+    def check_batch(
+        self,
+        state: EverlastingState,
+        asked: int,
+        users: Ids,  # noqa: ARG002 - ids do not matter: queries leave no trace
+        clients: Ids,  # noqa: ARG002 - as above
+    ) -> None:
         left = self.remaining(state)
         if asked > left:
             raise BudgetExhausted(
                 f"{asked} queries were asked, but {left} answers remain in phase "
-                f"{state.phase.number}; the next phase needs {state.phase.n_rows:,} rows by "
+                f"{state.phase_number}; the next phase needs {state.n_rows:,} rows by "
                 "add_unlabelled."
             )
 
@@ -303,27 +327,23 @@ class SuppliedRows(RowsOfNextPhase):
         return self.until_next(state) <= 0
 
     def until_next(self, state: EverlastingState) -> int:
-        return state.phase.left - (self._for_labels(state) if state.following is None else 0)
+        return state.left - (self.to_label(state) if state.following is None else 0)
 
     def complete(self, state: EverlastingState) -> bool:
-        label = self._for_labels(state)
-        if state.phase.left > label or len(state.waiting) < label:
+        label = self.to_label(state)
+        if state.left > label or len(state.waiting) < label:
             return False
-        if state.phase.left < label:  # nothing else takes releases that are for these rows
+        if state.left < label:  # nothing else takes releases that are for these rows
             raise BudgetExhausted(
                 "the labelling of fresh rows was broken off, and its releases are spent; fit again."
             )
         return True
 
-    def take(
-        self, state: EverlastingState, label: Callable[[Any], Integers]
-    ) -> tuple[Any, Integers, int]:
-        rows = state.waiting.first(self._for_labels(state))
-        return rows, label(rows), len(rows)
+    def rows(self, state: EverlastingState, taken: int) -> Any:
+        return state.waiting.first_rows(taken)
 
-    def _for_labels(self, state: EverlastingState) -> int:
-        phase = state.phase
-        return _labelled(state.rules.schedule, phase.n_rows, phase.left, len(state.waiting))
+    def to_label(self, state: EverlastingState) -> int:
+        return _labelled(state.rules.schedule, state.n_rows, state.left, len(state.waiting))
 
 
 @claim("FRESH")

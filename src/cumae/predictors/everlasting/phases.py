@@ -17,13 +17,13 @@ from cumae.claims import claim
 from cumae.data import Columns, EncodedRows, RowSource
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
-from cumae.mechanisms import GaussianNoise, NoisyMajority
+from cumae.mechanisms import GaussianNoise, Majority
 from cumae.predictors.everlasting.prior import STEADY, Prior
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
 from cumae.predictors.everlasting.rules import EverlastingRules
+from cumae.predictors.ids import as_rows, from_rows
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
-from cumae.predictors.state import objects
 from cumae.randomness import Source
 
 
@@ -116,7 +116,7 @@ class School:
         return recipe.train(trainer, self.reader.stand_in, rules.n_jobs, rules.progress)
 
 
-def noise_share(majority: NoisyMajority, n_shards: int) -> float:
+def noise_share(majority: Majority, n_shards: int) -> float:
     """Return the standard deviation of the noise as a share of so many votes."""
     noise = majority.noise
     scale = noise.scale if isinstance(noise, GaussianNoise) else math.inf
@@ -126,7 +126,7 @@ def noise_share(majority: NoisyMajority, n_shards: int) -> float:
 @claim("EVER", "MEMO")
 @dataclass(repr=False)
 class OpenPhase:
-    """A phase that answers: an ensemble, and the releases that it may make.
+    """A phase that answers: an ensemble, and the noise of its releases.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ class OpenPhase:
         How many rows it was trained on.
     ensemble : Ensemble
         Its models.
-    majority : NoisyMajority
-        Its noise, and the releases left.
+    majority : Majority
+        Its noise, and how many releases it may make.
     recipe : Recipe, or None
         What the models were made from, if they have no array form: a restored predictor makes them
         again. None if they have one; the rows are gone then.
     memo : dict from bytes to array
-        Noisy counts of the queries so far, where equal queries share an answer.
+        Noisy counts of the queries so far, by hidden rows, where equal queries share an answer.
     prior : Prior, or None
         A prior that was trained with the phase, until the state takes it as its own.
     """
@@ -150,34 +150,19 @@ class OpenPhase:
     number: int
     n_rows: int
     ensemble: Ensemble
-    majority: NoisyMajority
+    majority: Majority
     recipe: Recipe | None = None
     memo: dict[bytes, Integers] = field(default_factory=dict)
     prior: Prior | None = None
 
-    @property
-    def left(self) -> int:
-        """Releases left."""
-        return self.majority.remaining
+    def remembered(self, keys: Sequence[bytes], fresh: Integers) -> Integers:
+        """Return fresh noisy votes; equal queries of the phase share those of the first one.
 
-    def query_numbers(self, count: int, keys: Sequence[bytes] | None, width: int) -> Integers:
-        """Return what decides the places of the next queries in tables of so many columns.
-
-        That is their running number in the phase or, with a memo's keys, their own cells.
+        The work is the same whether a query is known or not. The memo stays as it is.
         """
-        if keys is None:
-            return np.arange(self.majority.asked, self.majority.asked + count)
-        return query_numbers_by_keys(keys, width)
-
-    def release(self, votes: Integers, keys: Sequence[bytes] | None = None) -> Integers:
-        """Return noisy votes; with keys, equal queries of the phase share those of the first one.
-
-        The work is the same whether a query is known or not.
-        """
-        fresh = self.majority.release(votes)
-        if keys is None:
-            return fresh
-        found = [self.memo.setdefault(key, own) for key, own in zip(keys, fresh, strict=True)]
+        here: dict[bytes, Integers] = {}
+        known = [here.setdefault(key, own) for key, own in zip(keys, fresh, strict=True)]
+        found = [self.memo.get(key, own) for key, own in zip(keys, known, strict=True)]
         return np.array(found, dtype=np.int64).reshape(fresh.shape)
 
     @property
@@ -186,22 +171,22 @@ class OpenPhase:
         return noise_share(self.majority, self.ensemble.n_shards)
 
     def to_facts(self) -> dict[str, Any]:
-        """Return it for storing; noise that was drawn ahead is thrown away."""
+        """Return it for storing."""
         return {
             "number": self.number,
             "n_rows": self.n_rows,
             "majority": self.majority.to_facts(),
             **models_to_facts(self.ensemble, self.recipe),
-            "asked": objects(self.memo),
-            "memo": np.array(list(self.memo.values()), dtype=np.int64),
+            "keys": as_rows(self.memo),
+            "noisy": np.array(list(self.memo.values()), dtype=np.int64),
         }
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], school: School, source: Source) -> Self:
+    def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
         """Rebuild what ``to_facts`` returned; train again where models have no array form."""
         ensemble, recipe = models_from_facts(facts, school.train)
-        majority = NoisyMajority.from_facts(facts["majority"], source)
-        memo = dict(zip(facts["asked"].tolist(), facts["memo"], strict=True))
+        majority = Majority.from_facts(facts["majority"])
+        memo = dict(zip(from_rows(facts["keys"]), facts["noisy"], strict=True))
         return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
 
 
@@ -241,9 +226,10 @@ class PhaseTraining:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Train in a thread of its own."""
-        self._thread = threading.Thread(target=self._train, daemon=True)
-        self._thread.start()
+        """Train in a thread of its own, unless it does so already."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._train, daemon=True)
+            self._thread.start()
 
     def _train(self) -> None:
         if self._ensemble is None:
@@ -259,7 +245,7 @@ class PhaseTraining:
         self._train()  # at once, or again if the thread was broken off
         if self._ensemble is None:
             raise AssertionError("nothing was trained")
-        majority = self._school.rules.majority(self.n_rows, source, more)
+        majority = self._school.rules.majority(self.n_rows, more)
         recipe = self._recipe.kept_for(self._ensemble)
         prior = None if self._prior is None else self._labelled.train(self._prior, source)
         return OpenPhase(self.number, self.n_rows, self._ensemble, majority, recipe, prior=prior)

@@ -13,38 +13,33 @@ from numpy.typing import ArrayLike, NDArray
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.data import Declared, check_ids, row_source
+from cumae.data import Declared, check_ids
 from cumae.effort import Effort
-from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.ensembles.split import Split, shard_seeds
+from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
+from cumae.mechanisms import Coins, Spent, labels_of
 from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
-from cumae.predictors.everlasting.fitting import (
-    choose_trust,
-    decide,
-    first_phase,
-)
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted
+from cumae.predictors.calls import Asked, Call, Given, Step
+from cumae.predictors.events import Answered, Labelled, Supplied, Told, Used
+from cumae.predictors.everlasting.fitting import choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
-from cumae.predictors.everlasting.phases import PhaseTraining, School, row_keys
+from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.prior import combined, trust_in
-from cumae.predictors.everlasting.renewal import (
-    check_new,
-    check_waiting,
-    declared_labels,
-    enough,
-    with_labels,
-)
+from cumae.predictors.everlasting.renewal import check_new, declared_labels, places_of
 from cumae.predictors.everlasting.rules import check_together
-from cumae.predictors.everlasting.state import EverlastingState
-from cumae.predictors.joining import answering_together
-from cumae.predictors.recipes import Recipe
-from cumae.predictors.stateful import PhasedPredictor, changing
+from cumae.predictors.everlasting.state import EverlastingState, Prepared
+from cumae.predictors.ids import HiddenIds, as_rows
+from cumae.predictors.stateful import PhasedPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan
 from cumae.randomness import Source, permutation, source_for
+
+IDS = "query_ids"  # the parameter's name, for messages
 
 
 @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
@@ -165,8 +160,6 @@ class EverlastingPredictor(PhasedPredictor):
     'PrivateLearner'
     """
 
-    _state_: EverlastingState
-
     parameter_table: ClassVar[Mapping[str, Kind]] = {
         "estimator": ESTIMATOR,
         "epsilon": EPSILON,
@@ -187,6 +180,7 @@ class EverlastingPredictor(PhasedPredictor):
         **SHARED_PARAMETERS,
     }
     counts_unusable = True
+    joins_calls = True
 
     _larger_shards = "a larger shard_size"
 
@@ -261,10 +255,13 @@ class EverlastingPredictor(PhasedPredictor):
         training = self._training(X, y)
         check_together(self)
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
-        admission = Admission(self.user_ids)
-        kept = np.flatnonzero(admission.admit(training.rows.n_rows, ids, None))
         source = source_for(self.random_state)
-        decision = decide(self, training, len(kept), self._try_out, source)
+        hide, admission = HiddenIds.draw(source), Admission(self.user_ids)
+        hidden = None if ids is None else list(map(hide.known_as, ids))
+        admitted = admission.decide(training.rows.n_rows, hidden, None)
+        admission.take(admitted)
+        kept = np.flatnonzero(admitted.kept)
+        decision = decide(self, training, len(kept), self._try_out)
         rules, prior = decision.rules, decision.prior
         guarantee = self._start(training, decision.plan, source)
         school = School(rules, training.model, training.reader, self.columns is not None)
@@ -273,13 +270,14 @@ class EverlastingPredictor(PhasedPredictor):
         if prior is not None:
             prior.fit(training, order[: rules.prior_rows], source)
         phase = first_phase(training, order[trust_end:], school, source)
-        trust = None
+        trust, spent = None, phase.majority.start(source)
         if prior is not None:
             places = order[rules.prior_rows : trust_end]
-            trust = choose_trust(training, places, prior, phase, self.epsilon, source)
-        admission.new_phase(rules.cap(phase.n_rows))
+            spent = phase.majority.reserved(spent, len(places))
+            trust = choose_trust(training, places, prior, phase, self.epsilon, Coins(source))
+        admission = admission.of_new_phase(rules.cap(phase.n_rows))
         fitted = self._fitted(training, guarantee, source, size_trial_=decision.sizes_tried)
-        self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission))
+        self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission, hide, spent))
         return self
 
     def _decided(
@@ -287,8 +285,8 @@ class EverlastingPredictor(PhasedPredictor):
     ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
         del n_public
         check_together(self)
-        decision = decide(self, training, training.rows.n_rows, self._try_out, source)
-        return decision.plan, decision.facts(source), decision.prior_work()
+        decision = decide(self, training, training.rows.n_rows, self._try_out)
+        return decision.plan, decision.facts(), decision.prior_work()
 
     def _promised(self, plan: Plan, source: Source) -> Guarantee:
         # Later phases may be of other sizes; each is within what was asked for.
@@ -341,9 +339,14 @@ class EverlastingPredictor(PhasedPredictor):
     # Answering
 
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
-    @answering_together
     def predict(
-        self, X: ArrayLike, *, users: Any = None, clients: Any = None, requests: Any = None
+        self,
+        X: ArrayLike,
+        *,
+        users: Any = None,
+        clients: Any = None,
+        query_ids: Any = None,
+        request_id: Any = None,
     ) -> NDArray[Any]:
         """Answer queries in order; each is kept with its noisy margin for the next phase.
 
@@ -358,7 +361,7 @@ class EverlastingPredictor(PhasedPredictor):
             Queries.
         users, clients : list or array, or None
             With ``user_ids`` or ``client_cap``, who asks each of them.
-        requests : list or array, or None
+        query_ids : list or array, or None
             An id for each query by which ``add_labels`` may name it later. Ids are public, and
             those of different people must differ.
         request_id : str, int or tuple of these, or None
@@ -375,133 +378,159 @@ class EverlastingPredictor(PhasedPredictor):
         BudgetExhausted
             If rows run short; nothing was answered or spent then.
         """
-        table, usable = self._reader_.private(X)
-        state, rules = self._state_, self._state_.rules
-        owners = check_ids(users, rules.user_ids, len(usable), "users")
-        askers = check_ids(clients, rules.client_cap is not None, len(usable), "clients")
-        names = check_ids(requests, requests is not None, len(usable), "requests")
-        if names is not None:
-            check_new(names, state)
-        rows_from, count = state.rows_from, len(usable)
-        rows_from.check_batch(state, count, owners, askers)
-        parts = []
-        start = 0
-        while start < count:
-            self._switch()
-            part = slice(start, min(count, start + rows_from.until_next(state)))
-            named = names and list(zip(names[part], usable[part].tolist(), strict=True))
-            ids = (owners and owners[part], askers and askers[part], named)
-            parts.append(self._answer(table[part], usable[part], ids))
-            start = part.stop
-        if len(parts) != 1:  # none if nothing is asked
-            parts = [np.concatenate([np.zeros(0, dtype=np.int64), *parts])]
-        return self._named(parts[0])
+        check_fitted(self)
+        return self._counter_.answer(self, Call(X, users, clients, query_ids, request_id))
+
+    def _read(self, call: Call) -> Asked:
+        rows, usable = self._reader_.private(call.X)
+        rules, count = self._state_.rules, len(usable)
+        owners = check_ids(call.users, rules.user_ids, count, "users")
+        askers = check_ids(call.clients, rules.client_cap is not None, count, "clients")
+        given = call.query_ids
+        return Asked(rows, usable, owners, askers, check_ids(given, given is not None, count, IDS))
+
+    @claim("EVER")
+    def _read_calls(self, calls: list[Call]) -> tuple[list[int | Exception], Asked]:
+        read, rows, usable = self._reader_.private_calls([call.X for call in calls])
+        return read, Asked(rows, usable)
 
     @claim("USER")
-    def _room(self) -> int:
+    def _check(self, asked: Asked, state: EverlastingState) -> None:
+        if asked.query_ids is not None:
+            check_new(asked.query_ids, state)
+        users, clients = self._hidden(asked.users), self._hidden(asked.clients)
+        state.rows_from.check_batch(state, len(asked), users, clients)
+
+    def _hidden(self, ids: list[Any] | None) -> list[tuple[bytes, ...]] | None:
+        return None if ids is None else list(map(self._state_.hide.known_as, ids))
+
+    def _room(self, state: EverlastingState) -> int:
+        return state.rows_from.until_next(state)
+
+    @claim("USER")
+    def _joint_room(self, state: EverlastingState) -> int:
         """Return how many queries of several calls can be one batch.
 
         Those are answered before the next phase is prepared, so that no call is refused or waits
         for a training because of another one. Where somebody must be named with each query, calls
         are answered one by one.
         """
-        state, rules = self._state_, self._state_.rules
+        rules = state.rules
         if self._reader_.as_frames or rules.user_ids or rules.client_cap is not None:
             return 0
-        return state.rows_from.until_next(state)
+        return self._room(state)
 
-    @claim("EVER")
-    def _predict_joined(self, tables: list[Any]) -> list[Any]:
-        """Answer the queries of several calls as one batch.
-
-        Each call is read by itself. One that cannot be read gets its error in the place of
-        answers, before anything is drawn.
-        """
-        read, table, usable = self._reader_.private_calls(tables)
-        if len(usable) > self._room():
-            raise InvalidData("X changed while it was read; ask again.")
-        labels = self._named(self._answer(table, usable, (None, None, None)))
-        found: list[Any] = []
-        start = 0
-        for one in read:
-            if isinstance(one, Exception):
-                found.append(one)
-            else:  # a copy: nobody gets an array that holds the answers of others
-                found.append(labels[start : start + one].copy())
-                start += one
-        return found
-
-    @claim("EVER", "MEMO")
-    def _answer(self, table: Any, usable: NDArray[np.bool_], ids: tuple[Any, ...]) -> Integers:
-        """Answer within the phase, and keep what was asked with its weights.
+    @claim("EVER", "USER", "MEMO", "LABELLED")
+    def _answers(
+        self, part: Asked, state: EverlastingState, reserved: Spent, coins: Coins
+    ) -> Given:
+        """Return what the phase would answer, and what is kept of the queries.
 
         A stand-in has no weight, but a place like any other query.
         """
-        labels, weights = self._release(table)
-        if not usable.all():
+        labels, weights, memo = self._release(part.rows, state, reserved, coins)
+        usable, count = part.usable, len(labels)
+        if usable is not None and not usable.all():
             labels[~usable], weights[~usable] = -1, 0
-        kept = table if self._state_.rows_from.keeps_queries else None
-        self._journal_.answered(len(labels), kept, weights, ids)
-        self._prepare()
-        return labels
+        answered, after = state.answered + count, state.spent
+        kept: dict[str, Any] = {}
+        if state.rows_from.keeps_queries:
+            kept = self._kept(part, weights, state)
+        event = Answered(count, answered, after, **kept, **memo)
+        return Given(self._named(labels), event)
+
+    @claim("USER", "LABELLED")
+    def _kept(self, part: Asked, weights: Integers, state: EverlastingState) -> dict[str, Any]:
+        """Return what an event keeps of queries: those rows that the ids admit."""
+        at, rows = state.kept.n_rows, part.rows
+        if state.admission.takes_all and part.query_ids is None:
+            return {"at": at, "rows": rows, "weights": weights}
+        users, clients = self._hidden(part.users), self._hidden(part.clients)
+        admitted = state.admission.decide(len(weights), users, clients)
+        kept = admitted.kept
+        found = {"at": at, "rows": rows[kept], "weights": weights[kept]}
+        if admitted.users is not None:
+            found["users"] = as_rows(admitted.users)
+        if admitted.offered is not None:
+            found["clients"] = as_rows(admitted.offered)
+            found["offered"] = np.array(list(admitted.offered.values()), dtype=np.int64)
+        if part.query_ids is not None and part.usable is not None:
+            numbers = np.flatnonzero(kept)
+            places = at + np.arange(len(numbers))
+            found["query_ids"] = as_rows(state.hide(part.query_ids[one]) for one in numbers)
+            found["places"] = np.where(part.usable[numbers], places, ~places)
+        return found
 
     @claim("EVER", "MEMO")
-    def _release(self, table: Any) -> tuple[Integers, Integers]:
-        """Return labels and whole weights from fresh noise; both are functions of it."""
-        state, phase = self._state_, self._state_.phase
+    def _release(
+        self, table: Any, state: EverlastingState, spent: Spent, coins: Coins
+    ) -> tuple[Integers, Integers, dict[str, Any]]:
+        """Return labels and whole weights from fresh noise, both functions of it; and a memo."""
+        phase, prior = state.phase, state.prior
         keys = row_keys(table) if state.rules.memoize else None
-        votes = phase.ensemble.votes(table, phase.query_numbers(len(table), keys, table.shape[1]))
-        if state.prior is None:
-            noisy = phase.release(votes, keys)
-            weights = weights_of_votes(noisy, phase.ensemble.n_shards)
-            return np.asarray(noisy.argmax(axis=1), dtype=np.int64), weights
-        # Before the release, which moves the running numbers on by the size of the batch.
-        numbers = phase.query_numbers(len(table), keys, state.prior.width)
-        shares = state.prior.shares(table, numbers)
-        noisy = phase.release(votes, keys)
+        numbers = spent.asked + np.arange(len(table))
+        if keys is not None:
+            numbers = query_numbers_by_keys(keys, table.shape[1])
+        noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
+        memo: dict[str, Any] = {}
+        if keys is not None:
+            hidden = list(map(state.hide.row, keys))
+            noisy = phase.remembered(hidden, noisy)
+            memo = {"keys": as_rows(hidden), "noisy": noisy}
+        n_shards = phase.ensemble.n_shards
+        if prior is None:
+            return labels_of(noisy), weights_of_votes(noisy, n_shards), memo
+        if keys is not None:
+            numbers = query_numbers_by_keys(keys, prior.width)
         trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
-        weights = combined(noisy, phase.ensemble.n_shards, trust, shares)
-        return np.asarray(weights.argmax(axis=1), dtype=np.int64), weights
+        weights = combined(noisy, n_shards, trust, prior.shares(table, numbers))
+        return labels_of(weights), weights, memo
 
     # Phases
 
     @claim("EVER", "LATE", "FRESH")
-    def _prepare(self) -> None:
-        """Begin the next phase's training once its rows are complete: a matter of counts."""
-        state = self._state_
-        if state.following is not None or not state.rows_from.complete(state):
-            return
-        rows, weights, supplied = state.rows_from.take(state, lambda rows: self._release(rows)[1])
-        rows, weights, labelled = with_labels(state, rows, weights)
-        n_shards, source = state.rules.schedule.shards(len(rows)), state.fitted.source
-        recipe = Recipe.draw(row_source(rows), weights, n_shards, source, state.full_weight)
-        renewed = state.prior if enough(labelled, state.prior) else None
-        number = state.phase.number + 1
-        following = PhaseTraining(state.school, number, recipe, labelled, renewed)
-        self._journal_.prepared(following, supplied)
-        if state.rules.background:
-            following.start()
+    def _due(self, state: EverlastingState, coins: Coins, *, wanted: bool) -> Step | None:
+        """Return the next step: begin a training when its rows are complete, or enter its phase.
 
-    @claim("EVER", "LATE", "FRESH")
-    def _switch(self) -> None:
-        """Go on to the next phase when this one's releases are used up."""
-        state = self._state_
-        if not state.rows_from.used_up(state):
-            return
-        self._prepare()  # an earlier call may have been broken off before it
+        Both are a matter of counts.
+        """
+        if state.following is None and state.rows_from.complete(state):
+            return self._to_prepare(state, coins)
+        if not wanted or not state.rows_from.used_up(state):
+            return None
         if state.following is None:
             raise BudgetExhausted(
                 f"phase {state.phase.number} is used up, and the next one has too few rows; supply "
                 f"more. {state.answered} queries since fit were answered and count; a broken batch "
                 "is not returned."
             )
-        self._journal_.training()
-        self._journal_.entered(state.following.finish(state.fitted.source))
+        return Step(lambda: state.entered(coins.source), slow=True)
+
+    @claim("EVER", "LATE", "FRESH")
+    def _to_prepare(self, state: EverlastingState, coins: Coins) -> Step:
+        """Return the step that begins the training of the next phase.
+
+        Supplied rows get their weights first, at the price of a release each.
+        """
+        before, taken, source = state.spent, state.rows_from.to_label(state), coins.source
+        after = state.rule.reserved(before, taken)
+
+        def prepared() -> Prepared:
+            weights = None
+            if taken:
+                rows = state.waiting.first_rows(taken)
+                weights = self._release(rows, state, before, coins)[1]
+            n_rows = (taken or state.n_kept) + state.n_labelled
+            n_shards = state.rules.schedule.shards(n_rows)
+            split, seeds = Split.draw(n_rows, n_shards, source), shard_seeds(n_shards, source)
+            number = state.phase.number + 1
+            return Prepared(number, after, split.order, seeds, weights, taken)
+
+        return Step(prepared, before=Used(after) if taken else None)
 
     # Labels that come later, and fresh rows
 
     @claim("LABELLED")
-    @changing
     def add_labelled(self, X: ArrayLike, y: ArrayLike, *, users: Any = None) -> Self:
         """Add labelled rows to those of the next phase; they are protected like training rows.
 
@@ -526,17 +555,23 @@ class EverlastingPredictor(PhasedPredictor):
         InvalidData
             If a label is not a declared class; then nothing is kept.
         """
-        table, usable = self._reader_.private(X)
-        codes = declared_labels(y, len(usable), self.classes)
-        owners = check_ids(users, self._state_.rules.user_ids, len(usable), "users")
-        codes = np.where(usable, codes, -1)
-        weights = weights_of_labels(codes, self._state_.rules.n_classes)
-        self._journal_.labelled(table, weights, owners)
+        check_fitted(self)
+
+        def labelled(state: EverlastingState) -> Labelled:
+            table, usable = self._reader_.private(X)
+            codes = declared_labels(y, len(usable), self.classes)
+            owners = check_ids(users, state.rules.user_ids, len(usable), "users")
+            weights = weights_of_labels(np.where(usable, codes, -1), state.rules.n_classes)
+            admitted = state.admission.decide(len(weights), self._hidden(owners), None)
+            hidden = None if admitted.users is None else as_rows(admitted.users)
+            rows, kept, at = table[admitted.kept], weights[admitted.kept], state.labelled.n_rows
+            return Labelled(len(weights), at, rows, kept, hidden)
+
+        self._counter_.change(self, labelled)
         return self
 
     @claim("LABELLED")
-    @changing
-    def add_labels(self, requests: Any, y: ArrayLike) -> Self:
+    def add_labels(self, query_ids: Any, y: ArrayLike) -> Self:
         """Tell the right labels of earlier queries, which take the place of the noisy answers.
 
         It is possible as long as the training of the next phase has not begun. Until then, a later
@@ -544,7 +579,7 @@ class EverlastingPredictor(PhasedPredictor):
 
         Parameters
         ----------
-        requests : list or array
+        query_ids : list or array
             Ids that were given to ``predict``.
         y : array-like
             A declared class for each of them.
@@ -561,17 +596,20 @@ class EverlastingPredictor(PhasedPredictor):
         InvalidData
             If a label is not a declared class; then nothing is changed.
         """
-        count = len(requests) if hasattr(requests, "__len__") else 0
-        names = check_ids(requests, wanted=True, count=count, name="requests") or []
-        codes = declared_labels(y, count, self.classes)
-        state = self._state_
-        check_waiting(names, state)
-        weights = weights_of_labels(codes, state.rules.n_classes) * state.full_weight
-        self._journal_.labelled_requests(names, weights)
+        check_fitted(self)
+
+        def told(state: EverlastingState) -> Told:
+            count = len(query_ids) if hasattr(query_ids, "__len__") else 0
+            names = check_ids(query_ids, wanted=True, count=count, name=IDS) or []
+            codes = declared_labels(y, count, self.classes)
+            places = places_of(names, state)
+            weights = weights_of_labels(codes, state.rules.n_classes) * state.full_weight
+            return Told(places, weights)
+
+        self._counter_.change(self, told)
         return self
 
     @claim("FRESH")
-    @changing
     def add_unlabelled(self, X: ArrayLike) -> Self:
         """Supply rows for the next phases; they are protected like queries.
 
@@ -587,9 +625,13 @@ class EverlastingPredictor(PhasedPredictor):
         EverlastingPredictor
             Itself.
         """
-        if self._state_.rows_from.keeps_queries:
-            raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
-        table, _ = self._reader_.private(X)
-        self._journal_.supplied(table)
-        self._prepare()
+        check_fitted(self)
+
+        def supplied(state: EverlastingState) -> Supplied:
+            if state.rows_from.keeps_queries:
+                raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
+            table, _ = self._reader_.private(X)
+            return Supplied(state.waiting.end, table)
+
+        self._counter_.change(self, supplied)
         return self

@@ -98,12 +98,12 @@ def with_labels(
         Their weights.
     """
     if not state.renews:
-        rows = joined([rows, *(more for more, _ in state.labelled)])
-        full = [more * state.full_weight for _, more in state.labelled]
+        rows = joined([rows, *(more for more, _ in state.labelled.parts)])
+        full = [more * state.full_weight for _, more in state.labelled.parts]
         return rows, np.concatenate([weights, *full]), NO_ROWS
-    told = np.array(sorted(state.told), dtype=np.int64)
+    told = np.array(sorted(state.kept.told), dtype=np.int64)
     asked = (row_source(rows).take(told), weights[told])
-    found = state.for_prior.and_also([asked, *state.labelled])
+    found = state.for_prior.and_also([asked, *state.labelled.parts])
     places, weights = np.arange(len(weights)), weights.copy()
     places[told], weights[told] = len(weights), 0
     rows = row_source(joined([rows, state.fitted.reader.stand_in])).take(places)
@@ -123,27 +123,32 @@ def enough(labelled: LabelledRows, prior: Prior | None) -> bool:
 def check_new(names: list[Any], state: EverlastingState) -> None:
     """Refuse ids of queries that name two of them; ids alone decide."""
     if not state.rows_from.keeps_queries:
-        raise InvalidParameter("requests have no meaning with fresh=True, which keeps no queries.")
-    if len(set(names)) < len(names) or state.requests.keys() & set(names):
+        raise InvalidParameter("query_ids have no meaning with fresh=True, which keeps no queries.")
+    hidden = set(map(state.hide, names))
+    if len(hidden) < len(names) or state.query_places.keys() & hidden:
         raise InvalidParameter(
-            "requests have an id that names another query, too, here or in an earlier call; give "
+            "query_ids have an id that names another query, too, here or in an earlier call; give "
             "each its own."
         )
 
 
 @claim("LABELLED")
-def check_waiting(names: list[Any], state: EverlastingState) -> None:
-    """Refuse ids that name no query that waits, or one of them twice; ids and counts decide."""
+def places_of(names: list[Any], state: EverlastingState) -> Integers:
+    """Return the places of queries that wait, by their ids.
+
+    Ids that name no such query, or one of them twice, are refused; ids and counts decide.
+    """
     counts = Counter(names)
-    strange = [shown(name) for name in counts if name not in state.requests]
+    strange = [shown(name) for name in counts if state.hide(name) not in state.query_places]
     twice = [shown(name) for name in counts if counts[name] > 1]
     if not strange and not twice:
-        return
+        places = [state.query_places[state.hide(name)] for name in names]
+        return np.array(places, dtype=np.int64)
     told = [f"ids that no waiting query has: {listed(strange)}"] * bool(strange)
     told += [f"ids that are given twice: {listed(twice)}"] * bool(twice)
     raise InvalidParameter(
-        f"requests have {'; and '.join(told)}. Nothing was changed. A query waits if it had an id, "
-        "was kept, and has not become a row of the next phase yet."
+        f"query_ids have {'; and '.join(told)}. Nothing was changed. A query waits if it had an "
+        "id, was kept, and has not become a row of the next phase yet."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from cumae.claims import claim
 from cumae.data import Columns
 from cumae.errors import InvalidParameter, TooFewRows, warn
-from cumae.mechanisms import GaussianNoise, NoisyMajority, counts_moved
+from cumae.mechanisms import GaussianNoise, Majority, counts_moved
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.prior import TRUST_MOST, TRUST_SHARE
@@ -20,7 +20,7 @@ from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
 from cumae.privacy.guarantee import ENDLESS
 from cumae.privacy.plans import Plan
-from cumae.randomness import Source
+from cumae.remembering import remembered
 
 GAME: tuple[str, ...] = (
     "an answer is seen by the one who asked, and by nobody else",
@@ -195,20 +195,20 @@ class EverlastingRules:
         )
 
     @claim("EVER")
-    def majority(self, n_rows: int, source: Source, more: int = 0) -> NoisyMajority:
+    def majority(self, n_rows: int, more: int = 0) -> Majority:
         """Return the noise of a phase: all its releases, and some more, cost (epsilon, delta)."""
         releases = self.releases(n_rows) + more
         scale = _scale(self.epsilon, self.schedule.delta, releases, self.n_classes)
         if self.rho is not None:  # the same in all phases, and not above it by rounding
             moved = counts_moved(self.n_classes)
             scale = max(scale, math.sqrt(moved * releases / (2 * self.rho)))
-            while rho_of(self._votes(scale, releases, source)) > self.rho:
+            while rho_of(self._votes(scale, releases)) > self.rho:
                 scale = math.nextafter(scale, math.inf)
-        return self._votes(scale, releases, source)
+        return self._votes(scale, releases)
 
-    def _votes(self, scale: float, releases: int, source: Source) -> NoisyMajority:
-        noise = GaussianNoise(scale, moves=counts_moved(self.n_classes), random_state=source)
-        return NoisyMajority(noise, self.n_classes, releases)
+    def _votes(self, scale: float, releases: int) -> Majority:
+        noise = GaussianNoise(scale, moves=counts_moved(self.n_classes))
+        return Majority(noise, self.n_classes, releases)
 
     def plan(self, cost: Cost, promised: Guarantee | None) -> Plan:
         """Return what is promised, given what the first phase costs and the prior promises."""
@@ -346,14 +346,14 @@ def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> PhaseSchedule
     )
 
 
-def rho_of(majority: NoisyMajority) -> float:
+def rho_of(majority: Majority) -> float:
     """Return the zCDP form of what all releases cost."""
     rho, _ = majority.cost.zcdp or (math.inf, 0.0)
     return rho
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _scale(epsilon: float, delta: float, releases: int, n_classes: int) -> float:
     # Phases of the same size have the same noise, and finding it takes longer than answering.
-    noise = NoisyMajority.calibrated(epsilon, delta, releases, n_classes).noise
+    noise = Majority.calibrated(epsilon, delta, releases, n_classes).noise
     return noise.scale if isinstance(noise, GaussianNoise) else math.inf

@@ -6,7 +6,6 @@ model and the simulation (``benchmarks/schedule.py``) they come from.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -14,6 +13,7 @@ from cumae.claims import claim
 from cumae.mechanisms import counts_moved
 from cumae.predictors.noise import AIMED_NOISE
 from cumae.privacy import calibrate_gaussian
+from cumae.remembering import remembered
 
 GROWTH = 1.6  # of "auto": near the least of both errors that growth can lower
 
@@ -117,7 +117,7 @@ class PhaseSchedule:
         return min(most, math.ceil(most * (smallest.noise(most) / noise) ** 2))
 
 
-@functools.lru_cache(maxsize=256)
+@remembered(256)
 def _rough_scale(epsilon: float, delta: float, releases: int) -> float:
     """Return about the scale of the noise; what is promised is computed elsewhere, exactly."""
     return calibrate_gaussian(epsilon, delta, releases, tolerance=1e-3)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.data import row_source
+from cumae.ensembles.split import Split
+from cumae.mechanisms import Majority, Spent
+from cumae.predictors.events import Entered, Event, numbered
 from cumae.predictors.everlasting.keeping import (
     QUERY_ROWS,
     SUPPLIED_ROWS,
@@ -19,28 +22,54 @@ from cumae.predictors.everlasting.keeping import (
 )
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior
-from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
+from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows, enough, with_labels
 from cumae.predictors.everlasting.rules import EverlastingRules
-from cumae.predictors.state import State, objects
+from cumae.predictors.ids import HiddenIds, as_rows, from_rows
+from cumae.predictors.recipes import Recipe
+from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
-from cumae.predictors.waiting import FreshRows, joined
+from cumae.predictors.waiting import FreshRows, KeptRows
+from cumae.randomness import Source
+
+NOTHING_SPENT = Spent()
 
 
-@claim("EVER")
-class KeptParts(list[tuple[Any, Integers]]):
-    """Kept rows with their weights, one part for each call; it knows how many rows there are."""
+@numbered(11)
+@claim("EVER", "LATE", "FRESH")
+@dataclass(frozen=True, repr=False, eq=False)
+class Prepared(Event):
+    """The training of the next phase has begun: what is kept by now are its rows.
 
-    n_rows = 0
+    Parameters
+    ----------
+    phase : int
+        Number of the next phase.
+    spent : Spent
+        Counters of the mechanism.
+    order, seeds : array of int
+        Which rows belong to which shard, and a seed for each.
+    weights : array of int, or None
+        Weights of supplied rows, which had none.
+    taken : int
+        How many supplied rows there are among them.
+    """
 
-    def append(self, part: tuple[Any, Integers]) -> None:
-        """Add a part at the end."""
-        super().append(part)
-        self.n_rows += len(part[1])
+    phase: int
+    spent: Spent
+    order: Integers
+    seeds: Integers
+    weights: Integers | None = None
+    taken: int = 0
 
-    def clear(self) -> None:
-        """Drop all parts."""
-        super().clear()
-        self.n_rows = 0
+    def apply(self, state: EverlastingState) -> None:
+        state.prepare(self)
+
+    def entry(self) -> dict[str, Any]:
+        return {"event": "prepared", "used": self.spent.asked}
+
+    @property
+    def used(self) -> int:
+        return self.spent.asked
 
 
 @claim("EVER", "LATE", "FRESH", "USER")
@@ -62,18 +91,21 @@ class EverlastingState(State):
         The phase that answers.
     admission : Admission
         Who may still supply rows.
+    hide : HiddenIds
+        What hides ids and the rows of a memo.
+    spent : Spent
+        Counters of the phase.
     following : PhaseTraining, or None
         The next phase, once its training has begun.
-    kept : KeptParts
+    kept : KeptRows
         Queries that wait for the next phase.
     waiting : FreshRows
         Supplied rows that wait to be labelled.
-    labelled : list of tuples of rows and weights
+    labelled : KeptRows
         Rows that came with a label and wait for the next phase; a weight of 1 for the label.
-    requests : dict from id to int
-        Places of kept queries that may get a label; for one that could not be read, ``~place``.
-    told : set of int
-        Places of kept queries that have got one.
+    query_places : dict from bytes to int
+        Places of kept queries that may get a label, by their hidden ids; for one that could not be
+        read, ``~place``.
     for_prior : LabelledRows
         Rows with labels that wait until they are enough for a better prior.
     answered : int
@@ -81,6 +113,7 @@ class EverlastingState(State):
     """
 
     kind = "EverlastingPredictor"
+    protects_queries = True
 
     fitted: Fitted
     school: School
@@ -88,14 +121,36 @@ class EverlastingState(State):
     trust: float | None
     phase: OpenPhase
     admission: Admission
+    hide: HiddenIds
+    spent: Spent = NOTHING_SPENT
     following: PhaseTraining | None = None
-    kept: KeptParts = field(default_factory=KeptParts)
+    kept: KeptRows = field(default_factory=KeptRows)
     waiting: FreshRows = field(default_factory=FreshRows)
-    labelled: list[tuple[Any, Integers]] = field(default_factory=list)
-    requests: dict[Any, int] = field(default_factory=dict)
-    told: set[int] = field(default_factory=set)
+    labelled: KeptRows = field(default_factory=KeptRows)
+    query_places: dict[bytes, int] = field(default_factory=dict)
     for_prior: LabelledRows = NO_ROWS
     answered: int = 0
+
+    @property
+    def rule(self) -> Majority:
+        return self.phase.majority
+
+    @property
+    def phase_number(self) -> int:
+        return self.phase.number
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the phase was trained on."""
+        return self.phase.n_rows
+
+    @property
+    def spare(self) -> int:
+        return super().spare if self.rows_from.keeps_queries else 0
+
+    @property
+    def secret(self) -> bytes:
+        return self.hide.key
 
     @property
     def rules(self) -> EverlastingRules:
@@ -120,7 +175,7 @@ class EverlastingState(State):
     @property
     def n_labelled(self) -> int:
         """How many rows with a label join those of the next phase."""
-        return 0 if self.renews else sum(len(weights) for _, weights in self.labelled)
+        return 0 if self.renews else self.labelled.n_rows
 
     @property
     def full_weight(self) -> int:
@@ -138,54 +193,45 @@ class EverlastingState(State):
             given["prior"] = self.prior.unfitted()
         return given
 
-    def admit(self, count: int, ids: tuple[Any, ...]) -> NDArray[np.bool_]:
-        return self.admission.admit(count, *ids[:2])
+    @claim("EVER", "LATE", "FRESH", "LABELLED")
+    def prepare(self, event: Prepared) -> None:
+        """Let what is kept by now be the rows of the next phase, and keep nothing of it."""
+        if self.following is not None or self.phase.number >= event.phase:
+            return  # it was applied before
+        rows = self.rows_from.rows(self, event.taken)
+        weights = self.kept.weights if event.weights is None else event.weights
+        rows, weights, labelled = with_labels(self, rows, weights)
+        split = Split(event.order, len(event.seeds))
+        recipe = Recipe(row_source(rows), weights, split, event.seeds, self.full_weight)
+        renewed = self.prior if enough(labelled, self.prior) else None
+        following = PhaseTraining(self.school, event.phase, recipe, labelled, renewed)
+        vars(self).update(  # as one: rows must not be used twice
+            spent=event.spent,
+            waiting=self.waiting.without(event.taken),
+            kept=KeptRows(),
+            labelled=KeptRows(),
+            query_places={},
+            admission=self.admission.of_new_phase(self.cap),
+            for_prior=following.waiting,
+            following=following,
+        )
+        if self.rules.background:
+            following.start()
 
-    @claim("LABELLED")
-    def keep(self, rows: Any, weights: Any, ids: tuple[Any, ...]) -> None:
-        start, named = self.n_kept, len(ids) > 2 and ids[2] is not None
-        if self.admission.takes_all and not named:
-            self.kept.append((rows.copy(), weights.copy()))
-            return
-        admitted = self.admit(len(weights), ids)
-        self.kept.append((rows[admitted], weights[admitted]))  # copies
-        if named:
-            for place, number in enumerate(np.flatnonzero(admitted).tolist()):
-                name, usable = ids[2][number]
-                self.requests[name] = start + place if usable else ~(start + place)
-
-    @claim("LABELLED")
-    def label(self, rows: Any, weights: Integers, users: Any) -> None:
-        """Keep rows that came with a label, for the next phase: one for each user, if asked for."""
-        admitted = self.admission.admit(len(weights), users, None)
-        self.labelled.append((rows[admitted], weights[admitted]))
-
-    @claim("LABELLED")
-    def label_requests(self, requests: list[Any], weights: Integers) -> None:
-        """Put labels in the place of the margins of kept queries, or of earlier labels.
-
-        A query that was unusable has no weight, and gets none; but it counts like any other.
-        """
-        starts = np.cumsum([0, *(len(own) for _, own in self.kept)])
-        for name, weight in zip(requests, weights, strict=True):
-            place = self.requests[name]
-            if place >= 0:
-                part = int(np.searchsorted(starts, place, side="right")) - 1
-                self.kept[part][1][place - starts[part]] = weight
-            self.told.add(place if place >= 0 else ~place)
-
-    def prepare(self, following: PhaseTraining, taken: int) -> None:
-        # Rows go first: if this is broken off, they are lost, but they are never used twice.
-        self.waiting.take(taken)
-        self.kept, self.labelled, self.requests, self.told = KeptParts(), [], {}, set()
-        self.admission.new_phase(self.cap)
-        self.for_prior, self.following = following.waiting, following
-
-    def enter(self, phase: OpenPhase) -> None:
-        self.following = None  # first: nothing may be trained on its rows again
-        if phase.prior is not None:
-            self.prior, phase.prior = phase.prior, None
-        self.phase = phase
+    def entered(self, source: Source) -> Entered:
+        """Train the next phase to its end; return the event with which it answers from now on."""
+        if self.following is None:
+            raise AssertionError("nothing is trained")
+        phase = self.following.finish(source)
+        prior, phase.prior = phase.prior, None
+        state = replace(
+            self,
+            phase=phase,
+            spent=phase.majority.start(source),
+            prior=prior or self.prior,
+            following=None,
+        )
+        return Entered(state, renewed=prior is not None)
 
     def to_facts(self) -> dict[str, Any]:
         return {
@@ -197,15 +243,13 @@ class EverlastingState(State):
             "phase": self.phase.to_facts(),
             "admission": self.admission.to_facts(),
             "following": None if self.following is None else self.following.to_facts(),
-            "kept": joined([rows for rows, _ in self.kept]),
-            "weights": joined([weights for _, weights in self.kept]),
-            "waiting": self.waiting.all(),
-            "labelled": joined([rows for rows, _ in self.labelled]),
-            "labels": joined([weights for _, weights in self.labelled]),
-            "requests": objects(self.requests),
-            "places": np.array(list(self.requests.values()), dtype=np.int64),
-            "told": np.array(sorted(self.told), dtype=np.int64),
+            "kept": self.kept.to_facts(),
+            "waiting": self.waiting.to_facts(),
+            "labelled": self.labelled.to_facts(),
+            "query_ids": as_rows(self.query_places),
+            "places": np.array(list(self.query_places.values()), dtype=np.int64),
             "for_prior": self.for_prior.to_facts(),
+            "spent": self.spent.to_array(),
             "answered": self.answered,
         }
 
@@ -214,28 +258,28 @@ class EverlastingState(State):
         fitted = Fitted.from_facts(facts["fitted"], estimator)
         rules = EverlastingRules.from_facts(facts["rules"])
         school = School(rules, fitted.model, fitted.reader, facts["declared"])
-        phase = OpenPhase.from_facts(facts["phase"], school, fitted.source)
-        found = cls(
+        phase = OpenPhase.from_facts(facts["phase"], school)
+        prior = None if facts["prior"] is None else Prior.from_facts(facts["prior"])
+        following = facts["following"]
+        if following is not None:
+            following = PhaseTraining.from_facts(following, school, prior)
+            if rules.background:
+                following.start()
+        places = zip(from_rows(facts["query_ids"]), facts["places"].tolist(), strict=True)
+        return cls(
             fitted,
             school,
-            None if facts["prior"] is None else Prior.from_facts(facts["prior"]),
+            prior,
             facts["trust"],
             phase,
             Admission.from_facts(facts["admission"]),
-            answered=facts["answered"],
+            HiddenIds(facts["secret"]),
+            phase.majority.check(Spent.from_array(facts["spent"])),
+            following,
+            KeptRows.from_facts(facts["kept"]),
+            FreshRows.from_facts(facts["waiting"]),
+            KeptRows.from_facts(facts["labelled"]),
+            dict(places),
+            LabelledRows.from_facts(facts["for_prior"]),
+            facts["answered"],
         )
-        if facts["following"] is not None:
-            found.following = PhaseTraining.from_facts(facts["following"], school, found.prior)
-            if rules.background:
-                found.following.start()
-        if facts["kept"] is not None:
-            found.kept.append((facts["kept"], facts["weights"]))
-        if facts["waiting"] is not None:
-            found.waiting.append(facts["waiting"])
-        if facts["labelled"] is not None:
-            found.labelled.append((facts["labelled"], facts["labels"]))
-        places = facts["places"].tolist()
-        found.requests = dict(zip(facts["requests"].tolist(), places, strict=True))
-        found.told = set(facts["told"].tolist())
-        found.for_prior = LabelledRows.from_facts(facts["for_prior"])
-        return found

@@ -223,12 +223,12 @@ class AgnosticQueryRelease(Release):
         sized = ArrayRows(np.broadcast_to(0.0, (steps.n_sampled, training.width)))
         sampled = replace(training, rows=sized, columns=None)
         n_shards, _ = self._count_shards(sampled, answers, printed)
-        started = answers.start(n_shards, source)
-        cost = read_pair(started.cost, demand.epsilon, demand.delta)
+        rule = answers.rule(n_shards)
+        cost = read_pair(rule.cost, demand.epsilon, demand.delta)
         costs = agnostic_costs(cost, steps, training.model)
         plan = self._plan(costs[-1][1], steps, answers.claims)
         self._warn_of_noise(steps.n_sampled, n_shards, answers)
-        return PlannedRelease(demand, answers, started, n_shards, plan, steps, costs)
+        return PlannedRelease(demand, answers, rule, n_shards, plan, steps, costs)
 
     def _chosen(self, training: Training, demand: Demand) -> tuple[Relabelling, Demand, int | None]:
         """Choose the sample, and what its answers may cost, from what is public."""

@@ -7,60 +7,30 @@ middle (half of the votes, for two classes) to come out with a chance of 95 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-import numpy as np
-
-from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import (
-    BetweenThresholds,
+    Between,
     GaussianNoise,
-    NoisyMajority,
-    Side,
-    StabilityTest,
+    Majority,
+    Stability,
+    VoteRule,
     between_thresholds,
     stability,
 )
-from cumae.mechanisms.base import check_left
-from cumae.mechanisms.stability import UNSTABLE
-from cumae.parameters import check_choice, check_count
+from cumae.parameters import check_choice
 from cumae.predictors.noise import SURE, SURE_DEVIATIONS
-from cumae.privacy import Cost
-from cumae.randomness import SYSTEM, Source
 
 ONLINE = ("stability", "between", "gaussian", "laplace")
 FEW = 100  # answers up to which Laplace noise can be the smaller one
 
 
-class Answers(Protocol):
-    """A mechanism at work: it turns vote counts into labels, and counts down."""
-
-    @property
-    def cost(self) -> Cost:
-        """What all answers cost together."""
-
-    @property
-    def remaining(self) -> int:
-        """Answers left; 0 also when no unstable one is left."""
-
-    @property
-    def asked(self) -> int:
-        """Answers given so far."""
-
-    def ask(self, votes: Integers) -> Integers:
-        """Answer in order; -1 where unstable; fewer than asked if the budget ends."""
-
-    def to_facts(self) -> dict[str, Any]:
-        """Return it for storing, as mechanisms do; ``answers_from_facts`` takes it."""
-
-
 @dataclass(frozen=True)
 class AnswerPlan:
-    """One calibrated mechanism that has not been started.
+    """One calibrated mechanism.
 
     Parameters
     ----------
@@ -70,8 +40,8 @@ class AnswerPlan:
         The proofs that its cost rests on.
     lead : float
         By how many votes a class must be beyond the middle to come out with a chance of 95 %.
-    start : callable
-        Starts it for a number of shards, with a source of random bits.
+    rule : callable
+        Returns it for a number of shards.
     why : str
         Why this one.
     """
@@ -79,7 +49,7 @@ class AnswerPlan:
     mechanism: str
     claims: tuple[str, ...]
     lead: float
-    start: Callable[[int, Source], Answers]
+    rule: Callable[[int], VoteRule]
     why: str = ""
 
     @property
@@ -164,18 +134,9 @@ def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
             "say, or mechanism='laplace'."
         )
 
-    def start(n_shards: int, source: Source) -> NoisyMajority:
-        del n_shards
-        return NoisyMajority.calibrated(
-            demand.epsilon,
-            demand.delta,
-            demand.max_queries,
-            demand.n_classes,
-            kind=kind,
-            random_state=source,
-        )
-
-    noise = start(1, SYSTEM).noise
+    asked = (demand.epsilon, demand.delta, demand.max_queries, demand.n_classes)
+    rule = Majority.calibrated(*asked, kind=kind)
+    noise = rule.noise
     if isinstance(noise, GaussianNoise):
         lead = SURE_DEVIATIONS * noise.scale
     else:
@@ -185,97 +146,32 @@ def _noisy(name: str, demand: Demand, why: str) -> AnswerPlan:
     # the difference of two noises is sqrt(2) times as wide.
     if demand.n_classes > 2:
         lead *= math.sqrt(2.0) / 2.0
-    return AnswerPlan(name, NoisyMajority.claims, lead, start, why)
+    return AnswerPlan(name, Majority.claims, lead, lambda _: rule, why)
 
 
 @claim("QUERY")
 def _stability(demand: Demand, why: str) -> AnswerPlan:
-    def start(n_shards: int, source: Source) -> StabilityTest:
-        del n_shards
-        return StabilityTest.calibrated(
-            demand.epsilon,
-            demand.delta,
-            demand.max_queries,
-            demand.max_unstable,
-            random_state=source,
-        )
-
-    test = start(1, SYSTEM)
-    lead = test.threshold + _laplace_quantile(
-        test.epsilon * float(stability.THRESHOLD_SHARE), test.epsilon * float(stability.QUERY_SHARE)
+    asked = (demand.epsilon, demand.delta, demand.max_queries, demand.max_unstable)
+    rule = Stability.calibrated(*asked)
+    lead = rule.threshold + _laplace_quantile(
+        rule.epsilon * float(stability.THRESHOLD_SHARE), rule.epsilon * float(stability.QUERY_SHARE)
     )
-    return AnswerPlan("stability", StabilityTest.claims, lead, start, why)
+    return AnswerPlan("stability", Stability.claims, lead, lambda _: rule, why)
 
 
 @claim("QUERY")
 def _between(demand: Demand, why: str) -> AnswerPlan:
-    def start(n_shards: int, source: Source) -> BetweenAnswers:
-        asked = BetweenThresholds.calibrated(
-            n_shards, demand.epsilon, demand.delta, demand.max_unstable, random_state=source
-        )
-        return BetweenAnswers(asked, demand.max_queries)
+    asked = (demand.epsilon, demand.delta, demand.max_unstable, demand.max_queries)
 
-    sides = start(2**60, SYSTEM).sides
+    def rule(n_shards: int) -> Between:
+        return Between.calibrated(n_shards, *asked)
+
+    sides = rule(2**60)
     lead = (sides.upper - sides.lower) / 2 + _laplace_quantile(
         sides.epsilon * float(between_thresholds.THRESHOLD_SHARE),
         sides.epsilon * float(between_thresholds.QUERY_SHARE),
     )
-    return AnswerPlan("between", BetweenThresholds.claims, lead, start, why)
-
-
-@claim("QUERY")
-class BetweenAnswers:
-    """Labels from BetweenThresholds: "between" is an unstable answer.
-
-    Parameters
-    ----------
-    sides : BetweenThresholds
-        The mechanism, asked about the votes for the second class.
-    max_queries : int
-        How many answers there will be.
-    """
-
-    def __init__(self, sides: BetweenThresholds, max_queries: int) -> None:
-        self.sides = sides
-        self.max_queries, self.asked = max_queries, 0
-
-    @property
-    def cost(self) -> Cost:
-        """All answers together."""
-        return self.sides.cost
-
-    @property
-    def remaining(self) -> int:
-        """Answers left; 0 also when no "between" answer is left."""
-        return self.max_queries - self.asked if self.sides.remaining > 0 else 0
-
-    def ask(self, votes: Integers) -> Integers:
-        """Answer in order; fewer than asked if the last "between" is among them."""
-        sides = self.sides.ask(votes[:, 1])
-        self.asked += len(sides)
-        return np.where(sides == Side.BETWEEN, UNSTABLE, sides)
-
-    def to_facts(self) -> dict[str, Any]:
-        """Return it for storing; noise that was drawn ahead is thrown away."""
-        facts = {"max_queries": self.max_queries, "asked": self.asked}
-        return {"kind": "BetweenAnswers", "sides": self.sides.to_facts(), **facts}
-
-    @classmethod
-    def from_facts(cls, facts: Mapping[str, Any], source: Source) -> BetweenAnswers:
-        """Rebuild what ``to_facts`` returned."""
-        most = check_count(facts["max_queries"], "max_queries", least=1)
-        found = cls(BetweenThresholds.from_facts(facts["sides"], source), most)
-        found.asked = check_left(facts["asked"], most, "asked")
-        return found
-
-
-def answers_from_facts(facts: Mapping[str, Any], source: Source) -> Answers:
-    """Rebuild a mechanism at work from what its ``to_facts`` returned."""
-    kinds: tuple[Any, ...] = (NoisyMajority, StabilityTest, BetweenAnswers)
-    found: Answers = {kind.__name__: kind for kind in kinds}[facts["kind"]].from_facts(
-        facts, source
-    )
-    return found
+    return AnswerPlan("between", Between.claims, lead, rule, why)
 
 
 def _laplace_quantile(*rates: float) -> float:

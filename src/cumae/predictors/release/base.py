@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
@@ -16,15 +17,17 @@ from cumae.concepts import ConceptClass
 from cumae.effort import Effort
 from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows, warn
+from cumae.mechanisms import Coins, VoteRule
 from cumae.mechanisms.sparse import unstable_answers
 from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
-from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS, Training
-from cumae.predictors.joining import answering
+from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS, Training, check_fitted
+from cumae.predictors.calls import Asked, Call, Given
+from cumae.predictors.events import Answered
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.relabelling import Relabelling, relabel
-from cumae.predictors.release.answers import ONLINE, AnswerPlan, Answers, Demand
+from cumae.predictors.release.answers import ONLINE, AnswerPlan, Demand
 from cumae.predictors.release.state import ReleaseState
 from cumae.predictors.release.voting import Voting
 from cumae.predictors.stateful import StatefulPredictor
@@ -60,7 +63,7 @@ class PlannedRelease:
         What is asked of the mechanism.
     answers : AnswerPlan
         Which mechanism answers, and why.
-    started : Answers
+    rule : VoteRule
         The mechanism itself.
     n_shards : int
         Number of shards.
@@ -76,7 +79,7 @@ class PlannedRelease:
 
     demand: Demand
     answers: AnswerPlan
-    started: Answers
+    rule: VoteRule
     n_shards: int
     plan: Plan
     steps: Relabelling | None = None
@@ -102,7 +105,7 @@ class PlannedRelease:
         recipe = Recipe.draw(training.rows, training.labels, self.n_shards, source)
         ensemble = recipe.train(training.trainer, training.stand_in, n_jobs, progress)
         kept = recipe.kept_for(ensemble)
-        return Voting(ensemble, self.started, source, kept, training.columns)
+        return Voting(ensemble, self.rule, kept, training.columns)
 
 
 @claim("QUERY", "AGPRIV")
@@ -123,7 +126,6 @@ class Release(StatefulPredictor):
     size_trial_: list[dict[str, Any]]
 
     state_class: ClassVar[type[ReleaseState]] = ReleaseState
-    _state_: ReleaseState
 
     # Fitting
 
@@ -159,7 +161,8 @@ class Release(StatefulPredictor):
         guarantee = self._start(training, planned.plan, source)
         voting = planned.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
         fitted = self._fitted(training, guarantee, source, **self._shown(planned))
-        self._go_on(self.state_class(fitted, voting))
+        spent = voting.rule.start(source)
+        self._go_on(self.state_class(fitted, voting, spent=spent))
 
     def _shown(self, planned: PlannedRelease) -> dict[str, Any]:
         """Return the public attributes."""
@@ -236,8 +239,7 @@ class Release(StatefulPredictor):
         # Whether unclear answers are left depends on rows.
         return int(self._settled_state().remaining)
 
-    @answering
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order, and count them.
 
         If the last unclear answer is among them, the rest of the batch is not looked at and is
@@ -263,20 +265,10 @@ class Release(StatefulPredictor):
         InvalidData
             If a query is unusable; nothing is spent.
         """
-        return self._answer_by_votes(X)
+        check_fitted(self)
+        return self._counter_.answer(self, Call(X, request_id=request_id))
 
-    def _answer_by_votes(self, X: ArrayLike) -> NDArray[Any]:
-        table = self._queries(X)
-        self._check_left(len(table))
-        voting = self._state_.need_voting()
-        labels = voting.ask(table)
-        if not self.abstain:
-            labels = voting.guessed(labels)
-        self._journal_.answered(len(labels))
-        return self._named(labels, unanswered=bool(self.abstain))
-
-    @answering
-    def noisy_votes(self, X: ArrayLike) -> Integers:
+    def noisy_votes(self, X: ArrayLike, *, request_id: Any = None) -> Integers:
         """Return noisy vote counts, one column per class: spends like ``predict``.
 
         The label is the largest one. Only the mechanisms ``"gaussian"`` and ``"laplace"`` have
@@ -286,26 +278,50 @@ class Release(StatefulPredictor):
         ----------
         X : array-like of shape (n_queries, n_features)
             Public queries.
+        request_id : str, int or tuple of these, or None
+            As for ``predict``.
+
+        Returns
+        -------
+        array of int of shape (n_queries, n_classes)
+            Votes with noise.
         """
-        table = self._queries(X)
-        voting = self._state_.voting
-        if voting is None or not voting.shows_counts:
+        check_fitted(self)
+        return self._counter_.answer(self, Call(X, request_id=request_id, as_counts=True))
+
+    def _check(self, asked: Asked, state: ReleaseState) -> None:
+        if asked.as_counts and (state.voting is None or not state.voting.shows_counts):
             raise InvalidParameter(
                 f"mechanism {self.mechanism_!r} releases no counts; use 'gaussian' or 'laplace'."
             )
-        self._check_left(len(table))
-        counts = voting.counts(table)
-        self._journal_.answered(len(counts))
-        return counts
-
-    def _check_left(self, asked: int) -> None:
-        left = self._state_.remaining
-        if left == 0 and asked:
+        left, count = state.remaining, len(asked)
+        if left == 0 and count:
             raise BudgetExhausted(
                 f"0 of {self.max_queries} answers remain; fit again, which costs again."
             )
-        if asked > left:
+        if count > left:
             raise BudgetExhausted(
-                f"{asked} queries were asked, but {left} of {self.max_queries} answers remain; the "
+                f"{count} queries were asked, but {left} of {self.max_queries} answers remain; the "
                 "batch was refused whole, and nothing was spent."
             )
+
+    def _room(self, state: ReleaseState) -> int:
+        return state.remaining
+
+    @claim("QUERY")
+    def _answers(self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins) -> Given:
+        """Return what the votes answer; queries that were not looked at count as unclear."""
+        voting, answered = state.need_voting(), state.answered + len(part)
+        if part.as_counts:
+            counts = voting.counts(part.rows, reserved, coins)
+            return Given(counts, Answered(len(part), answered, state.spent))
+        labels, spent, warning = voting.ask(part.rows, reserved, coins)
+        if not self.abstain:
+            labels = voting.guessed(labels, coins)
+        named = self._named(labels, unanswered=bool(self.abstain))
+        return Given(named, Answered(len(part), answered, spent), warning)
+
+    def _no_answers(self, asked: Asked) -> NDArray[Any]:
+        if asked.as_counts:
+            return np.zeros((0, len(self.classes_)), dtype=np.int64)
+        return self._named(np.zeros(0, dtype=np.int64), unanswered=bool(self.abstain))

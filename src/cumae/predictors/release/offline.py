@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Self
-
-import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -16,6 +15,7 @@ from cumae.randomness import Source
 
 
 @claim("QUERY", "SSPP")
+@dataclass(frozen=True, repr=False)  # a message must not show rows
 class Offline:
     """Private rows that wait for the queries; answering publishes a hypothesis and drops them.
 
@@ -23,57 +23,49 @@ class Offline:
     ----------
     concept : ConceptClass
         Its labellings of the queries are the candidates.
-    table, labels : arrays
-        Private rows that are known to be usable, and their labels 0 or 1.
+    rows : tuple of arrays, or None
+        Private rows that are known to be usable, and their labels 0 or 1; None when they are used.
     epsilon : float
         Of the one draw.
     max_queries : int
         How many queries the batch may hold.
-    source : Source
-        Where random bits come from.
+    hypothesis : Hypothesis, or None
+        What was published.
     """
 
-    def __init__(
-        self,
-        concept: ConceptClass,
-        table: Floats,
-        labels: Integers,
-        epsilon: float,
-        max_queries: int,
-        source: Source,
-    ) -> None:
-        self.concept, self.epsilon, self.source = concept, epsilon, source
-        self.rows: tuple[Floats, Integers] | None = (table, labels)
-        self.max_queries = max_queries
-        self.hypothesis: Hypothesis | None = None
+    concept: ConceptClass
+    rows: tuple[Floats, Integers] | None
+    epsilon: float
+    max_queries: int
+    hypothesis: Hypothesis | None = None
 
     @property
     def remaining(self) -> int:
         """Queries that the batch may hold; 0 after it."""
         return self.max_queries if self.rows is not None else 0
 
-    def draw(self, points: Floats) -> Hypothesis:
-        """Draw and publish the hypothesis; the private rows are gone before it is known."""
+    def draw(self, points: Floats, rows: tuple[Floats, Integers], source: Source) -> Offline:
+        """Draw the hypothesis from rows that are gone from here already; return what is left."""
+        drawn = self.concept.choose(points, *rows, self.epsilon, random_state=source)
+        return replace(self, rows=None, hypothesis=drawn)
+
+    def need_rows(self) -> tuple[Floats, Integers]:
+        """Return the rows; refuse if they were used."""
         if self.rows is None:
             raise BudgetExhausted(
                 "0 answers remain: the one batch of queries was answered. Use hypothesis_ for "
                 "further points; it is published."
             )
-        (table, labels), self.rows = self.rows, None
-        self.hypothesis = self.concept.choose(
-            points, table, labels, self.epsilon, random_state=self.source
-        )
-        return self.hypothesis
+        return self.rows
 
-    def ask(self, points: Floats) -> Integers:
-        """Answer the batch; without queries nothing is drawn, and the rows stay."""
-        if not len(points):
-            return np.zeros(0, dtype=np.int64)
-        if len(points) > self.max_queries and self.rows is not None:
+    def check(self, asked: int) -> None:
+        """Refuse a batch that is too large, or comes too late."""
+        if asked > self.max_queries and self.rows is not None:
             raise BudgetExhausted(
-                f"{len(points)} queries were asked, but {self.remaining} remain; ask fewer."
+                f"{asked} queries were asked, but {self.remaining} remain; ask fewer."
             )
-        return self.draw(points).predict(points)
+        if asked:
+            self.need_rows()
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
@@ -87,12 +79,9 @@ class Offline:
     @classmethod
     def from_facts(cls, facts: dict[str, Any], fitted: Fitted) -> Self:
         """Rebuild what ``to_facts`` returned."""
-        table, labels = facts["rows"] or (np.zeros((0, 0)), np.zeros(0, dtype=np.int64))
+        rows = None if facts["rows"] is None else (facts["rows"][0], facts["rows"][1])
         most = check_count(facts["max_queries"], "max_queries", least=1)
-        found = cls(fitted.model, table, labels, facts["epsilon"], most, fitted.source)
-        found.hypothesis = facts["hypothesis"]
-        if facts["rows"] is None:
-            found.rows = None
-        elif len(table) != len(labels) or found.hypothesis is not None:
+        found = cls(fitted.model, rows, facts["epsilon"], most, facts["hypothesis"])
+        if rows is not None and (len(rows[0]) != len(rows[1]) or found.hypothesis is not None):
             raise InvalidParameter("stored rows have other labels, or were used already.")
         return found

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
@@ -18,10 +19,12 @@ from cumae.data import Declared
 from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
+from cumae.mechanisms import Coins
 from cumae.outlook import Fact
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
-from cumae.predictors.joining import answering
+from cumae.predictors.calls import Asked, Given
+from cumae.predictors.events import Entered
 from cumae.predictors.release.answers import ONLINE, plan_answers
 from cumae.predictors.release.base import (
     ASSUMPTIONS,
@@ -230,11 +233,11 @@ class QueryRelease(Release):
             mechanism, printed = "stability", sizes.n_shards
         answers = plan_answers(mechanism, demand)
         n_shards, trial = self._count_shards(training, answers, printed)
-        started = answers.start(n_shards, source)
+        rule = answers.rule(n_shards)
         claims = ("QUERY", "SHARDS", *answers.claims, "COMP")
-        plan = Plan(started.cost, claims, assumptions=ASSUMPTIONS, covers=up_to(self.max_queries))
+        plan = Plan(rule.cost, claims, assumptions=ASSUMPTIONS, covers=up_to(self.max_queries))
         self._warn_of_noise(training.rows.n_rows, n_shards, answers)
-        return PlannedRelease(demand, answers, started, n_shards, plan, trial=trial)
+        return PlannedRelease(demand, answers, rule, n_shards, plan, trial=trial)
 
     def _printed(self, training: Training) -> SubSampSizes:
         """Return the sizes of Algorithm 5."""
@@ -288,7 +291,7 @@ class QueryRelease(Release):
         plan, concept = self._plan_offline(training), training.model
         guarantee = self._start(training, plan, source)
         rows = training.cleaned()
-        offline = Offline(concept, *rows, self.epsilon, int(self.max_queries), source)
+        offline = Offline(concept, rows, self.epsilon, int(self.max_queries))
         fitted = self._fitted(training, guarantee, source, mechanism_="offline", why_=ASKED)
         self._go_on(ReleaseState(fitted, offline=offline))
 
@@ -303,21 +306,25 @@ class QueryRelease(Release):
         found: Hypothesis = offline.hypothesis
         return found
 
-    @answering
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Answer queries in order, and count them; a batch that is too large is refused whole.
+    def _check(self, asked: Asked, state: ReleaseState) -> None:
+        if state.offline is None or asked.as_counts:
+            super()._check(asked, state)
+        else:
+            state.offline.check(len(asked))
 
-        Parameters
-        ----------
-        X : array-like of shape (n_queries, n_features)
-            Public queries; with ``"offline"`` all that there will ever be.
-        request_id : str, int or tuple of these, or None
-            A name for the whole request. An oracle in a file gives a repeated one its stored
-            answers, for free.
-        """
-        offline = self._state_.offline
-        if offline is None:
-            return self._answer_by_votes(X)
-        labels = offline.ask(self._queries(X))
-        self._journal_.answered(len(labels))
-        return self._named(labels, unanswered=False)
+    @claim("QUERY", "SSPP")
+    def _answers(self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins) -> Given:
+        if state.offline is None:
+            return super()._answers(part, state, reserved, coins)
+        drawn, count = state.offline.draw(part.rows, reserved, coins.source), len(part)
+        if drawn.hypothesis is None:
+            raise AssertionError("nothing was drawn")
+        labels = drawn.hypothesis.predict(part.rows)
+        whole = replace(state, offline=drawn, answered=state.answered + count)
+        return Given(self._named(labels, unanswered=False), Entered(whole, count))
+
+    def _no_answers(self, asked: Asked) -> NDArray[Any]:
+        found = super()._no_answers(asked)
+        if self.mechanism_ != "offline":
+            return found
+        return self._named(np.zeros(0, dtype=np.int64), unanswered=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,12 +22,14 @@ from cumae.data import ArrayRows, Declared, class_names, length_of
 from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
+from cumae.mechanisms import Coins, labels_of
+from cumae.mechanisms.base import ANY_NUMBER
 from cumae.outlook import Fact, public_facts
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
-from cumae.predictors.joining import answering
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted
+from cumae.predictors.calls import Asked, Call, Given, Step
+from cumae.predictors.events import Answered, Entered, Used, Whole
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
-from cumae.predictors.release.first import FirstStage
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.stages import (
     Stages,
@@ -37,7 +40,8 @@ from cumae.predictors.release.stages import (
     universal_cost,
 )
 from cumae.predictors.release.state import UniversalState
-from cumae.predictors.release.students import Student, check_student, try_student
+from cumae.predictors.release.students import Lesson, Student, check_student, try_student
+from cumae.predictors.release.voting import Voting, all_counted
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Approximate, Budget
 from cumae.privacy.plans import Plan, promise
@@ -166,8 +170,6 @@ class UniversalQueryRelease(StatefulPredictor):
     n_shards_: int
     noise_per_vote_: float
     stages_: list[dict[str, Any]]
-
-    _state_: UniversalState
 
     def __init__(
         self,
@@ -323,27 +325,25 @@ class UniversalQueryRelease(StatefulPredictor):
         table, labels = training.cleaned()
         clean = replace(training, rows=ArrayRows(table), labels=labels, columns=None)
         guarantee = self._start(training, stages.plan, source)
-        first = self._trained(stages.planned, clean, stages.n_first, source)
-        waiting = Offline(training.model, table, labels, stages.after, stages.n_first, source)
+        voting = self._trained(stages.planned, clean, source)
+        waiting = Offline(training.model, (table, labels), stages.after, stages.n_first)
         fitted = self._fitted(training, guarantee, source, **self._shown(stages, training))
-        self._go_on(UniversalState(fitted, None, first, waiting))
+        spent = voting.rule.start(source)
+        self._go_on(UniversalState(fitted, None, stages.n_first, voting, waiting, spent=spent))
 
     def _fit_student(self, training: Training, stages: Stages, pool: Any, source: Source) -> None:
         """Pay for votes, train them, and let them answer the pool, if there is one."""
         guarantee = self._start(training, stages.plan, source)
-        first = self._trained(stages.planned, training, stages.n_first, source)
+        voting = self._trained(stages.planned, training, source)
         fitted = self._fitted(training, guarantee, source, **self._shown(stages, training))
-        self._go_on(UniversalState(fitted, self.student, first))
+        spent = voting.rule.start(source)
+        self._go_on(UniversalState(fitted, self.student, stages.n_first, voting, spent=spent))
         if pool is not None:
-            self._answer_first(pool, abstain=True)
-            self._switch()
+            self._counter_.ask(self, Asked(pool), [])
 
-    def _trained(
-        self, planned: PlannedRelease, training: Training, count: int, source: Source
-    ) -> FirstStage:
+    def _trained(self, planned: PlannedRelease, training: Training, source: Source) -> Voting:
         """Train the shards of the first stage."""
-        voting = planned.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
-        return FirstStage(voting, count, training.n_classes, training.reader.nothing())
+        return planned.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
 
     def _shown(self, stages: Stages, training: Training) -> dict[str, Any]:
         """Return the public attributes."""
@@ -374,7 +374,7 @@ class UniversalQueryRelease(StatefulPredictor):
     @property
     def stage_(self) -> int:
         """1 while votes answer, 2 when what was published does."""
-        return 1 if self._seen_state().first.left else 2
+        return 1 if self._seen_state().left else 2
 
     @property
     def hypothesis_(self) -> Hypothesis:
@@ -397,14 +397,13 @@ class UniversalQueryRelease(StatefulPredictor):
     @property
     def first_answers_(self) -> tuple[Any, Floats]:
         """Queries of the first stage, and the share of each class in their answers."""
-        lesson = self._settled_state().first.lesson
+        lesson = self._settled_state().lesson
         return lesson.queries, lesson.shares
 
     # Answering
 
     @claim("UNV")
-    @answering
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order: never refused for their number; a batch may cross the stages.
 
         Parameters
@@ -420,47 +419,73 @@ class UniversalQueryRelease(StatefulPredictor):
         array of shape (n_queries,)
             Declared classes; -1 for unclear queries of the first stage if ``abstain``.
         """
-        table = self._queries(X)
-        votes = min(len(table), self._state_.first.left)
-        answers = []
-        if votes:
-            labels = self._answer_first(table[:votes], abstain=bool(self.abstain))
-            answers.append(self._named(labels, unanswered=bool(self.abstain)))
-        if not self._state_.first.left:
-            self._switch()
-            answers.append(self._answer_later(table[votes:]))
-        if not answers:
-            return self.classes_[:0]
-        return np.concatenate(answers) if len(answers) > 1 else answers[0]
+        check_fitted(self)
+        return self._counter_.answer(self, Call(X, request_id=request_id))
+
+    def _check(self, asked: Asked, state: UniversalState) -> None:
+        """Refuse nothing: there is no end."""
+
+    def _room(self, state: UniversalState) -> int:
+        return state.left or ANY_NUMBER
 
     @claim("UNV")
-    def _answer_first(self, table: Any, *, abstain: bool) -> Integers:
-        """Answer by votes, and remember what is public: the queries and their answers."""
-        labels, shares = self._state_.first.answer(table, abstain=abstain)
-        self._journal_.answered(len(labels), table, shares)
-        return labels
-
-    @claim("UNV")
-    def _switch(self) -> None:
-        """Publish what answers from now on, once; the private models and rows are dropped."""
-        state = self._state_
-        if state.published is not None:
-            return
-        if state.waiting is not None:
-            self._journal_.prepared(None)
-            self._journal_.training()
-            self._journal_.entered(state.waiting.draw(state.first.lesson.queries))
+    def _answers(self, part: Asked, state: UniversalState, reserved: Any, coins: Coins) -> Given:
+        """Return what votes answer, or what was published."""
+        count, answered = len(part), state.answered + len(part)
+        if state.voting is None:
+            return Given(self._later(part.rows, state), Answered(count, answered))
+        voting, warning = state.voting, ""
+        if voting.shows_counts:
+            counts, spent = voting.counts(part.rows, reserved, coins), state.spent
+            labels, shares = labels_of(counts), Lesson.of_votes(part.rows, counts).shares
         else:
-            self._journal_.prepared(self.student)  # one that failed may have been replaced
-            self._journal_.training()
-            seed = integers(2**31 - 1, source=state.fitted.source)
-            self._journal_.entered(state.taught(seed))
+            found = voting.ask(part.rows, reserved, coins)
+            labels, spent, warning = all_counted(found, reserved)
+            shares = Lesson.of_labels(part.rows, labels, state.fitted.n_classes).shares
+        if not self.abstain:
+            labels = voting.guessed(labels, coins)
+        # Both are public: the queries and what was answered to them.
+        kept = {"at": state.kept.n_rows, "rows": part.rows, "weights": shares}
+        event = Answered(count, answered, spent, **kept)
+        return Given(self._named(labels, unanswered=bool(self.abstain)), event, warning)
 
-    def _answer_later(self, table: Any) -> NDArray[Any]:
-        if not len(table):
-            return self.classes_[:0]
-        self._journal_.answered(len(table))
-        published: Any = self._state_.published
-        if self._state_.waiting is not None:
+    def _later(self, table: Any, state: UniversalState) -> NDArray[Any]:
+        published: Any = state.published
+        if state.waiting is not None:
             return self._named(published.predict(table))
         return np.asarray(published.model.predict(table))
+
+    def _no_answers(self, asked: Asked) -> NDArray[Any]:
+        return self.classes_[: len(asked)]
+
+    @claim("UNV")
+    def _due(self, state: UniversalState, coins: Coins, *, wanted: bool) -> Step | None:  # noqa: ARG002 - what is published comes at once
+        """Publish what answers from now on, once; the private models and rows are dropped."""
+        if state.left or state.published is not None:
+            return None
+        if state.waiting is None:
+            # One that failed may have been replaced.
+            ready = replace(state, voting=None, student=self.student)
+            seed = integers(2**31 - 1, source=coins.source)
+            published = partial(self._taught, ready, seed)
+            return Step(published, before=Whole(ready), slow=True)
+        rows, points = state.waiting.need_rows(), state.lesson.queries
+        drawn = partial(self._drawn, state, points, rows, coins.source)
+        return Step(drawn, before=Used(state.spent), slow=True)
+
+    @claim("UNV")
+    def _taught(self, state: UniversalState, seed: int) -> Entered:
+        return Entered(replace(state, published=state.taught(seed)))
+
+    @claim("UNV")
+    def _drawn(
+        self,
+        state: UniversalState,
+        points: Floats,
+        rows: tuple[Floats, Integers],
+        source: Source,
+    ) -> Entered:
+        if state.waiting is None:
+            raise AssertionError("no rows wait for a draw")
+        waiting = state.waiting.draw(points, rows, source)
+        return Entered(replace(state, waiting=waiting, published=waiting.hypothesis))

@@ -1,8 +1,9 @@
-"""Shards that vote, the mechanism that turns their votes into answers, and what is left of it."""
+"""Shards that vote, and the mechanism that turns their votes into answers."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -11,17 +12,33 @@ from cumae.claims import claim
 from cumae.data import Columns
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
-from cumae.mechanisms import NoisyMajority
-from cumae.mechanisms.base import Ahead
-from cumae.mechanisms.stability import UNSTABLE
-from cumae.predictors.joining import warn_later
+from cumae.mechanisms import UNCLEAR, Coins, Majority, Spent, VoteRule, rule_from_facts
+from cumae.mechanisms.base import Draw
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
-from cumae.predictors.release.answers import Answers, answers_from_facts
 from cumae.predictors.stateful import Fitted
 from cumae.randomness import Source, integers
 
 
+class Answers(NamedTuple):
+    """Answers of an ensemble.
+
+    Parameters
+    ----------
+    labels : array of int
+        Places in the classes, or -1 where no class is clear.
+    spent : Spent
+        Counters of the mechanism afterwards.
+    warning : str
+        What to warn of; it tells what was drawn.
+    """
+
+    labels: Integers
+    spent: Spent
+    warning: str = ""
+
+
 @claim("QUERY")
+@dataclass(frozen=True, repr=False)  # a message must not show what it holds
 class Voting:
     """The models of a release and the mechanism that answers by their votes.
 
@@ -29,10 +46,8 @@ class Voting:
     ----------
     ensemble : Ensemble
         The models of all shards, which stay private.
-    answers : Answers
-        The mechanism, which was started and paid for.
-    source : Source
-        Where random bits come from.
+    rule : VoteRule
+        The mechanism, which was paid for.
     recipe : Recipe, or None
         What the models were made from, if they have no array form: a restored predictor makes them
         again. None if they have one; the rows are gone then.
@@ -40,70 +55,63 @@ class Voting:
         How the rows of the recipe are encoded; None if they are taken as they are.
     """
 
-    def __init__(
-        self,
-        ensemble: Ensemble,
-        answers: Answers,
-        source: Source,
-        recipe: Recipe | None = None,
-        columns: Columns | None = None,
-    ) -> None:
-        self.ensemble, self.answers = ensemble, answers
-        self.recipe, self.columns = recipe, columns
-        own = source.child()  # how many labels are guessed changes no other coin
-        self._guesses = Ahead(lambda count: integers(ensemble.n_classes, count, own))
-
-    @property
-    def remaining(self) -> int:
-        """Answers left; 0 also when no unclear answer is left."""
-        return self.answers.remaining
+    ensemble: Ensemble
+    rule: VoteRule
+    recipe: Recipe | None = None
+    columns: Columns | None = None
 
     @property
     def shows_counts(self) -> bool:
         """Whether the mechanism releases noisy vote counts, and not labels alone."""
-        return isinstance(self.answers, NoisyMajority)
+        return isinstance(self.rule, Majority)
 
-    def ask(self, table: Any) -> Integers:
-        """Answer queries in order: places in the classes, or -1 where no class is clear.
+    def ask(self, table: Any, spent: Spent, coins: Coins) -> Answers:
+        """Answer queries in order.
 
         When nothing remains, the rest of the batch is not looked at: it counts as unclear, with a
         warning.
         """
-        labels = np.full(len(table), UNSTABLE, dtype=np.int64)
-        looked_at = min(len(table), self.remaining)
+        labels = np.full(len(table), UNCLEAR, dtype=np.int64)
+        looked_at, after = min(len(table), self.rule.left(spent)), spent
         if looked_at:
-            found = self.answers.ask(self._votes(table[:looked_at]))
+            votes = self._votes(table[:looked_at], spent)
+            found, after = self.rule.ask(votes, spent, coins)
             looked_at = len(found)
             labels[:looked_at] = found
-        if looked_at < len(table):
-            warn_later(
-                f"the last {len(table) - looked_at} queries of this batch were not looked at, "
-                "because no unclear answer is left; declare a larger alpha or max_unstable.",
-            )
-        return labels
+        if looked_at == len(table):
+            return Answers(labels, after)
+        return Answers(
+            labels,
+            after,
+            f"the last {len(table) - looked_at} queries of this batch were not looked at, "
+            "because no unclear answer is left; declare a larger alpha or max_unstable.",
+        )
 
-    def counts(self, table: Any) -> Integers:
-        """Return noisy vote counts if ``shows_counts``, one column per class; they are spent."""
-        if not isinstance(self.answers, NoisyMajority):
+    def counts(self, table: Any, spent: Spent, coins: Coins) -> Integers:
+        """Return noisy vote counts if ``shows_counts``, one column per class."""
+        if not isinstance(self.rule, Majority):
             raise AssertionError("this mechanism releases labels only")
-        return self.answers.release(self._votes(table))
+        return self.rule.release(self._votes(table, spent), coins)
 
-    def guessed(self, labels: Integers) -> Integers:
+    def guessed(self, labels: Integers, coins: Coins) -> Integers:
         """Return the labels with a random class where there was no clear one."""
-        unclear = np.flatnonzero(labels == UNSTABLE)
+        unclear = np.flatnonzero(labels == UNCLEAR)
         guessed = labels.copy()
-        guessed[unclear] = self._guesses.take(len(unclear))
+        guessed[unclear] = coins.take("guesses", self, self._guesser, len(unclear))
         return guessed
 
-    def _votes(self, table: Any) -> Integers:
+    def _guesser(self, source: Source) -> Draw:
+        own = source.child()  # how many labels are guessed changes no other coin
+        return lambda count: integers(self.ensemble.n_classes, count, own)
+
+    def _votes(self, table: Any, spent: Spent) -> Integers:
         """Count votes; the running number of a query decides where it stands in what models get."""
-        return self.ensemble.votes(table, self.answers.asked + np.arange(len(table)))
+        return self.ensemble.votes(table, spent.asked + np.arange(len(table)))
 
     def to_facts(self) -> dict[str, Any]:
-        """Return it for storing; what was drawn ahead is thrown away."""
-        self._guesses.drop()
+        """Return it for storing."""
         models = models_to_facts(self.ensemble, self.recipe)
-        return {**models, "columns": self.columns, "answers": self.answers.to_facts()}
+        return {**models, "columns": self.columns, "rule": self.rule.to_facts()}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], fitted: Fitted) -> Self:
@@ -112,5 +120,11 @@ class Voting:
         trainer = Trainer(fitted.model, fitted.n_classes, columns)
         asked = (trainer, fitted.reader.stand_in, given["n_jobs"], given["progress"])
         ensemble, recipe = models_from_facts(facts, lambda recipe: recipe.train(*asked))
-        answers = answers_from_facts(facts["answers"], fitted.source)
-        return cls(ensemble, answers, fitted.source, recipe, columns)
+        return cls(ensemble, rule_from_facts(facts["rule"]), recipe, columns)
+
+
+@claim("UNV")
+def all_counted(found: Answers, before: Spent) -> Answers:
+    """Return answers with all queries counted, also those that were not looked at."""
+    spent = replace(found.spent, asked=before.asked + len(found.labels))
+    return found._replace(spent=spent)

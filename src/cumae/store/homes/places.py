@@ -20,11 +20,11 @@ def place_of(path: str | Path) -> Place:
     """
     if not isinstance(path, str) or not path.startswith(SCHEMES):
         with needing(*STORE):
-            for package in ("apsw", "cryptography"):
-                importlib.import_module(package)
+            importlib.import_module("apsw")
+            importlib.import_module("cryptography")
         return FilePlace(Path(path))
     with needing(*POSTGRES):
-        postgres = importlib.import_module("cumae.store.homes.postgres")
+        from cumae.store.homes.postgres import ServerPlace  # noqa: PLC0415 - imports psycopg
+
         importlib.import_module("cryptography")
-    place: Place = postgres.ServerPlace(path)
-    return place
+    return ServerPlace(path)

@@ -148,7 +148,13 @@ class PrivateKernelClassifier(KernelLearner):
         return self.published().log_odds if self.trees_ is None else self.trees_.log_odds
 
     def uncertainty(self, X: Any) -> Floats:
-        """Return by how much scores may be off: their standard deviation, given the releases."""
+        """Return by how much scores may be off: their standard deviation, given the releases.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the columns of ``fit``.
+        """
         check_is_fitted(self, "guarantee_")
         found = self.published().uncertainty(self._encode(self.columns_, X))
         return found[:, 0] if found.shape[1] == 1 else found

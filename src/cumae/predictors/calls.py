@@ -1,0 +1,134 @@
+"""Calls for answers: as they were given, as they were read, and what a predictor would answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.predictors.events import Event
+
+MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
+
+
+@dataclass(frozen=True, repr=False)  # a message must not show what is asked
+class Call:
+    """One call for answers, as it was given.
+
+    Parameters
+    ----------
+    X : table
+        The queries.
+    users, clients : list or array, or None
+        Who asks each of them.
+    query_ids : list or array, or None
+        An id for each query.
+    request_id : str, int or tuple, or None
+        A name for the call, for retries.
+    as_counts : bool
+        Whether noisy vote counts are asked for, and not labels.
+    """
+
+    X: Any
+    users: Any = None
+    clients: Any = None
+    query_ids: Any = None
+    request_id: Any = None
+    as_counts: bool = False
+
+    @property
+    def body(self) -> list[Any]:
+        """What is asked, to be compared with an earlier call of the same name."""
+        return [self.X, self.users, self.clients, self.query_ids, self.as_counts]
+
+    @property
+    def count(self) -> int:
+        """Number of queries; ``MOST_JOINED + 1`` for a call that is answered alone.
+
+        That is one with ids, or whose queries are neither a list nor an array.
+        """
+        named = self.users is not None or self.clients is not None or self.query_ids is not None
+        kind = type(self.X)
+        if named or not (kind is list or (kind is np.ndarray and self.X.ndim)):
+            return MOST_JOINED + 1
+        return len(self.X)
+
+
+@dataclass(frozen=True, repr=False)
+class Asked:
+    """Queries as the models take them.
+
+    Parameters
+    ----------
+    rows : array or DataFrame
+        The queries.
+    usable : array of bool, or None
+        Which of them are usable; None if all are.
+    users, clients, query_ids : list, or None
+        Ids, one for each query.
+    as_counts : bool
+        Whether noisy vote counts are asked for, and not labels.
+    """
+
+    rows: Any
+    usable: NDArray[np.bool_] | None = None
+    users: list[Any] | None = None
+    clients: list[Any] | None = None
+    query_ids: list[Any] | None = None
+    as_counts: bool = False
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, start: int, stop: int) -> Asked:
+        """Return the queries from one number on, up to another."""
+        if start == 0 and stop == len(self.rows):
+            return self
+        here = slice(start, stop)
+        return replace(
+            self,
+            rows=self.rows[here],
+            usable=None if self.usable is None else self.usable[here],
+            users=self.users and self.users[here],
+            clients=self.clients and self.clients[here],
+            query_ids=self.query_ids and self.query_ids[here],
+        )
+
+
+class Given(NamedTuple):
+    """What a predictor would answer, and what that changes.
+
+    Parameters
+    ----------
+    answers : array
+        One for each query, in the form in which they leave; fewer if the predictor has halted.
+    event : Event
+        What changes in the state.
+    warning : str
+        What to warn of when the answers leave, because it tells what was drawn; or nothing.
+    """
+
+    answers: NDArray[Any]
+    event: Event
+    warning: str = ""
+
+
+class Step(NamedTuple):
+    """A step on the way to the next phase, which counts alone made due.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the event. It draws with the coins, and changes nothing else.
+    before : Event, or None
+        What is recorded before anything is drawn.
+    slow : bool
+        Whether it takes long, so that everything is committed first.
+    """
+
+    make: Callable[[], Event]
+    before: Event | None = None
+    slow: bool = False

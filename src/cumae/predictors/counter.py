@@ -1,0 +1,351 @@
+"""The counter: the one place that every answer of a predictor passes.
+
+It has the queue of calls, the lock, the process that the predictor belongs to, the coins and the
+journal. It cuts a call at the end of a phase, and handles one part at a time: it raises the
+counters of the state first, asks the predictor what it would answer, records that as an event,
+and applies the event to the state. When all parts are done it commits, and only then answers leave.
+
+    call -> queue -> lock and turn -> for each part: reserve, answers, record, apply
+         -> the lock is free -> commit, together with others that wait -> answers leave
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.claims import claim
+from cumae.errors import BudgetExhausted, CumaeError, InvalidData, warn
+from cumae.live import Within
+from cumae.mechanisms import Coins
+from cumae.predictors.calls import MOST_JOINED, Asked, Call, Given, Step
+from cumae.predictors.events import Event
+from cumae.predictors.journal import Journal
+from cumae.predictors.queue import CallQueue, QueuedCall
+from cumae.predictors.state import State
+
+
+class Desk(Protocol):
+    """What a predictor says to its counter. None of it changes the state, or any other object.
+
+    ``reserved`` is what ``State.reserve`` returned: the counters before the queries at hand.
+    ``joins_calls`` says whether calls of several threads may be one batch.
+    """
+
+    joins_calls: ClassVar[bool]
+
+    def _read(self, call: Call) -> Asked:
+        """Return the queries of a call; refuse what can be refused."""
+
+    def _read_calls(self, calls: list[Call]) -> tuple[list[int | Exception], Asked]:
+        """Return the queries of several calls as one; for each call their number, or its error."""
+
+    def _check(self, asked: Asked, state: Any) -> None:
+        """Refuse queries that cannot be answered whole, before anything is spent."""
+
+    def _room(self, state: Any) -> int:
+        """Return how many queries can be answered before something else is due."""
+
+    def _joint_room(self, state: Any) -> int:
+        """Return how many queries of several calls can be one batch, where calls are joined."""
+
+    def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> Given:
+        """Return what the predictor would answer; draw with the coins."""
+
+    def _no_answers(self, asked: Asked) -> NDArray[Any]:
+        """Return the answers to no queries."""
+
+    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
+        """Return the step to the next phase that is due now; ``wanted`` if somebody waits."""
+
+    def _ended(self, answered: int, asked: int) -> BudgetExhausted:
+        """Return why the rest of a call gets no answer."""
+
+
+@claim("STORE", "EVER", "QUERY", "BBL", "UNV")
+class Counter:
+    """Counts, records and hands out every answer of a predictor.
+
+    Parameters
+    ----------
+    owner : object
+        The predictor, by which calls within calls are known.
+    state : State
+        What it must remember.
+    journal : Journal, or None
+        What records events; None keeps them in memory.
+    """
+
+    def __init__(self, owner: Desk, state: State, journal: Journal | None = None) -> None:
+        self.state: Any = state
+        self.journal = Journal() if journal is None else journal
+        self.coins = Coins(state.fitted.source)
+        self.within = Within(owner)
+        self._lock = threading.RLock()
+        self._queue = CallQueue()
+
+    # Calls for answers
+
+    @claim("STORE")
+    def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
+        """Return the answers to a call, when they are recorded."""
+        with self.within:  # before the queue is touched: a forked process has a broken one
+            queued = QueuedCall(call)
+            self._queue.join(queued, functools.partial(self._lead, desk))
+            found: NDArray[Any] = queued.result()
+            for told in queued.warnings:
+                warn(told)
+            return found
+
+    @claim("STORE")
+    def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
+        """Answer the first calls, and mark them as done when nothing of that can be lost."""
+        taken = [calls[0]]  # whatever happens, the first call is answered or refused here
+        try:
+            self.journal.commit(self._answer_first(desk, calls, taken))
+            for call in taken:
+                call.committed = True
+        except BaseException as error:
+            for call in taken:
+                call.refuse(error, alone=len(calls) == 1)
+            with suppress(Exception):  # nothing that was answered must wait to be committed
+                self.journal.settled()
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            for call in taken:
+                call.done = True
+
+    def _answer_first(self, desk: Desk, calls: list[QueuedCall], taken: list[QueuedCall]) -> int:
+        """Answer the first calls, as many as are one batch; return their ticket.
+
+        Calls that are known or refused are taken, too, on the way to the first one that does not
+        fit.
+        """
+        ticket, group = 0, _Group(desk, self.state)
+        with self._lock, self.journal.turn():
+            for call in calls:
+                try:
+                    found = self.journal.known(call)
+                except Exception as error:  # noqa: BLE001 - whoever asked raises it
+                    call.refuse(error, alone=len(calls) == 1)
+                else:
+                    if found is not None:
+                        call.answers, ticket = found[0], max(ticket, found[1])
+                    elif not group.takes(call):
+                        break
+                if call is not calls[0]:
+                    taken.append(call)
+            if group.calls:
+                last = self._recorded(functools.partial(self._answer_group, desk, group.calls))
+                ticket = max(ticket, last)
+        return ticket
+
+    def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:
+        """Answer calls as one batch, or one call alone."""
+        first = calls[0]
+        if len(calls) == 1:
+            first.answers = self.ask(desk, desk._read(first.call), first.warnings)
+            self.journal.remember([(first, first.answers)])
+        else:
+            self._answer_together(desk, calls)
+
+    @claim("EVER")
+    def _answer_together(self, desk: Desk, calls: list[QueuedCall]) -> None:
+        """Answer the queries of several calls as one batch.
+
+        Each call is read by itself. One that cannot be read gets its error in the place of
+        answers, before anything is drawn.
+        """
+        read, asked = desk._read_calls([call.call for call in calls])
+        if len(asked) > desk._joint_room(self.state):
+            raise InvalidData("X changed while it was read; ask again.")
+        answers = self.ask(desk, asked, [])
+        kept, start = [], 0
+        for call, one in zip(calls, read, strict=True):
+            if isinstance(one, Exception):
+                call.refuse(one, alone=False)
+            else:  # a copy: nobody gets an array that holds the answers of others
+                call.answers = answers[start : start + one].copy()
+                kept.append((call, call.answers))
+                start += one
+        self.journal.remember(kept)
+
+    # Parts of a call
+
+    @claim("EVER", "QUERY", "BBL", "UNV")
+    def ask(self, desk: Desk, asked: Asked, warnings: list[str]) -> NDArray[Any]:
+        """Answer queries, part by part; whoever asks is within ``recorded`` and holds the lock."""
+        state = self.state
+        desk._check(asked, state)
+        parts: list[NDArray[Any]] = []
+        start, count = 0, len(asked)
+        while start < count:
+            self._go_on(desk, wanted=True)
+            room = desk._room(state)
+            if room <= 0:
+                raise desk._ended(start, count)
+            found = self._answer_part(desk, asked.part(start, min(count, start + room)))
+            parts.append(found.answers)
+            start += len(found.answers)
+            if found.warning:
+                warnings.append(found.warning)
+        self._go_on(desk, wanted=False)
+        if not parts:
+            return desk._no_answers(asked)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
+    def _answer_part(self, desk: Desk, part: Asked) -> Given:
+        """Reserve, let the predictor say what it would answer, and take that as an event."""
+        before = self.state.reserve(len(part))  # first of all
+        found = desk._answers(part, self.state, before, self.coins)
+        self.take(found.event)
+        return found
+
+    @claim("EVER", "LATE", "FRESH", "BBL", "UNV")
+    def _go_on(self, desk: Desk, *, wanted: bool) -> None:
+        """Take the steps towards the next phase that are due: a matter of counts."""
+        while (step := desk._due(self.state, self.coins, wanted=wanted)) is not None:
+            if step.before is not None:
+                self.take(step.before)
+            if step.slow:
+                self.journal.training()
+            self.take(step.make())
+
+    @claim("STORE")
+    def take(self, event: Event) -> None:
+        """Record an event, and apply it to the state.
+
+        If that is broken off, a durable predictor refuses everything, because memory and disk may
+        differ. In memory the event is applied to its end, which changes nothing twice.
+        """
+        try:
+            self.journal.record(event)
+            event.apply(self.state)
+        except BaseException as error:
+            self.journal.fail(error)
+            if not self.journal.durable:
+                event.apply(self.state)
+            raise
+
+    @claim("STORE")
+    def _recorded(self, make: Callable[[], None]) -> int:
+        """Record the events of one call as one change; return its ticket.
+
+        If the call is broken off, by whatever, its events so far are committed, and what was
+        reserved in vain is charged.
+        """
+        try:
+            self.journal.begin()
+            make()
+            return self.journal.end()
+        except BaseException as error:
+            self._break_off(error)
+            raise
+
+    def _break_off(self, error: BaseException) -> None:
+        try:
+            lost = self.state.lost(self.journal.used)
+            if lost is not None:
+                self.take(lost)
+            self.journal.break_off()
+        except CumaeError:  # whatever it says, the reason is what broke the call off
+            self.journal.fail(error)
+        except BaseException as second:  # interrupted once more: memory may know more than the disk
+            self.journal.fail(second)
+            raise
+
+    # Everything else
+
+    @claim("STORE", "REPLICAS")
+    def change(self, desk: Desk, make: Callable[[Any], Event]) -> None:
+        """Change the state without an answer, as it is now, and go on to what is due then.
+
+        Parameters
+        ----------
+        desk : Desk
+            The predictor.
+        make : callable
+            Returns the event, given the state; it refuses what cannot be.
+        """
+
+        def made() -> None:
+            self.take(make(self.state))
+            self._go_on(desk, wanted=False)
+
+        with self.within:
+            with self._lock, self.journal.turn():
+                ticket = self._recorded(made)
+            self.journal.commit(ticket)
+
+    def alone(self, work: Callable[[], Any]) -> Any:
+        """Run something while nobody else is answered, and return its result."""
+        with self.within, self._lock:
+            return work()
+
+    @claim("STORE")
+    def settled(self) -> Any:
+        """Return the state when nothing of it can be lost: then what is published may be seen.
+
+        What was drawn, seen and lost could be drawn again from the same rows.
+        """
+        with self.within, self._lock:
+            self.journal.settled()
+            return self.state
+
+    def rotate(self) -> None:
+        """Let the journal take a new key, where there are keys."""
+        with self.within, self._lock, self.journal.turn():
+            self.journal.rotated()
+
+    def close(self) -> None:
+        """Let go of what is held outside memory, when answers that are being given are recorded."""
+        if self.within.is_here:
+            with self.within, self._lock:
+                self.journal.close()
+        else:  # a forked process lets go of nothing
+            self.journal.close()
+
+
+@claim("STORE")
+class _Group:
+    """Calls that are answered as one batch.
+
+    Parameters
+    ----------
+    desk : Desk
+        The predictor.
+    state : State
+        What it remembers.
+    """
+
+    def __init__(self, desk: Desk, state: State) -> None:
+        self._desk, self._state = desk, state
+        self.calls: list[QueuedCall] = []
+        self._count, self._room = 0, 0  # queries so far, and how many can be one batch
+
+    def takes(self, call: QueuedCall) -> bool:
+        """Take a call if it fits, by counts, ids and kinds of tables; the first one always does."""
+        if not self.calls:
+            self.calls = [call]
+            return True
+        if not self._desk.joins_calls:
+            return False
+        if call.id_bytes and any(one.id_bytes == call.id_bytes for one in self.calls):
+            return False  # a retry, which must see the first one's answers
+        if len(self.calls) == 1:
+            self._count = self.calls[0].call.count
+            self._room = min(MOST_JOINED, self._desk._joint_room(self._state))
+        count = self._count + call.call.count
+        if count > self._room:
+            return False
+        self.calls.append(call)
+        self._count = count
+        return True

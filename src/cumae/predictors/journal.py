@@ -1,0 +1,104 @@
+"""The journal of a predictor: records each event before anything of it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
+
+from cumae.errors import InvalidParameter
+from cumae.predictors.events import Event
+from cumae.predictors.queue import QueuedCall
+from cumae.privacy import Guarantee
+
+NOT_HERE: AbstractContextManager[None] = nullcontext()
+
+
+class Journal:
+    """Records the events of a state. This one has nothing to record: all is in memory.
+
+    A durable journal writes them down. The events of one call, between ``begin`` and ``end``, are
+    one change, and nothing leaves before ``commit``.
+    """
+
+    durable: ClassVar[bool] = False
+    used = 0  # releases of the phase that are recorded
+
+    def promised(self, guarantee: Guarantee) -> Guarantee:
+        """Return what is promised if events are recorded here, given what the fit promised."""
+        return guarantee
+
+    def check(self) -> None:
+        """Refuse if this predictor must not go on: here it always may."""
+
+    def check_copy(self) -> None:
+        """Refuse if nobody may get a copy of the state."""
+        self.check()
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Return a context in which nobody else changes the state, also not a replica."""
+        self.check()
+        return NOT_HERE
+
+    def known(self, call: QueuedCall) -> tuple[Any, int] | None:
+        """Return the answers of an earlier call of the same name; None if there was none.
+
+        Whoever asks is in a turn, and records the answers in the same one.
+
+        Parameters
+        ----------
+        call : QueuedCall
+            What is asked.
+
+        Returns
+        -------
+        tuple of answers and int, or None
+            What was answered, which may leave after ``commit`` of the number.
+
+        Raises
+        ------
+        InvalidParameter
+            If the earlier one asked something else, or if nothing is kept for retries.
+        InvalidData
+            If what is asked cannot be compared with anything.
+        """
+        if call.call.request_id is not None:
+            raise InvalidParameter(
+                "request_id needs a durable oracle, which keeps answers for retries; see save_to."
+            )
+        return None
+
+    def begin(self) -> None:
+        """Gather the events of one call, in a turn, until ``end`` or ``break_off``."""
+
+    def end(self) -> int:
+        """Return the number of the change that was gathered: it may leave after ``commit``."""
+        return 0
+
+    def break_off(self) -> None:
+        """Commit what was gathered before a call was broken off."""
+
+    def record(self, event: Event) -> None:
+        """Record an event; the state is still the one before it."""
+
+    def remember(self, answers: Sequence[tuple[QueuedCall, Any]]) -> None:
+        """Keep the answers of calls that have a name, for retries; ``known`` has seen the calls."""
+
+    def fail(self, error: BaseException) -> None:
+        """Let everything be refused if an event that was broken off may be on the disk."""
+
+    def commit(self, ticket: int) -> None:
+        """Return when what ``recorded`` named by a number can not be lost any more."""
+
+    def settled(self) -> None:
+        """Return when nothing that was recorded can be lost: what is published may be seen then."""
+
+    def training(self) -> None:
+        """Let nothing of what was recorded be lost from here on: a long training begins."""
+
+    def rotated(self) -> None:
+        """Take a new key, where there are keys."""
+        raise InvalidParameter("a predictor in memory has no key; see save_to.")
+
+    def close(self) -> None:
+        """Let go of what is held outside memory."""
