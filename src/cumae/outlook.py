@@ -39,6 +39,18 @@ class FitPlan(Plan, Generic[Steps]):
     facts: Mapping[str, Fact] = field(default_factory=dict)
     work: tuple[Effort, ...] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        steps: Steps,
+        facts: Mapping[str, Fact],
+        work: tuple[Effort, ...] | None,
+    ) -> FitPlan[Steps]:
+        """Return a plan together with all that was decided with it."""
+        price: dict[str, Any] = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+        return FitPlan(**price, steps=steps, facts=facts, work=work)
+
 
 @dataclass(frozen=True)
 class Outlook:
