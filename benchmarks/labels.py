@@ -47,7 +47,7 @@ def run(name: str, share: float, seed: int) -> list[float]:
     while oracle.answered_ < answers:
         asked, right = draw(BATCH)
         ids = (oracle.answered_ + np.arange(BATCH)).tolist()
-        found.append(float(np.mean(oracle.predict(asked, requests=ids) == right)))
+        found.append(float(np.mean(oracle.predict(asked, query_ids=ids) == right)))
         for place in np.flatnonzero(generator.random(BATCH) < share):
             with suppress(InvalidParameter):  # it has become a row of the next phase already
                 oracle.add_labels([ids[place]], right[[place]])

@@ -6,10 +6,14 @@ import io
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+from cumae.codec import to_plain
+from cumae.data import Columns
 from cumae.randomness import SeededSource, SystemSource
+from cumae.sanitizers import Sanitizer
 
 
 def throw_coins(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
@@ -31,3 +35,28 @@ def rows_of(table: Any, start: int, stop: int) -> Any:
     """Return some rows of a table that begins again at its end."""
     places = np.arange(start, stop) % len(table)
     return table.iloc[places] if hasattr(table, "iloc") else table[places]
+
+
+def same(one: Any, other: Any) -> bool:  # noqa: PLR0911 - one line a kind of value
+    """Tell whether two values are of the same types, and equal; NaN is equal to itself."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return False
+        if one.dtype.kind == "O":
+            return same(one.ravel().tolist(), other.ravel().tolist())
+        return bool(one.tobytes() == other.tobytes())
+    if isinstance(one, pd.DataFrame):
+        names = list(one.columns)
+        columns = [same(one[name].to_numpy(), other[name].to_numpy()) for name in names]
+        return names == list(other.columns) and all(columns)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return same(list(one), list(other)) and same(list(one.values()), list(other.values()))
+    if isinstance(one, Columns | Sanitizer):
+        return same(to_plain(one), to_plain(other))
+    if isinstance(one, float | np.datetime64):
+        return repr(one) == repr(other)
+    return bool(one == other)

@@ -11,6 +11,16 @@ client_cap=0.005)``. Each of seven new users asked once, as a client of the same
 of that type, 1.5, "anna", b"bob", 10**30 and 1e300. No later version can write it again.
 The file of format 2 was made in the same way by the last version that had one mark for all lives,
 with a checkpoint after four entries.
+
+The folders in ``format_3`` were written by the last version that packed a state as named arrays,
+one for each kind of predictor: three queries, five more with ``request_id="one"`` (which
+``known.json`` has, with their answers), and one. In ``everlasting`` they have ids of users and
+clients, and rows and queries got labels; ``everlasting_fresh`` has supplied rows. The other folders
+there have ``known.json`` with counts alone: ``everlasting_memo`` has all ids, a memo and labels,
+``late`` the recipe of a next phase, and ``student``, ``bbl_fresh`` and ``bbl_between`` are what they
+are called. The same version
+wrote ``models_format_1.json``, published models with some rows and answers, and
+``account_format_1.json``, an account with two payments.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@
 [0, 0, 0, 1, 1]
 """
 
+from cumae.codec import register
 from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.finite import FiniteClass
 from cumae.concepts.halfspaces import Halfspace, Halfspaces
@@ -43,3 +44,33 @@ __all__ = [
     "UnionOfIntervals",
     "cuts_of",
 ]
+
+# The names stand in files: they never change.
+register(
+    "hypothesis",
+    {
+        "Halfspace": Halfspace,
+        "IntervalUnion": IntervalUnion,
+        "Point": Point,
+        "Projection": Projection,
+        "Rectangle": Rectangle,
+        "Stump": Stump,
+        "Threshold": Threshold,
+        "Tree": Tree,
+    },
+)
+register(
+    "concept",
+    {
+        "FiniteClass": FiniteClass,
+        "Halfspaces": Halfspaces,
+        "Intervals": Intervals,
+        "Points": Points,
+        "Projections": Projections,
+        "Rectangles": Rectangles,
+        "Stumps": Stumps,
+        "Thresholds": Thresholds,
+        "Trees": Trees,
+        "UnionOfIntervals": UnionOfIntervals,
+    },
+)

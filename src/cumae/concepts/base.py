@@ -13,7 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import LONG, check_labels, exact_weights, length_of
+from cumae.codec import (
+    LONG,
+    Part,
+    add_form,
+    by_parameters,
+    class_named,
+    from_parameters,
+    name_of,
+)
+from cumae.data import check_labels, exact_weights, length_of
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.privacy import BoundedRange, Cost
 from cumae.privacy.validation import check_epsilon
@@ -47,7 +56,11 @@ class Hypothesis(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
-        return {"kind": type(self).__name__, **self._fields()}
+        return self.named_fields(name_of(type(self)))
+
+    def named_fields(self, name: str) -> dict[str, Any]:
+        """Return plain values, with a name for the kind of hypothesis."""
+        return {"kind": name, **self._fields()}
 
     @staticmethod
     def from_dict(plain: Any) -> Hypothesis:
@@ -59,35 +72,23 @@ class Hypothesis(ABC):
             Plain values, as ``to_dict`` returned them.
         """
         kind = plain.get("kind") if isinstance(plain, dict) else None
-        for known in _descendants(Hypothesis):
-            if known.__name__ == kind:
-                try:
-                    return known._from_fields(plain)
-                except CumaeError:
-                    raise
-                except (
-                    ArithmeticError,
-                    AttributeError,
-                    LookupError,
-                    TypeError,
-                    ValueError,
-                ) as error:
-                    raise InvalidParameter(
-                        f"the fields of this {kind} are missing or wrong; give what to_dict "
-                        "returned."
-                    ) from error
-        raise InvalidParameter(f"kind={shown(kind)} is no hypothesis; give what to_dict returned.")
+        known: type[Hypothesis] | None = class_named("hypothesis", kind)
+        if known is None:
+            raise InvalidParameter(
+                f"kind={shown(kind)} is no hypothesis; give what to_dict returned."
+            )
+        try:
+            return known._from_fields(plain)
+        except CumaeError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InvalidParameter(
+                f"the fields of this {kind} are missing or wrong; give what to_dict returned."
+            ) from error
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={_short(value)}" for name, value in vars(self).items())
         return f"{type(self).__name__}({fields})"
-
-
-def _descendants(kind: Any) -> list[type[Hypothesis]]:
-    found: list[type[Hypothesis]] = []
-    for child in kind.__subclasses__():
-        found += [child, *_descendants(child)]
-    return found
 
 
 class ConceptClass(ABC):
@@ -314,3 +315,12 @@ def _short(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_short, value))}{',' if len(value) == 1 else ''})"
     return hex(value) if isinstance(value, int) and abs(value) >= LONG else repr(value)
+
+
+def _written(value: Hypothesis, name: str, part: Part) -> dict[str, Any]:
+    del part
+    return {"value": value.named_fields(name)}
+
+
+add_form("hypothesis", Hypothesis, _written)
+add_form("concept", ConceptClass, by_parameters, from_parameters("concept"))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.kernels import intervals as kernel
@@ -25,7 +26,7 @@ from cumae.concepts.kernels.sums import (
     stage_error,
 )
 from cumae.concepts.thresholds import single_column
-from cumae.data import cell_from_json, cell_to_json, check_cell, check_column, check_tuple
+from cumae.data import check_cell, check_column, check_tuple
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import alike, check_alike, compare, distinct_points
 from cumae.concepts.thresholds import single_column
-from cumae.data import cell_from_json, cell_to_json, check_cell, check_column, check_rows
+from cumae.data import check_cell, check_column, check_rows
 from cumae.randomness import Source, integers, weighted_choice
 
 

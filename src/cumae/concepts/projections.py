@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.stumps import (
     Stump,
@@ -21,7 +22,7 @@ from cumae.concepts.stumps import (
     describe,
     stump_dimension,
 )
-from cumae.data import cell_from_json, cell_to_json, check_number, check_table, check_tuple
+from cumae.data import check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source

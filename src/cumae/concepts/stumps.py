@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import Cells, cells_of, distinct_points
 from cumae.data import (
-    cell_from_json,
-    cell_to_json,
     check_number,
     check_rows,
     check_table,

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import Cells, at_least, cells_of, distinct_points
 from cumae.concepts.kernels.sums import draw_score
-from cumae.data import cell_from_json, cell_to_json, check_cell, check_column
+from cumae.data import check_cell, check_column
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_choice, check_flag
 from cumae.randomness import Source, integers

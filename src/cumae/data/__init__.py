@@ -30,6 +30,7 @@ What all of them share exists once: ``containers`` knows names, widths and lengt
 holds never changes how another one is read.
 """
 
+from cumae.codec import register_kind
 from cumae.data.cells import answers_of, ordinary_cells
 from cumae.data.columns import FLAT, Columns, Declared
 from cumae.data.containers import (
@@ -82,9 +83,6 @@ from cumae.data.rows import (
 )
 from cumae.data.strict import (
     EXACT,
-    LONG,
-    cell_from_json,
-    cell_to_json,
     check_cell,
     check_column,
     check_number,
@@ -99,7 +97,6 @@ __all__ = [
     "EXACT",
     "FLAT",
     "INDICATOR",
-    "LONG",
     "UNLABELLED",
     "ArrayRows",
     "Bounds",
@@ -114,8 +111,6 @@ __all__ = [
     "answers_of",
     "as_numbers",
     "bad_rows",
-    "cell_from_json",
-    "cell_to_json",
     "cells_of_columns",
     "check_cell",
     "check_column",
@@ -156,3 +151,6 @@ __all__ = [
     "usable_rows",
     "width_of",
 ]
+
+register_kind("columns", Columns)
+register_kind("column", Column)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from cumae.arrays import Floats, Integers
+from cumae.codec import Part, add_form, register
 from cumae.data.cells import bare, unpacked
 from cumae.errors import InvalidData
 
@@ -259,3 +260,18 @@ def frame_of(names: Sequence[str], columns: Sequence[NDArray[Any]]) -> pd.DataFr
     """
     series = [pd.Series(column, dtype=column.dtype, copy=False) for column in columns]
     return pd.DataFrame(dict(zip(names, series, strict=True)), copy=False)
+
+
+def _written_frame(frame: pd.DataFrame, name: str, part: Part) -> dict[str, Any]:
+    """Write a frame by its columns, each with the type of its own array."""
+    del name
+    columns = [frame.iloc[:, place].to_numpy() for place in range(frame.shape[1])]
+    return {"names": names_of(frame), "columns": part(columns)}
+
+
+def _read_frame(plain: dict[str, Any], part: Part) -> pd.DataFrame:
+    return frame_of(plain["names"], part(plain["columns"]))
+
+
+add_form("frame", pd.DataFrame, _written_frame, _read_frame, asked=True)
+register("frame", {"frame": pd.DataFrame})

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.data.readings import Encoding, canonical, is_missing, places_of_values, read_cells
-from cumae.data.strict import cell_from_json, cell_to_json
 from cumae.errors import InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +23,6 @@ from cumae.errors import InvalidData, InvalidParameter
 WHOLE = (int, np.integer, np.bool_)
 FLOAT = (float, np.float32, np.float16)
 EXACT = 2**53  # floats hold all whole numbers up to here
-LONG = 10**30  # longer integers are written in hex
 
 
 def check_table(X: ArrayLike, n_features: int | None = None, name: str = "X") -> Floats:
@@ -299,43 +297,3 @@ def check_tuple(value: object, name: str) -> None:
     """Refuse what is no tuple: hypotheses can be compared and hashed."""
     if not isinstance(value, tuple):
         raise InvalidParameter(f"{name} of type {type(value).__name__} is no tuple; give one.")
-
-
-def cell_to_json(value: Any) -> Any:
-    """Return one cell as something JSON can hold.
-
-    Examples
-    --------
-    >>> from cumae.data import cell_from_json, cell_to_json
-    >>> cell_to_json(1.5), cell_to_json(float("inf"))
-    (1.5, {'float': 'inf'})
-    >>> cell_from_json({"float": "inf"})
-    inf
-    """
-    if isinstance(value, np.datetime64):
-        return {"datetime64": str(value)}
-    if isinstance(value, dt.datetime | dt.date):
-        return {type(value).__name__: value.isoformat()}
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    if isinstance(value, int) and abs(value) >= LONG:
-        return {"int": hex(value)}
-    return value
-
-
-FROM_TEXT: dict[str, Callable[[str], Any]] = {
-    "date": dt.date.fromisoformat,
-    "datetime": dt.datetime.fromisoformat,
-    "datetime64": np.datetime64,
-    "float": float,
-    "int": lambda written: int(written, 16),
-}
-
-
-def cell_from_json(value: Any) -> Any:
-    """Return what ``cell_to_json`` was given."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, written),) = value.items()
-    return FROM_TEXT[kind](written)

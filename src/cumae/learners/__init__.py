@@ -1,5 +1,6 @@
 """Private learners: scikit-learn classifiers that may be published, with their guarantee."""
 
+from cumae.codec import add_form, by_fitted, register
 from cumae.data import Columns
 from cumae.learners.active import ActiveLearner
 from cumae.learners.base import Learner
@@ -35,3 +36,25 @@ __all__ = [
     "PublicDataReduction",
     "SemiPrivateLearner",
 ]
+
+add_form("learner", Learner, by_fitted)
+# The names stand in files: they never change.
+register(
+    "learner",
+    {
+        "AccuracyBoost": AccuracyBoost,
+        "ActiveLearner": ActiveLearner,
+        "Adapter": Adapter,
+        "GenericLearner": GenericLearner,
+        "HypothesisLearner": HypothesisLearner,
+        "IterLabelBoost": IterLabelBoost,
+        "LabelBoost": LabelBoost,
+        "OneVsRest": OneVsRest,
+        "PrivateBooster": PrivateBooster,
+        "PrivateKernelClassifier": PrivateKernelClassifier,
+        "PrivateLearner": PrivateLearner,
+        "PrivateLogisticRegression": PrivateLogisticRegression,
+        "PublicDataReduction": PublicDataReduction,
+        "SemiPrivateLearner": SemiPrivateLearner,
+    },
+)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.codec import read_file, rebuilt, stored
 from cumae.data import (
     UNLABELLED,
     Columns,
@@ -56,7 +57,6 @@ from cumae.privacy.plans import BUDGET, promise
 from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
 from cumae.savers import saver
-from cumae.storage import read_file, rebuilt, stored
 
 # With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
 # what the rows say.
@@ -489,7 +489,7 @@ class Learner(PrivateEstimator, ABC):
         plain : dict
             Plain values, as ``to_dict`` returned them.
         """
-        learner = rebuilt(plain, Learner)
+        learner = rebuilt(plain, "learner")
         if not isinstance(learner, cls):
             kind = type(learner).__name__
             raise InvalidParameter(f"this is a stored {kind}; load it with that class.")

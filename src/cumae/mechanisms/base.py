@@ -13,8 +13,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,45 +183,6 @@ class Interactive(Mechanism):
     __copy__ = __deepcopy__ = __reduce_ex__ = _refuse
 
 
-@claim("NOISE")
-class Ahead:
-    """Noise that is drawn ahead, in portions of one size, and used once, in the order it came.
-
-    So the noise of a query is the same under the same coins, whatever batches queries come in; and
-    a single query is cheap. Whoever takes holds the lock of the mechanism.
-
-    Parameters
-    ----------
-    draw : callable from int to array
-        Returns that number of independent draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.mechanisms.base import Ahead
-    >>> ahead = Ahead(np.arange)
-    >>> ahead.take(2).tolist(), ahead.take(1).tolist()
-    ([0, 1], [2])
-    """
-
-    def __init__(self, draw: Callable[[int], NDArray[np.int64]]) -> None:
-        self._draw = draw
-        self._waiting = np.zeros(0, dtype=np.int64)
-
-    def take(self, count: int) -> NDArray[np.int64]:
-        """Return ``count`` draws that were never returned before."""
-        parts, waiting = [], self._waiting
-        self._waiting = waiting[count:]
-        if len(waiting) >= count:  # nearly always
-            return waiting[:count].copy()
-        while len(waiting) < count:
-            parts.append(waiting)
-            count -= len(waiting)
-            waiting = self._draw(PORTION)
-            self._waiting = waiting[count:]
-        return np.concatenate([*parts, waiting[:count]])
-
-
 Draw: TypeAlias = Callable[[int], Integers]  # returns that number of independent draws
 
 
@@ -230,17 +190,28 @@ Draw: TypeAlias = Callable[[int], Integers]  # returns that number of independen
 class Coins:
     """The random draws of a live predictor or mechanism; nothing of them is ever stored.
 
-    Whoever takes draws holds the lock of the predictor or mechanism.
+    They are drawn ahead, in portions of one size, and used once, in the order they came. So the
+    noise of a query is the same under the same coins, whatever batches queries come in; and a
+    single query is cheap. Whoever takes draws holds the lock of the predictor or mechanism.
 
     Parameters
     ----------
     source : Source
         Where random bits come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.mechanisms import Coins
+    >>> from cumae.randomness import SYSTEM
+    >>> coins = Coins(SYSTEM)
+    >>> [coins.take("numbers", "law", lambda source: np.arange, count).tolist() for count in (2, 1)]
+    [[0, 1], [2]]
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._streams: dict[str, tuple[object, Ahead]] = {}
+        self._streams: dict[str, _Stream] = {}
 
     def take(self, name: str, law: object, make: Callable[[Source], Draw], count: int) -> Integers:
         """Return draws that were never returned before.
@@ -256,18 +227,34 @@ class Coins:
         count : int
             Number of draws.
         """
-        known = self._streams.get(name)
-        if known is None or known[0] is not law:
-            known = self._streams[name] = (law, Ahead(make(self.source)))
-        return known[1].take(count)
+        stream = self._streams.get(name)
+        if stream is None or stream.law is not law:
+            stream = self._streams[name] = _Stream(law, make(self.source))
+        parts, waiting = [], stream.waiting
+        stream.waiting = waiting[count:]
+        if len(waiting) >= count:  # nearly always
+            return waiting[:count].copy()
+        while len(waiting) < count:
+            parts.append(waiting)
+            count -= len(waiting)
+            waiting = stream.draw(PORTION)
+            stream.waiting = waiting[count:]
+        return np.concatenate([*parts, waiting[:count]])
 
     def drop(self) -> None:
         """Throw away what was drawn and not taken yet."""
         self._streams.clear()
 
 
-@dataclass(frozen=True)
-class Spent:
+class _Stream:
+    """Draws from one law that were made ahead."""
+
+    def __init__(self, law: object, draw: Draw) -> None:
+        self.law, self.draw = law, draw
+        self.waiting = np.zeros(0, dtype=np.int64)
+
+
+class Spent(NamedTuple):
     """The counters of a mechanism that answers by votes.
 
     Parameters
@@ -286,7 +273,7 @@ class Spent:
 
     def to_array(self) -> Integers:
         """Return the counters as an array: of one length, whatever they are."""
-        return np.array([self.asked, self.unclear, self.threshold_noise], dtype=np.int64)
+        return np.array(self, dtype=np.int64)
 
     @classmethod
     def from_array(cls, counters: Integers) -> Spent:
@@ -355,7 +342,7 @@ class VoteRule(ABC):
                 f"{count} queries were asked, but {self.max_queries - spent.asked} of "
                 f"{self.max_queries} answers remain; ask fewer."
             )
-        return replace(spent, asked=spent.asked + count)
+        return Spent(spent.asked + count, spent.unclear, spent.threshold_noise)
 
 
 def check_left(value: object, most: int, name: str) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats
+from cumae.codec import add_form, name_of, read_file, register
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, Declared, length_of, table_of, width_of
 from cumae.errors import InvalidParameter
@@ -37,7 +38,6 @@ from cumae.predictors.base import ESTIMATOR
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import BUDGET
 from cumae.randomness import Source
-from cumae.storage import read_file
 
 
 def _has(name: str) -> Callable[[Method], Method]:
@@ -337,7 +337,7 @@ class PrivateClassifier(PrivateEstimator):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: the model inside, and why it was chosen."""
         return {
-            "kind": type(self).__name__,
+            "kind": name_of(type(self)),
             "route": self.route_,
             "why": self.why_,
             "n_queries": self.n_queries,
@@ -353,7 +353,7 @@ class PrivateClassifier(PrivateEstimator):
         plain : dict
             Plain values, as ``to_dict`` returned them.
         """
-        if plain.get("kind") != cls.__name__:
+        if plain.get("kind") != name_of(cls):
             raise InvalidParameter(
                 "this is no stored PrivateClassifier; give what to_dict returned."
             )
@@ -387,6 +387,10 @@ class PrivateClassifier(PrivateEstimator):
             A file that ``save`` wrote.
         """
         return cls.from_dict(read_file(path))
+
+
+add_form("planner", PrivateClassifier, write=None)  # stored as the model that it chose
+register("planner", {"PrivateClassifier": PrivateClassifier})  # a name that never changes
 
 
 def known_columns(X: Any, declared: Declared) -> Declared:

@@ -1,6 +1,8 @@
 """Predictors: private answers from an ensemble of models on disjoint shards."""
 
+from cumae.codec import add_form, register
 from cumae.data import ParquetRows, bad_rows
+from cumae.predictors.base import Predictor
 from cumae.predictors.bbl.predictor import GenericBBL
 from cumae.predictors.everlasting.predictor import EverlastingPredictor
 from cumae.predictors.release.agnostic import AgnosticQueryRelease
@@ -16,3 +18,16 @@ __all__ = [
     "UniversalQueryRelease",
     "bad_rows",
 ]
+
+# The names stand in files: they never change.
+add_form("predictor", Predictor, write=None)  # what is stored is its state
+register(
+    "predictor",
+    {
+        "AgnosticQueryRelease": AgnosticQueryRelease,
+        "EverlastingPredictor": EverlastingPredictor,
+        "GenericBBL": GenericBBL,
+        "QueryRelease": QueryRelease,
+        "UniversalQueryRelease": UniversalQueryRelease,
+    },
+)

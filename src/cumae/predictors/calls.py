@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +13,11 @@ from cumae.predictors.events import Event
 MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
 
 
-@dataclass(frozen=True, repr=False)  # a message must not show what is asked
-class Call:
+NOBODY = (None, None, None)  # users, clients and ids of queries, where there are none
+PLAIN = (*NOBODY, False)  # the last fields of queries without anything special
+
+
+class Call(NamedTuple):
     """One call for answers, as it was given.
 
     Parameters
@@ -39,26 +41,27 @@ class Call:
     request_id: Any = None
     as_counts: bool = False
 
+    def __repr__(self) -> str:
+        return "<a call>"  # a message must not show what is asked
+
     @property
     def body(self) -> list[Any]:
         """What is asked, to be compared with an earlier call of the same name."""
         return [self.X, self.users, self.clients, self.query_ids, self.as_counts]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Number of queries; ``MOST_JOINED + 1`` for a call that is answered alone.
 
         That is one with ids, or whose queries are neither a list nor an array.
         """
-        named = self.users is not None or self.clients is not None or self.query_ids is not None
         kind = type(self.X)
-        if named or not (kind is list or (kind is np.ndarray and self.X.ndim)):
+        if self[1:4] != NOBODY or not (kind is list or (kind is np.ndarray and self.X.ndim)):
             return MOST_JOINED + 1
         return len(self.X)
 
 
-@dataclass(frozen=True, repr=False)
-class Asked:
+class Asked(NamedTuple):
     """Queries as the models take them.
 
     Parameters
@@ -80,16 +83,13 @@ class Asked:
     query_ids: list[Any] | None = None
     as_counts: bool = False
 
-    def __len__(self) -> int:
-        return len(self.rows)
+    def __repr__(self) -> str:
+        return "<queries>"  # a message must not show what is asked
 
     def part(self, start: int, stop: int) -> Asked:
         """Return the queries from one number on, up to another."""
-        if start == 0 and stop == len(self.rows):
-            return self
         here = slice(start, stop)
-        return replace(
-            self,
+        return self._replace(
             rows=self.rows[here],
             usable=None if self.usable is None else self.usable[here],
             users=self.users and self.users[here],

@@ -24,7 +24,7 @@ from cumae.claims import claim
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, warn
 from cumae.live import Within
 from cumae.mechanisms import Coins
-from cumae.predictors.calls import MOST_JOINED, Asked, Call, Given, Step
+from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.events import Event
 from cumae.predictors.journal import Journal
 from cumae.predictors.queue import CallQueue, QueuedCall
@@ -47,7 +47,10 @@ class Desk(Protocol):
         """Return the queries of several calls as one; for each call their number, or its error."""
 
     def _check(self, asked: Asked, state: Any) -> None:
-        """Refuse queries that cannot be answered whole, before anything is spent."""
+        """Refuse queries that cannot be answered whole, before anything is spent.
+
+        It is asked of calls for which there is no room, or that are special in some way.
+        """
 
     def _room(self, state: Any) -> int:
         """Return how many queries can be answered before something else is due."""
@@ -128,33 +131,47 @@ class Counter:
         Calls that are known or refused are taken, too, on the way to the first one that does not
         fit.
         """
-        ticket, group = 0, _Group(desk, self.state)
+        ticket = 0
+        group: list[QueuedCall] = []
         with self._lock, self.journal.turn():
             for call in calls:
                 try:
-                    found = self.journal.known(call)
+                    found = None if call.call.request_id is None else self.journal.known(call)
                 except Exception as error:  # noqa: BLE001 - whoever asked raises it
                     call.refuse(error, alone=len(calls) == 1)
                 else:
                     if found is not None:
                         call.answers, ticket = found[0], max(ticket, found[1])
-                    elif not group.takes(call):
+                    elif group and not self._fits(desk, call, group):
                         break
+                    else:
+                        group.append(call)
                 if call is not calls[0]:
                     taken.append(call)
-            if group.calls:
-                last = self._recorded(functools.partial(self._answer_group, desk, group.calls))
+            if group:
+                last = self._recorded(functools.partial(self._answer_group, desk, group))
                 ticket = max(ticket, last)
         return ticket
 
+    def _fits(self, desk: Desk, call: QueuedCall, group: list[QueuedCall]) -> bool:
+        """Tell whether a call can join others, by counts, ids and kinds of tables."""
+        if not desk.joins_calls:
+            return False
+        if call.id_bytes and any(one.id_bytes == call.id_bytes for one in group):
+            return False  # a retry, which must see the first one's answers
+        room = min(MOST_JOINED, desk._joint_room(self.state))
+        return sum(one.call.size for one in group) + call.call.size <= room
+
     def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:
         """Answer calls as one batch, or one call alone."""
-        first = calls[0]
         if len(calls) == 1:
+            first = calls[0]
             first.answers = self.ask(desk, desk._read(first.call), first.warnings)
-            self.journal.remember([(first, first.answers)])
         else:
             self._answer_together(desk, calls)
+        named = [call for call in calls if call.id_bytes and call.error is None]
+        if named:
+            self.journal.remember(named)
 
     @claim("EVER")
     def _answer_together(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -164,47 +181,54 @@ class Counter:
         answers, before anything is drawn.
         """
         read, asked = desk._read_calls([call.call for call in calls])
-        if len(asked) > desk._joint_room(self.state):
+        if len(asked.rows) > desk._joint_room(self.state):
             raise InvalidData("X changed while it was read; ask again.")
         answers = self.ask(desk, asked, [])
-        kept, start = [], 0
+        start = 0
         for call, one in zip(calls, read, strict=True):
             if isinstance(one, Exception):
                 call.refuse(one, alone=False)
             else:  # a copy: nobody gets an array that holds the answers of others
                 call.answers = answers[start : start + one].copy()
-                kept.append((call, call.answers))
                 start += one
-        self.journal.remember(kept)
 
     # Parts of a call
 
     @claim("EVER", "QUERY", "BBL", "UNV")
     def ask(self, desk: Desk, asked: Asked, warnings: list[str]) -> NDArray[Any]:
         """Answer queries, part by part; whoever asks is within ``recorded`` and holds the lock."""
-        state = self.state
-        desk._check(asked, state)
+        state, count = self.state, len(asked.rows)
+        room = desk._room(state)
+        if count > room or asked[2:] != PLAIN:  # somebody is named, or counts are asked for
+            desk._check(asked, state)
         parts: list[NDArray[Any]] = []
-        start, count = 0, len(asked)
+        start = 0
         while start < count:
-            self._go_on(desk, wanted=True)
-            room = desk._room(state)
             if room <= 0:
-                raise desk._ended(start, count)
-            found = self._answer_part(desk, asked.part(start, min(count, start + room)))
+                self._go_on(desk, wanted=True)
+                room = desk._room(state)
+                if room <= 0:
+                    raise desk._ended(start, count)
+            stop = min(count, start + room)
+            part = asked if stop - start == count else asked.part(start, stop)
+            found = self._answer_part(desk, part, stop - start)
             parts.append(found.answers)
             start += len(found.answers)
             if found.warning:
                 warnings.append(found.warning)
-        self._go_on(desk, wanted=False)
+            room -= len(found.answers)
+            if room <= 0 or start < stop:  # something is due
+                self._go_on(desk, wanted=False)
+                room = desk._room(state)
         if not parts:
+            self._go_on(desk, wanted=False)
             return desk._no_answers(asked)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
-    def _answer_part(self, desk: Desk, part: Asked) -> Given:
+    def _answer_part(self, desk: Desk, part: Asked, count: int) -> Given:
         """Reserve, let the predictor say what it would answer, and take that as an event."""
-        before = self.state.reserve(len(part))  # first of all
+        before = self.state.reserve(count)  # first of all
         found = desk._answers(part, self.state, before, self.coins)
         self.take(found.event)
         return found
@@ -312,40 +336,3 @@ class Counter:
                 self.journal.close()
         else:  # a forked process lets go of nothing
             self.journal.close()
-
-
-@claim("STORE")
-class _Group:
-    """Calls that are answered as one batch.
-
-    Parameters
-    ----------
-    desk : Desk
-        The predictor.
-    state : State
-        What it remembers.
-    """
-
-    def __init__(self, desk: Desk, state: State) -> None:
-        self._desk, self._state = desk, state
-        self.calls: list[QueuedCall] = []
-        self._count, self._room = 0, 0  # queries so far, and how many can be one batch
-
-    def takes(self, call: QueuedCall) -> bool:
-        """Take a call if it fits, by counts, ids and kinds of tables; the first one always does."""
-        if not self.calls:
-            self.calls = [call]
-            return True
-        if not self._desk.joins_calls:
-            return False
-        if call.id_bytes and any(one.id_bytes == call.id_bytes for one in self.calls):
-            return False  # a retry, which must see the first one's answers
-        if len(self.calls) == 1:
-            self._count = self.calls[0].call.count
-            self._room = min(MOST_JOINED, self._desk._joint_room(self._state))
-        count = self._count + call.call.count
-        if count > self._room:
-            return False
-        self.calls.append(call)
-        self._count = count
-        return True

@@ -7,18 +7,16 @@ fingerprints are compared. Nothing is pickled, so that opening a state runs no c
 
 from __future__ import annotations
 
-import importlib
 import json
 from typing import Any
 
-import numpy as np
+from sklearn.base import BaseEstimator
 
-from cumae import concepts
-from cumae.concepts import ConceptClass
+from cumae.codec import Part, PlainReader, PlainWriter, add_form, class_named, register_later
 from cumae.errors import InvalidParameter
-from cumae.predictors.fingerprints import FORM, fingerprint, first_fingerprint, is_estimator
-from cumae.storage import TAG, from_plain, to_plain
+from cumae.predictors.fingerprints import FORM, fingerprint, first_fingerprint
 
+ESTIMATOR_TAG = "estimator"
 # The classes that are written out, by module.
 KNOWN = {
     "sklearn.compose": ("ColumnTransformer",),
@@ -102,7 +100,7 @@ def estimator_to_plain(model: Any) -> dict[str, str | None]:
     DecisionTreeClassifier(max_depth=3)
     """
     try:
-        written = json.dumps(_written(model), allow_nan=False)
+        written = json.dumps(PlainWriter({ESTIMATOR_TAG}).plain(model), allow_nan=False)
     except InvalidParameter:
         written = None
     return {"fingerprint": fingerprint(model), "written": written}
@@ -137,7 +135,7 @@ def estimator_from_plain(plain: dict[str, Any], given: Any = None) -> Any:
             "the stored predictor has an estimator that could not be written out; give an equal "
             "one as estimator=."
         )
-    return _read(json.loads(plain["written"]))
+    return PlainReader({ESTIMATOR_TAG}).value(json.loads(plain["written"]))
 
 
 def given_as(name: str, given: Any) -> Any:
@@ -155,50 +153,26 @@ def given_as(name: str, given: Any) -> Any:
     return given if name == "estimator" else None
 
 
-def _written(value: Any) -> Any:
-    """As ``to_plain``, for values that contain estimators; refuse what is not known."""
-    if isinstance(value, ConceptClass):
-        if getattr(concepts, type(value).__name__, None) is not type(value):
-            raise InvalidParameter(f"a {type(value).__name__} is no class of cumae.concepts.")
-        return to_plain(value)
-    if is_estimator(value):
-        module = next((name for name in KNOWN if _class(name, type(value)) is not None), None)
-        if module is None:
-            raise InvalidParameter(f"a {type(value).__name__} is no estimator that can be stored.")
-        given = value.get_params(deep=False)
-        parameters = {name: _written(part) for name, part in given.items()}
-        return {TAG: "estimator", "module": module, "class": type(value).__name__} | {
-            "parameters": parameters
-        }
-    if isinstance(value, list):
-        return [_written(part) for part in value]
-    if isinstance(value, tuple):
-        return {TAG: "parts", "items": [_written(part) for part in value]}
-    if isinstance(value, type) and issubclass(value, np.generic):
-        return {TAG: "type", "name": value.__name__}
-    return to_plain(value)
+def _written(model: Any, name: str, part: Part) -> dict[str, Any]:
+    """Write an estimator by its class and its parameters, as they are before fit."""
+    module, _, own = name.rpartition(".")
+    given = model.get_params(deep=False)
+    return {
+        "module": module,
+        "class": own,
+        "parameters": {parameter: part(value) for parameter, value in given.items()},
+    }
 
 
-def _class(module: str, kind: type) -> type | None:
-    """Return a class if a module of the list has it under its own name."""
-    found = None
-    if kind.__name__ in KNOWN.get(module, ()):
-        found = getattr(importlib.import_module(module), kind.__name__, None)
-    return found if found is kind else None
+def _read(plain: dict[str, Any], part: Part) -> Any:
+    kind = class_named(ESTIMATOR_TAG, f"{plain['module']}.{plain['class']}")
+    if kind is None:
+        raise InvalidParameter("a stored estimator is of a class that is not on the list.")
+    return kind(**{parameter: part(value) for parameter, value in plain["parameters"].items()})
 
 
-def _read(plain: Any) -> Any:
-    if isinstance(plain, list):
-        return [_read(part) for part in plain]
-    tag = plain.get(TAG) if isinstance(plain, dict) else None
-    if tag == "estimator":
-        module, name = plain["module"], plain["class"]
-        if name not in KNOWN.get(module, ()):
-            raise InvalidParameter("a stored estimator is of a class that is not on the list.")
-        parameters = {name: _read(part) for name, part in plain["parameters"].items()}
-        return getattr(importlib.import_module(module), name)(**parameters)
-    if tag == "parts":
-        return tuple(_read(part) for part in plain["items"])
-    if tag == "type":
-        return np.dtype(plain["name"]).type
-    return from_plain(plain)
+# On request: what a fitted one has learnt is not written.
+add_form(ESTIMATOR_TAG, BaseEstimator, _written, _read, asked=True)
+register_later(
+    ESTIMATOR_TAG, [f"{module}.{name}" for module, names in KNOWN.items() for name in names]
+)

@@ -47,25 +47,18 @@ class Event(ABC):
         """Change the state; applied twice, it changes nothing more."""
 
     @abstractmethod
-    def entry(self) -> dict[str, Any]:
-        """Return what the ledger says of it."""
+    def entry(self) -> dict[str, Any] | None:
+        """Return what the ledger says of it; None if it costs nothing and need not be recorded.
 
-    @property
-    def used(self) -> int | None:
-        """Releases of the phase that are gone afterwards; None if that does not change."""
-        return None
-
-    @property
-    def is_free(self) -> bool:
-        """Whether it costs nothing and need not be recorded."""
-        return False
+        ``used`` are the releases of the phase that are gone afterwards, where that may change.
+        """
 
     def to_facts(self) -> dict[str, Any]:
         """Return its fields for storing."""
-        found = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
-        if isinstance(found.get("spent"), Spent):
+        found = {name: value for name, value in vars(self).items() if value is not None}
+        if "spent" in found:
             found["spent"] = found["spent"].to_array()
-        return {name: value for name, value in found.items() if value is not None}
+        return found
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Self:
@@ -133,16 +126,10 @@ class Answered(Event):
             state.spent = self.spent
         state.answered = self.answered
 
-    def entry(self) -> dict[str, Any]:
-        return {"event": "answered", "count": self.count, "used": self.used}
-
-    @property
-    def used(self) -> int | None:
-        return None if self.spent is None else self.spent.asked
-
-    @property
-    def is_free(self) -> bool:
-        return self.spent is None or not self.count
+    def entry(self) -> dict[str, Any] | None:
+        if self.spent is None or not self.count:
+            return None
+        return {"event": "answered", "count": self.count, "used": self.spent.asked}
 
     @classmethod
     def merged(cls, events: Sequence[Answered]) -> Answered:
@@ -182,10 +169,6 @@ class Charged(Event):
 
     def entry(self) -> dict[str, Any]:
         return {"event": self.why, "used": self.spent.asked}
-
-    @property
-    def used(self) -> int:
-        return self.spent.asked
 
 
 @numbered(3)
@@ -290,10 +273,6 @@ class Used(Event):
     def entry(self) -> dict[str, Any]:
         return {"event": "used", "used": self.spent.asked}
 
-    @property
-    def used(self) -> int:
-        return self.spent.asked
-
 
 @numbered(7)
 @claim("STORE")
@@ -325,11 +304,7 @@ class Whole(Event):
         state.become(self.state)
 
     def entry(self) -> dict[str, Any]:
-        return {"event": "prepared", "used": self.used}
-
-    @property
-    def used(self) -> int:
-        return int(self.state.used)
+        return {"event": "prepared", "used": int(self.state.used)}
 
     def to_facts(self) -> dict[str, Any]:
         found: dict[str, Any] = self.state.to_facts()

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from cumae.codec import PlainWriter
 from cumae.errors import InvalidParameter
 from cumae.quiet import HiddenFailures
-from cumae.storage import to_plain
 
+ANY = PlainWriter(any_class=True)  # an estimator of somebody else may hold rules of somebody else
 FORM = "2:"  # begins fingerprints that know what functions do; the first versions had others
 
 # What a function may find in its module, and what does not change when it is used.
@@ -84,7 +85,7 @@ def _canonical(value: Any, outer: set[int]) -> Any:  # noqa: PLR0911 - one line 
     if hasattr(value, "__wrapped__"):  # a function that was compiled, or remembers its results
         return [_path(type(value)), _canonical(value.__wrapped__, within)]
     try:
-        return to_plain(value)
+        return ANY.plain(value)
     except InvalidParameter:
         return _canonical_object(value, within)
 
@@ -190,7 +191,7 @@ def _first_canonical(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of v
     if hasattr(value, "__code__"):
         return ["function", _path(value), value.__code__.co_code.hex()]
     try:
-        return to_plain(value)
+        return ANY.plain(value)
     except InvalidParameter:
         fields = getattr(value, "__dict__", {})
         return [_path(type(value)), {name: _first_canonical(part) for name, part in fields.items()}]

@@ -81,8 +81,8 @@ class Journal:
     def record(self, event: Event) -> None:
         """Record an event; the state is still the one before it."""
 
-    def remember(self, answers: Sequence[tuple[QueuedCall, Any]]) -> None:
-        """Keep the answers of calls that have a name, for retries; ``known`` has seen the calls."""
+    def remember(self, calls: Sequence[QueuedCall]) -> None:
+        """Keep the answers of calls that have a name, for retries; ``known`` has seen them."""
 
     def fail(self, error: BaseException) -> None:
         """Let everything be refused if an event that was broken off may be on the disk."""

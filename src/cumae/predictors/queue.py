@@ -130,7 +130,8 @@ class CallQueue:
 
     def _lead(self, answer: Callable[[list[QueuedCall]], None]) -> None:
         """Answer for the first ones in the queue, and wake them."""
-        self._gather()
+        if len(self._waiting) < self._together:
+            self._gather()
         began = time.monotonic()
         with self._mutex:
             calls = list(self._waiting)
@@ -142,7 +143,7 @@ class CallQueue:
                 self._waiting = [call for call in self._waiting if not call.done]
             self._seconds = time.monotonic() - began
             for call in calls:
-                if call.done:
+                if call.done and call is not self._leader:  # whose thread is here
                     call.wake()
 
     def _gather(self) -> None:
@@ -151,8 +152,6 @@ class CallQueue:
         Whoever leads waits for half of the time that the last group took, at most, and never longer
         than a few milliseconds.
         """
-        if len(self._waiting) >= self._together:
-            return
         until = time.monotonic() + min(self._seconds / 2, MOST_WAIT)
         while len(self._waiting) < self._together and time.monotonic() < until:
             time.sleep(POLL_SECONDS)
@@ -165,7 +164,9 @@ class CallQueue:
         with self._mutex:
             self._waiting = [one for one in self._waiting if one is not call]
             if self._leader is call:
-                self._choose_leader()
+                self._leader = None
+                if self._waiting:
+                    self._choose_leader()
 
     def _look(self) -> None:
         """Let somebody answer if nobody does, because a thread was interrupted on its way out."""

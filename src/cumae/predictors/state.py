@@ -1,39 +1,30 @@
 """What a predictor must remember, as one value, and how it is stored.
 
-A ``State`` is stored as plain arrays. Everything that is no array is JSON, in one array of bytes
-under the name ``"facts"``. Nothing is pickled. The arrays hold private rows and models that no
-privacy protects, so they have to be kept as safe as the private rows themselves.
+A ``State`` is stored as facts, which ``cumae.codec`` writes as bytes. Nothing is pickled. They hold
+private rows and models that no privacy protects, so they have to be kept as safe as the private
+rows themselves.
 """
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeAlias
-from zlib import crc32
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.data import cell_from_json, cell_to_json, frame_of, names_of
-from cumae.errors import CumaeError, InvalidParameter
+from cumae.codec import FORMAT, class_named, from_bytes, to_bytes
+from cumae.errors import CumaeError, InvalidParameter, StoreFailed
 from cumae.mechanisms import Spent, VoteRule
-from cumae.predictors.base import Predictor
 from cumae.predictors.events import Charged, Event
 from cumae.privacy import Cost
 from cumae.randomness import Source
-from cumae.storage import TAG, from_plain, to_plain
 
-FORMAT = 2  # of stored states
+STATE = "state"  # the name of the array that holds a stored one
 BLOCKS = 256  # a crash costs this part of the answers of a phase at most
-FACTS = "facts"
-PLAIN = frozenset((int, str, bool, type(None)))  # types that JSON holds as they are
-SMALL = 4_096  # bytes; below, copying an array takes less time than a view
-ENCODER = json.JSONEncoder(allow_nan=False)  # json.dumps would make one for each call
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
@@ -43,7 +34,7 @@ class State(ABC):
     """Everything that a fitted predictor must remember; events change it.
 
     A subclass says what that is, as facts: dicts and lists of numbers, texts, arrays, data frames
-    and the values that ``cumae.storage`` knows. Noise that was drawn ahead is not part of it.
+    and the values that ``cumae.codec`` knows. Noise that was drawn ahead is not part of it.
     """
 
     kind: ClassVar[str]  # the class of the predictor
@@ -83,9 +74,10 @@ class State(ABC):
     @property
     def spare(self) -> int:
         """Releases that a crash may cost; 0 where each one counts."""
-        if self.rule is None or not self.rule.each_costs:
+        rule = self.rule
+        if rule is None or not rule.each_costs:
             return 0
-        return min(self.left, self.releases // BLOCKS)
+        return min(rule.max_queries - self.spent.asked, rule.max_queries // BLOCKS)
 
     @property
     def cost(self) -> Cost | None:
@@ -103,9 +95,9 @@ class State(ABC):
 
         Where rows are used once, they are gone afterwards, and are returned.
         """
-        before = self.spent
-        if self.rule is not None:
-            self.spent = self.rule.reserved(before, count)
+        before, rule = self.spent, self.rule
+        if rule is not None:
+            self.spent = rule.reserved(before, count)
         return before
 
     def lost(self, recorded: int) -> Event | None:
@@ -165,9 +157,8 @@ class State(ABC):
         dict from str to array
             Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
         """
-        secret = {} if self.secret is None else {"secret": self.secret.hex()}
-        facts = {"format": FORMAT, "kind": self.kind, "state": self.to_facts(), **secret}
-        return pack(facts)
+        facts = {"format": FORMAT, "kind": self.kind, "secret": self.secret, **self.to_facts()}
+        return {STATE: np.frombuffer(to_bytes(facts), dtype=np.uint8)}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Any], estimator: Any = None) -> State:
@@ -186,20 +177,24 @@ class State(ABC):
             If the arrays are broken, or the estimator is not the one that was stored.
         """
         with broken_arrays():
-            facts = unpack(arrays)
+            (content,) = (np.asarray(arrays[name]) for name in {STATE, *arrays})
+            if content.dtype != np.uint8:
+                raise _broken()
+            facts = from_bytes(content.tobytes())
             if facts["format"] != FORMAT:
                 raise InvalidParameter(
                     f"these arrays have format {facts['format']!r}, but this version of cumae "
                     f"reads format {FORMAT}; restore them with the version that wrote them."
                 )
-            secret = bytes.fromhex(facts["secret"]) if "secret" in facts else None
-            return state_of(facts["kind"], facts["state"], estimator, secret)
+            return state_of(facts["kind"], facts, estimator)
 
 
-def state_of(kind: str, facts: dict[str, Any], estimator: Any, secret: bytes | None) -> State:
-    """Rebuild the state of a kind of predictor from its facts."""
-    kinds = {state.kind: state for state in _by_name(State).values()}
-    found: State = kinds[kind].from_facts({**facts, "secret": secret}, estimator)
+def state_of(kind: str, facts: dict[str, Any], estimator: Any) -> State:
+    """Rebuild the state of a kind of predictor from its facts, with the secret among them."""
+    predictor = class_named("predictor", kind)
+    if predictor is None:
+        raise InvalidParameter(f"a stored predictor is of the unknown kind {kind!r}.")
+    found: State = predictor.state_class.from_facts(facts, estimator)
     return found
 
 
@@ -208,6 +203,8 @@ def broken_arrays() -> Iterator[None]:
     """Let what damaged facts may raise become ``InvalidParameter``."""
     try:
         yield
+    except StoreFailed:
+        raise _broken() from None
     except CumaeError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -253,137 +250,7 @@ def restore(arrays: Mapping[str, Any], estimator: Any = None) -> Any:
     ((2,), 2)
     """
     state = State.from_arrays(arrays, estimator)
-    return _by_name(Predictor)[state.kind].from_state(state)
-
-
-# Facts as arrays
-
-
-def pack(facts: Mapping[str, Any]) -> Arrays:
-    """Return facts as plain arrays and one JSON text.
-
-    Parameters
-    ----------
-    facts : dict from str to facts
-        Dicts and lists of numbers, texts, arrays, data frames, and values that ``to_plain`` knows.
-
-    Returns
-    -------
-    dict from str to array
-        The names are those of the facts, joined by slashes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.predictors.state import pack, unpack
-    >>> arrays = pack({"phase": {"number": 2, "rows": np.ones((3, 1))}})
-    >>> sorted(arrays)
-    ['facts', 'phase/rows']
-    >>> unpack(arrays)["phase"]["number"]
-    2
-    """
-    arrays: Arrays = {}
-    written = _pack(facts, "", arrays)
-    arrays[FACTS] = _bytes_of(written)
-    return arrays
-
-
-def _pack(value: Any, name: str, arrays: Arrays) -> Any:
-    kind = type(value)
-    if kind in PLAIN:
-        return value
-    if kind is np.ndarray or isinstance(value, np.ndarray):
-        return _pack_array(value, name, arrays)
-    if kind is dict or isinstance(value, Mapping):
-        start = f"{name}/" if name else ""
-        return {
-            key: part if type(part) in PLAIN else _pack(part, f"{start}{key}", arrays)
-            for key, part in value.items()
-        }
-    if isinstance(value, list):
-        return [_pack(part, f"{name}/{place}", arrays) for place, part in enumerate(value)]
-    if isinstance(value, pd.DataFrame):
-        columns = [value.iloc[:, place].to_numpy() for place in range(value.shape[1])]
-        return {TAG: "frame", "names": names_of(value), "columns": _pack(columns, name, arrays)}
-    return to_plain(value)
-
-
-def _pack_array(value: NDArray[Any], name: str, arrays: Arrays) -> Any:
-    stored = value
-    if value.dtype.kind == "O":
-        stored = _bytes_of([_plain_cell(one) for one in value.ravel().tolist()])
-    if not stored.flags.c_contiguous:
-        stored = np.ascontiguousarray(stored).reshape(stored.shape)
-    arrays[name] = stored
-    tag = "cells" if value.dtype.kind == "O" else "stored"
-    return {TAG: tag, "at": name, "shape": list(value.shape), "check": _check_of(arrays[name])}
-
-
-def unpack(arrays: Mapping[str, Any]) -> Any:
-    """Return what ``pack`` was given; raise ``InvalidParameter`` for anything else."""
-    used = {FACTS}
-    with broken_arrays():
-        found = _unpack(_json_of(np.asarray(arrays[FACTS])), arrays, used)
-    if set(arrays) != used:
-        raise _broken()
-    return found
-
-
-def _unpack(value: Any, arrays: Mapping[str, Any], used: set[str]) -> Any:
-    if isinstance(value, list):
-        return [_unpack(part, arrays, used) for part in value]
-    if not isinstance(value, dict):
-        return value
-    tag = value.get(TAG)
-    if tag is None:
-        return {key: _unpack(part, arrays, used) for key, part in value.items()}
-    if tag == "frame":
-        return frame_of(value["names"], _unpack(value["columns"], arrays, used))
-    if tag not in ("stored", "cells"):
-        return from_plain(value)
-    used.add(value["at"])
-    array = np.asarray(arrays[value["at"]])
-    if _check_of(array) != value["check"]:
-        raise _broken()
-    if tag == "cells":
-        cells = [_cell_of(one) for one in _json_of(array)]
-        array = np.fromiter(cells, dtype=object, count=len(cells)).reshape(value["shape"])
-    return array
-
-
-def objects(values: Any) -> NDArray[Any]:
-    """Return values of any types as an array of objects; ``pack`` stores such as cells."""
-    listed = list(values)
-    return np.fromiter(listed, dtype=object, count=len(listed))
-
-
-def _check_of(array: NDArray[Any]) -> list[Any]:
-    """Return type, shape and checksum of an array: a part of another state must not pass."""
-    if array.nbytes < SMALL:  # a copy takes less time than a view
-        sums = crc32(array.tobytes())
-    else:
-        sums = crc32(np.ascontiguousarray(array).view(np.uint8).data)
-    return [array.dtype.str, list(array.shape), sums]
-
-
-def _plain_cell(value: Any) -> Any:
-    return {"bytes": value.hex()} if isinstance(value, bytes) else cell_to_json(value)
-
-
-def _cell_of(written: Any) -> Any:
-    if isinstance(written, dict) and "bytes" in written:
-        return bytes.fromhex(written["bytes"])
-    return cell_from_json(written)
-
-
-def _bytes_of(value: Any) -> NDArray[np.uint8]:
-    return np.frombuffer(ENCODER.encode(value).encode(), dtype=np.uint8).copy()
-
-
-def _json_of(array: NDArray[Any]) -> Any:
-    if array.dtype != np.uint8 or array.ndim != 1:
-        raise _broken()
-    return json.loads(array.tobytes())
+    return class_named("predictor", state.kind).from_state(state)
 
 
 def _broken() -> InvalidParameter:
@@ -391,11 +258,3 @@ def _broken() -> InvalidParameter:
         "these arrays are no stored state of a predictor, or they are damaged; give what to_arrays "
         "returned."
     )
-
-
-def _by_name(kind: Any) -> dict[str, Any]:
-    """Return the classes below one."""
-    found = list(kind.__subclasses__())
-    for known in found:
-        found += known.__subclasses__()
-    return {known.__name__: known for known in reversed(found)}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
+from cumae.codec import from_plain, to_plain
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import refuse_within
 from cumae.mechanisms import Coins
@@ -26,7 +27,6 @@ from cumae.predictors.state import Arrays, State
 from cumae.privacy import Guarantee
 from cumae.randomness import SYSTEM, Source
 from cumae.savers import saver
-from cumae.storage import from_plain, to_plain
 
 
 @dataclass(frozen=True, repr=False)  # a message must not show what it holds
@@ -108,6 +108,7 @@ class Fitted:
 class StatefulPredictor(Predictor):
     """A predictor that remembers one state, and can be stored and restored."""
 
+    state_class: ClassVar[type[State]]
     joins_calls: ClassVar[bool] = False  # whether calls of several threads are one batch
     _counter_: Counter
     _promise_: Guarantee  # set last: a fit that was broken off has none
@@ -254,7 +255,7 @@ class StatefulPredictor(Predictor):
         """Return what the predictor would answer; draw with the coins."""
 
     def _no_answers(self, asked: Asked) -> NDArray[Any]:
-        return self._named(np.zeros(len(asked), dtype=np.int64))
+        return self._named(np.zeros(len(asked.rows), dtype=np.int64))
 
     def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
         """Return the step to the next phase that is due now: here there are no phases."""

@@ -6,6 +6,7 @@
 True
 """
 
+from cumae.codec import register, register_kind
 from cumae.privacy.budget import Budget
 from cumae.privacy.calibration import calibrate, calibrate_gaussian
 from cumae.privacy.cost import (
@@ -21,6 +22,14 @@ from cumae.privacy.cost import (
 from cumae.privacy.discrete_gaussian import DiscreteGaussian, DiscreteGaussianVectors
 from cumae.privacy.guarantee import REPLACE_ONE, Guarantee
 from cumae.privacy.transforms import (
+    Bootstrapped,
+    Failing,
+    Grouped,
+    PaperBootstrapped,
+    PaperLabelBoosted,
+    PaperSubsampled,
+    Parallel,
+    Subsampled,
     bootstrap,
     group,
     label_boost,
@@ -52,3 +61,27 @@ __all__ = [
     "parallel",
     "subsample",
 ]
+
+# The names stand in files: they never change.
+register_kind("guarantee", Guarantee)
+register(
+    "cost",
+    {
+        "Approximate": Approximate,
+        "Bootstrapped": Bootstrapped,
+        "BoundedRange": BoundedRange,
+        "Composed": Composed,
+        "DiscreteGaussian": DiscreteGaussian,
+        "DiscreteGaussianVectors": DiscreteGaussianVectors,
+        "Failing": Failing,
+        "Gaussian": Gaussian,
+        "Grouped": Grouped,
+        "PaperBootstrapped": PaperBootstrapped,
+        "PaperLabelBoosted": PaperLabelBoosted,
+        "PaperSubsampled": PaperSubsampled,
+        "Parallel": Parallel,
+        "Pure": Pure,
+        "Subsampled": Subsampled,
+        "ZCDP": ZCDP,
+    },
+)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import FORMAT, TEXT_FORMATS
 from cumae.errors import InvalidParameter
 
-FORMAT = 1
 KIND = "cumae budget"
 
 
@@ -174,7 +174,7 @@ def read_account(path: Path) -> dict[str, Any]:
         known = False
     if not known:
         raise InvalidParameter(f"path={str(path)!r} holds no account; give one that save wrote.")
-    if plain.get("format") != FORMAT:
+    if plain.get("format") not in TEXT_FORMATS:
         raise InvalidParameter(
             f"path={str(path)!r} has a format that this version of cumae does not know; it knows "
             f"{FORMAT}. Load it with a newer version."

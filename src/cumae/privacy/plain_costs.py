@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from cumae.codec import Part, add_form, class_named, kind_of
 from cumae.errors import InvalidParameter, UnknownCost, shown
 from cumae.privacy.cost import Cost, check_cost
 from cumae.privacy.validation import from_plain_number, plain_number
@@ -16,7 +17,7 @@ def cost_to_dict(cost: Any) -> dict[str, Any]:
     Parameters
     ----------
     cost : Cost
-        Any cost that is a dataclass, as all costs of cumae are.
+        A cost of a registered class, as all costs of cumae are.
 
     Returns
     -------
@@ -26,16 +27,17 @@ def cost_to_dict(cost: Any) -> dict[str, Any]:
     Raises
     ------
     UnknownCost
-        If the cost is no dataclass.
+        If its class is not registered, or is no dataclass.
     """
     check_cost(cost)
-    if not is_dataclass(cost):
+    kind = kind_of(type(cost))
+    if kind is None or not is_dataclass(cost):
         raise UnknownCost(
-            f"a {type(cost).__name__} cannot be stored, because it is no dataclass; build the cost "
-            "from those of cumae.privacy."
+            f"a {type(cost).__name__} cannot be stored, because it is no registered dataclass; "
+            "build the cost from those of cumae.privacy."
         )
     values = {field.name: _to_plain(getattr(cost, field.name)) for field in fields(cost)}
-    return {"kind": type(cost).__name__, **values}
+    return {"kind": kind.name, **values}
 
 
 def cost_from_dict(plain: Any) -> Cost:
@@ -67,14 +69,14 @@ def cost_from_dict(plain: Any) -> Cost:
     if not isinstance(plain, dict) or not isinstance(plain.get("kind"), str):
         raise InvalidParameter("this is no stored cost; give what cost_to_dict returned.")
     name = plain["kind"]
-    known = [kind for kind in _descendants(Cost) if kind.__name__ == name]
-    if len(known) != 1:
+    known = class_named("cost", name)
+    if known is None:
         raise InvalidParameter(
             f"a stored cost is of the kind {shown(name)}, which is unknown here; import the module "
             "that defines it first."
         )
     try:
-        cost: Cost = known[0](**{key: _from_plain(plain[key]) for key in plain if key != "kind"})
+        cost: Cost = known(**{key: _from_plain(plain[key]) for key in plain if key != "kind"})
     except (TypeError, ValueError) as error:
         raise InvalidParameter(
             f"a stored {name} has values that make none; give what cost_to_dict returned."
@@ -94,6 +96,9 @@ def _from_plain(plain: Any) -> Any:
     return cost_from_dict(plain) if isinstance(plain, dict) else from_plain_number(plain)
 
 
-def _descendants(kind: Any) -> set[Any]:
-    children = kind.__subclasses__()
-    return {*children, *(found for child in children for found in _descendants(child))}
+def _written(cost: Cost, name: str, part: Part) -> dict[str, Any]:
+    del name, part
+    return {"value": cost_to_dict(cost)}
+
+
+add_form("cost", Cost, _written, lambda plain, _: cost_from_dict(plain["value"]), asked=True)

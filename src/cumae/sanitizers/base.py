@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.codec import add_form, by_parameters, from_parameters
 from cumae.concepts import ConceptClass
 from cumae.data import check_table
 from cumae.errors import InvalidData, InvalidParameter
@@ -215,3 +216,6 @@ def check_data_rows(count: int, most: int) -> None:
     """Refuse more rows than the integers of a draw can hold."""
     if count > most:
         raise InvalidData(f"X has {count} rows; give at most {most}.")
+
+
+add_form("sanitizer", Sanitizer, by_parameters, from_parameters("sanitizer"))

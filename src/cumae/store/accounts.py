@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import FORMAT
 from cumae.errors import StoreFailed
 from cumae.privacy import Guarantee
 from cumae.privacy.account_file import FileLock
 from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.validation import from_plain_number
-from cumae.store.homes.home import FORMAT, Transaction
+from cumae.store.homes.home import Transaction
 from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.keys import KeyStore, Life, Mark, failing_keys, new_life
 from cumae.store.ledger import ACCOUNT, LedgerEntry, first_hash, following, walk

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import from_plain
 from cumae.errors import StoreFailed
 from cumae.predictors.bbl.costs import Draw, entering_cost
 from cumae.predictors.relabelling import Relabelling, agnostic_costs
@@ -17,7 +18,6 @@ from cumae.privacy.plain_costs import cost_from_dict
 from cumae.privacy.plans import pair_cost, read_pair
 from cumae.privacy.validation import from_plain_number
 from cumae.remembering import remembered
-from cumae.storage import from_plain
 
 
 @remembered(256)

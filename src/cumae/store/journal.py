@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import from_bytes
 from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.predictors.events import Entered, Event, Remembered, Whole
-from cumae.predictors.journal import Journal
+from cumae.predictors.journal import NOT_HERE, Journal
 from cumae.predictors.queue import QueuedCall
 from cumae.predictors.state import State
 from cumae.privacy import Guarantee
@@ -23,7 +24,7 @@ from cumae.store.bills import bill_of, price
 from cumae.store.homes.home import Blob, Home
 from cumae.store.homes.needs import durable
 from cumae.store.pieces import Piece, opened_pieces, rebuilt
-from cumae.store.sealed import Seal, canonical, from_bytes
+from cumae.store.sealed import Seal, canonical
 from cumae.store.writer import CLOSED, Change, Writer
 
 
@@ -53,6 +54,7 @@ class DurableJournal(Journal):
     def __init__(self, state: State, writer: Writer, reader: Home, lock: Any) -> None:
         self.state, self.writer, self._reader = state, writer, reader
         self.used = state.used
+        self.commit = writer.commit  # type: ignore[method-assign]
         # While a call is gathered: its change, the seal with which it began, whether a part of it
         # is on the disk already, and its answers for retries.
         self._change: Change | None = None
@@ -88,8 +90,10 @@ class DurableJournal(Journal):
         )
 
     def turn(self) -> AbstractContextManager[None]:
-        self.check()
-        return self.writer.in_turn()
+        writer = self.writer
+        if os.getpid() != self._process or not self._end.alive or writer.failed is not None:
+            self.check()  # refuses; it is called only then, because each answer comes by here
+        return writer.in_turn() if writer.home.shared else NOT_HERE
 
     @claim("REPLICAS")
     def learn(
@@ -148,20 +152,20 @@ class DurableJournal(Journal):
         self._change = Change()
 
     @claim("STORE")
-    def record(self, event: Event) -> None:
-        if isinstance(event, Entered):
+    def record(self, event: Event, said: dict[str, Any] | None = None) -> None:
+        """Gather an event with what the ledger says of it; commit it if nothing is gathered."""
+        if isinstance(event, Entered) and said is None:
             self._enter(event)
-        elif not event.is_free:
-            self._add(event.entry(), event)
-
-    def _add(self, said: dict[str, Any], *events: Event) -> None:
-        """Gather events with what the ledger says of them; commit them if nothing is gathered."""
+            return
+        said = event.entry() if said is None else said
+        if said is None:
+            return
         used = said.get("used", self.used)
         if said["event"] == "answered":
             said["debit"] = used - self.used
         change = Change() if self._change is None else self._change
         change.entries.append(said)
-        change.events.extend(events)
+        change.events.append(event)
         self.used = used
         if self._change is None:
             self.check()
@@ -183,22 +187,26 @@ class DurableJournal(Journal):
         if prior is not None:
             change.entries.append(prior)
         change.new_epoch = True
-        self._add(said, whole)
+        self.record(whole, said)
         self._unwritten.clear()
         self._crossed.clear()
         self._change, self._has_begun = Change() if gathering else None, True
         self.commit(self._hand_over(change, whole.state))
 
     @claim("STORE")
-    def remember(self, answers: Sequence[tuple[QueuedCall, Any]]) -> None:
+    def remember(self, calls: Sequence[QueuedCall]) -> None:
         if self._change is None or not (self._change.events or self._has_begun):
             return  # what costs nothing is not stored
-        self._kept = self._kept_for_retries(answers)
-        if not self._kept or self._has_crossed:
+        seal = self.writer.seal  # a call may have begun a new phase
+        self._kept = {
+            seal.name_of(call.id_bytes): (seal.digest_of(call.body_bytes), call.answers)
+            for call in calls
+        }
+        if self._has_crossed:
             return
         self._change.answers.update(self._kept)
         if not self._change.events:  # all else is on the disk already
-            self._add(Remembered().entry(), Remembered())
+            self.record(Remembered())
 
     @property
     def _has_crossed(self) -> bool:
@@ -209,9 +217,10 @@ class DurableJournal(Journal):
     def end(self) -> int:
         ticket = self._hand_over(self._change or Change())
         self._change = None  # not before: until then, ``break_off`` has something to do
-        remembered = self._crossed if self._has_crossed else self._unwritten
-        for name, own in self._kept.items():
-            remembered[name] = (*own, ticket)
+        if self._kept:
+            remembered = self._crossed if self._has_crossed else self._unwritten
+            for name, own in self._kept.items():
+                remembered[name] = (*own, ticket)
         return ticket
 
     @claim("STORE")
@@ -229,23 +238,10 @@ class DurableJournal(Journal):
         """Give a change to the writer; return its ticket."""
         if not change.entries:
             return 0
-        now = self.state if state is None else state
-        change.used, change.spare = self.used, now.spare
+        change.used = self.used
+        if change.new_epoch or not self.writer.covers(self.used):
+            change.spare = (self.state if state is None else state).spare
         return self.writer.add(change)
-
-    def _kept_for_retries(
-        self, answers: Sequence[tuple[QueuedCall, Any]]
-    ) -> dict[bytes, tuple[str, Any]]:
-        """Return the answers of calls that have a name, by their names under the current key."""
-        seal = self.writer.seal  # a call may have begun a new phase
-        return {
-            seal.name_of(call.id_bytes): (seal.digest_of(call.body_bytes), own)
-            for call, own in answers
-            if call.call.request_id is not None
-        }
-
-    def commit(self, ticket: int) -> None:
-        self.writer.commit(ticket)
 
     @claim("STORE")
     def settled(self) -> None:
@@ -279,7 +275,7 @@ class DurableJournal(Journal):
 
     def compacted(self) -> None:
         """Write the whole state in the place of many small pieces."""
-        self._add({"event": "compacted", "used": self.state.used}, Whole(self.state))
+        self.record(Whole(self.state), {"event": "compacted", "used": self.state.used})
 
     def rotated(self) -> None:
         """Write everything anew under a new key; the old one is destroyed."""

@@ -164,7 +164,9 @@ class Totals:
 
     def copy(self) -> Totals:
         """Return the same totals, to add to them."""
-        return Totals(**vars(self))
+        found = object.__new__(Totals)
+        vars(found).update(vars(self))
+        return found
 
     def take(self, facts: dict[str, Any], *, recompute: bool = True) -> None:
         """Add what one entry says; raise ``StoreFailed`` if no correct writer writes it here.
@@ -312,8 +314,9 @@ def _checked_event(facts: dict[str, Any]) -> str:
     needed, besides = FIELDS[event]
     if not needed <= facts.keys() or not facts.keys() <= needed | besides | EVERYWHERE:
         raise _wrong("an entry with other fields than its kind has")
-    if any(type(value) is not int or value < 0 for name, value in facts.items() if name in COUNTS):
-        raise _wrong("a count that is no whole number from 0 on")
+    for name in COUNTS & facts.keys():
+        if type(facts[name]) is not int or facts[name] < 0:
+            raise _wrong("a count that is no whole number from 0 on")
     return str(event)
 
 

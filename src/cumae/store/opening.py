@@ -7,13 +7,14 @@ import weakref
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import FORMAT, class_named
 from cumae.errors import StoreFailed
 from cumae.learners.base import Learner
 from cumae.predictors.events import Event
 from cumae.predictors.state import State
-from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Guarantee
-from cumae.store.homes.home import FORMAT, Blob, Home, Place
+from cumae.store import old_states
+from cumae.store.homes.home import Blob, Home, Place
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
 from cumae.store.ledger import CHECKPOINT, entries_known, walk
@@ -21,7 +22,7 @@ from cumae.store.pieces import rebuilt
 from cumae.store.sealed import Seal
 from cumae.store.writer import MERGE, Writer
 
-SEALED_FORMAT = 3  # the first one in which pieces of the state name their ledger entries
+SEALED_FORMAT = 3  # the first one in which ledgers were sealed, and pieces named their entries
 PUBLISHED = "published"  # the kind of blob that holds a learner
 
 
@@ -122,13 +123,12 @@ class _Opened:
         if older or charge > 0:
             why = "rollback" if older else "restarted"
             take_alone(state.charged(max(0, charge), why, state.fitted.source), state, journal)
-        if self.old_form:
+        if blobs[0].kind == old_states.WHOLE:
             journal.rotated()
         elif len(blobs) > 2 * MERGE:
             journal.compacted()
         journal.writer.opened(self.marks)
-        kinds = {kind.__name__: kind for kind in _descendants(StatefulPredictor)}
-        return kinds[state.kind].from_state(state, journal)
+        return class_named("predictor", state.kind).from_state(state, journal)
 
     def _checked(self) -> str:
         """Return why this must be an older copy; refuse one that was not accepted."""
@@ -143,11 +143,15 @@ class _Opened:
 
     def _rebuilt(self, seal: Seal, blobs: list[Blob]) -> State:
         """Return the state; refuse a ledger that does not belong to it."""
-        kind, secret = self.totals.kind, self.oracle_key
-        state, _, head = rebuilt(blobs, kind, seal, self.estimator, secret)
+        head: bytes | None
+        if blobs[0].kind == old_states.WHOLE:
+            state, head = old_states.rebuilt(blobs, seal, self.estimator, self.oracle_key)
+        else:
+            given = (seal, self.estimator, self.oracle_key)
+            state, _, head = rebuilt(blobs, self.totals.kind, *given)
         if state.used != self.totals.used:
             raise StoreFailed("the ledger and the state disagree about what was used.")
-        if head != self.last.hash:
+        if head != self.last.hash and not (self.old_form and head is None):
             raise StoreFailed(
                 "the ledger is not the one that the state was written with: it was edited, or one "
                 "of them was put back. Put the right file back."
@@ -279,10 +283,3 @@ def take_alone(event: Event, state: State, journal: DurableJournal) -> None:
 def is_old_form(marks: dict[str, Mark]) -> bool:
     """Tell whether only older versions, which sealed no ledger, have had these keys."""
     return all(mark.format < SEALED_FORMAT for mark in marks.values())
-
-
-def _descendants(kind: Any) -> list[Any]:
-    found: list[Any] = []
-    for child in kind.__subclasses__():
-        found += [child, *_descendants(child)]
-    return found

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn, Self
 
 from cumae.claims import claim
+from cumae.codec import FORMAT
 from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
 from cumae.predictors.counter import Counter
 from cumae.predictors.events import Whole
@@ -23,7 +24,7 @@ from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import plain_number
 from cumae.store.accounts import AccountLedger, account_of, create_account
-from cumae.store.homes.home import FORMAT, SHARED, Blob, Place, Transaction
+from cumae.store.homes.home import SHARED, Blob, Place, Transaction
 from cumae.store.homes.needs import durable
 from cumae.store.homes.places import place_of
 from cumae.store.homes.sqlite import FilePlace, remove_files

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cumae.claims import claim
+from cumae.codec import from_bytes, to_bytes
 from cumae.errors import StoreFailed
-from cumae.predictors.events import EVENTS, Answered, Event, Whole
+from cumae.predictors.events import EVENTS, Event, Whole
 from cumae.predictors.state import State, broken_arrays, state_of
 from cumae.store.homes.home import Blob
-from cumae.store.sealed import Seal, from_bytes, to_bytes
+from cumae.store.sealed import Seal
 
 WHOLE = "whole"  # the kind of piece that holds a whole state
-SMALL = 64  # answers of an event that is merged with others
+AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """An event, with its place in the chain of pieces.
 
     Parameters
@@ -34,11 +33,6 @@ class Piece:
     before: int
     number: int
     event: Event
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it is merged with those that follow, when there are many."""
-        return isinstance(self.event, Answered) and self.event.count <= SMALL
 
 
 @claim("STORE")
@@ -59,11 +53,9 @@ def sealed_piece(piece: Piece, head: bytes, seal: Seal) -> Blob:
     """
     event, number = piece.event, piece.number
     whole = isinstance(event, Whole)
-    facts = {
-        "after": 0 if whole else piece.before,
-        "head": np.frombuffer(head, dtype=np.uint8),
-        "facts": event.to_facts(),
-    }
+    facts = event.to_facts()
+    facts[AFTER] = 0 if whole else piece.before
+    facts[HEAD] = np.frombuffer(head, dtype=np.uint8)
     kind = WHOLE if whole else str(event.number)
     return Blob(number, seal.epoch, kind, seal.close(to_bytes(facts), kind, number))
 
@@ -84,10 +76,11 @@ def opened_pieces(blobs: Iterable[Blob], before: int, seal: Seal) -> list[tuple[
     found = []
     for blob in blobs:
         facts = from_bytes(seal.open(blob.parts, blob.kind, blob.number))
-        if facts["after"] != before:
+        if facts.pop(AFTER) != before:
             raise StoreFailed("a part of the file is missing; it was damaged or edited.")
-        event = EVENTS[int(blob.kind)].from_facts(facts["facts"])
-        found.append((Piece(before, blob.number, event), facts["head"].tobytes()))
+        head = facts.pop(HEAD).tobytes()
+        event = EVENTS[int(blob.kind)].from_facts(facts)
+        found.append((Piece(before, blob.number, event), head))
         before = blob.number
     return found
 
@@ -113,9 +106,9 @@ def rebuilt(
     """
     first = blobs[0]
     facts = from_bytes(seal.open(first.parts, first.kind, first.number))
+    head, pieces = facts.pop(HEAD).tobytes(), []
     with broken_arrays():
-        state = state_of(kind, facts["facts"], estimator, secret)
-    head, pieces = facts["head"].tobytes(), []
+        state = state_of(kind, {**facts, "secret": secret}, estimator)
     for piece, own in opened_pieces(blobs[1:], first.number, seal):
         piece.event.apply(state)
         pieces.append(piece)

@@ -103,11 +103,11 @@ class SharedWriter(Writer):
         ``depth`` is that of the calls that go on, where one has ended.
         """
         try:
-            if depth is None and not self._has_turn and self._failed is None:
+            if depth is None and not self._has_turn and self.failed is None:
                 return  # and do not wait for a thread that waits for the next turn
             with self._gate:
                 self._depth = self._depth if depth is None else depth
-                if self._failed is not None:
+                if self.failed is not None:
                     self.home.close()  # which ends the turn as well; nobody begins another one
                 elif self._has_turn and not (
                     self._depth or self._pending or self._writing.locked()
@@ -206,9 +206,9 @@ class SharedWriter(Writer):
         finally:
             with self._gate:
                 try:
-                    if self._failed is None:
+                    if self.failed is None:
                         with suppress(OSError, CumaeError):  # an opening charges up to the mark
                             self.settle()
                 finally:
-                    self._failed = self._failed or LiveState(CLOSED)
+                    self.failed = self.failed or LiveState(CLOSED)
                     self.home.close()

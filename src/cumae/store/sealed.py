@@ -1,21 +1,14 @@
-"""Arrays and plain values as bytes, and their encryption under the key of an epoch.
-
-Bytes are a line of JSON and then arrays: as they lie in memory or, in snapshots and in records of
-uncommon values, in NumPy's npy format. Nothing is pickled.
-"""
+"""Encryption under the key of an epoch, and bytes by which two requests are compared."""
 
 from __future__ import annotations
 
 import datetime as dt
 import hmac
-import io
 import json
-import math
 import os
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -29,8 +22,6 @@ from cumae.data import RowSource, table_of
 from cumae.errors import InvalidData, StoreFailed
 from cumae.extras import STORE, LaterModule
 from cumae.predictors.ids import ID_BYTES, derived
-from cumae.predictors.state import ENCODER, PLAIN, Arrays, pack, unpack
-from cumae.remembering import remembered
 
 if TYPE_CHECKING:
     from cryptography import exceptions
@@ -40,141 +31,7 @@ else:
     exceptions = LaterModule("cryptography.exceptions", *STORE)
 
 NONCE_BYTES = 12
-ARRAY = "$array"  # what marks the type and shape of an array in a record
 CHUNK = 2**26  # bytes that are encrypted at once; SQLite takes a gigabyte in one cell at most
-
-
-def to_bytes(facts: Mapping[str, Any]) -> bytes:
-    """Return facts, as ``cumae.predictors.state.pack`` takes them, as bytes.
-
-    Most records are whole numbers, texts and arrays of numbers. They become a line of JSON in which
-    an array is its type and shape, and then the bytes of the arrays. All other records, and those
-    of format 1, are stored as ``pack`` returns them, which takes longer and about four times the
-    bytes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.store.sealed import from_bytes, to_bytes
-    >>> from_bytes(to_bytes({"count": 2, "grown": {"rows": np.ones((2, 1))}}))["grown"]["rows"]
-    array([[1.],
-           [1.]])
-    """
-    arrays: list[NDArray[Any]] = []
-    try:
-        line = _line(facts, arrays)
-    except _NeedsPack:
-        return arrays_to_bytes(pack(facts))
-    return b"".join([line.encode(), b"\n", *[array.tobytes() for array in arrays]])
-
-
-def from_bytes(content: bytes) -> Any:
-    """Return what ``to_bytes`` was given."""
-    if not content.startswith(b"{"):
-        return unpack(arrays_from_bytes(content))
-    line, _, rest = content.partition(b"\n")
-    found, left = _with_arrays(json.loads(line), rest)
-    if left:
-        raise _wrong_length()
-    return found
-
-
-def _wrong_length() -> StoreFailed:
-    return StoreFailed("a record is not as long as it says; the file was damaged or edited.")
-
-
-class _NeedsPack(Exception):
-    """Something in a record needs more than its type and shape to be written."""
-
-
-def _line(facts: Mapping[str, Any], arrays: list[NDArray[Any]]) -> str:
-    """Return facts as JSON, with types and shapes in the place of arrays, which are appended.
-
-    Each value is looked at anyway, because lists, floats and the like need ``pack``; an encoder
-    that looks at them once more takes longer.
-    """
-    if ARRAY in facts:
-        raise _NeedsPack
-    found = []
-    for name, value in facts.items():
-        kind = type(value)
-        if type(name) is not str:
-            raise _NeedsPack
-        if kind is int:  # most of them; an encoder takes longer
-            text = str(value)
-        elif kind is dict:
-            text = _line(value, arrays)
-        elif kind is np.ndarray and value.dtype.kind in "biuf":
-            arrays.append(value)
-            text = _described(value.dtype.str, value.shape)
-        elif kind in PLAIN:
-            text = ENCODER.encode(value)
-        else:
-            raise _NeedsPack
-        found.append(f"{encode_basestring_ascii(name)}: {text}")
-    return f"{{{', '.join(found)}}}"
-
-
-@remembered(1024)
-def _described(kind: str, shape: tuple[int, ...]) -> str:
-    """Return what stands in the place of an array; making it anew takes longer."""
-    return ENCODER.encode({ARRAY: [kind, *shape]})
-
-
-def _with_arrays(value: Any, rest: bytes) -> tuple[Any, bytes]:
-    """Return facts with their arrays, and what is left of the bytes."""
-    if not isinstance(value, dict):
-        return value, rest
-    if ARRAY in value:
-        kind, *shape = value[ARRAY]
-        count = math.prod(shape) * np.dtype(kind).itemsize
-        if len(rest) < count:
-            raise _wrong_length()
-        return np.frombuffer(rest[:count], dtype=kind).reshape(shape).copy(), rest[count:]
-    found = {}
-    for name, part in value.items():
-        found[name], rest = _with_arrays(part, rest)
-    return found, rest
-
-
-def arrays_to_bytes(arrays: Arrays) -> bytes:
-    """Return named arrays as bytes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cumae.store.sealed import arrays_from_bytes, arrays_to_bytes
-    >>> arrays_from_bytes(arrays_to_bytes({"rows": np.ones(2)}))
-    {'rows': array([1., 1.])}
-    """
-    parts = [_names(tuple(arrays))]
-    for array in arrays.values():
-        if array.dtype.hasobject:
-            raise AssertionError("only plain arrays are stored")
-        parts += [_npy_header(array.dtype.str, array.shape), array.tobytes()]
-    return b"".join(parts)
-
-
-@remembered(256)
-def _names(names: tuple[str, ...]) -> bytes:
-    """Return the first line: the names of the arrays that follow."""
-    return json.dumps(names).encode() + b"\n"
-
-
-@remembered(4096)
-def _npy_header(kind: str, shape: tuple[int, ...]) -> bytes:
-    """Return what stands before an array in the npy format; making it anew takes longest."""
-    file = io.BytesIO()
-    facts = {"descr": kind, "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, facts)
-    return file.getvalue()
-
-
-def arrays_from_bytes(content: bytes) -> Arrays:
-    """Return what ``arrays_to_bytes`` was given."""
-    file = io.BytesIO(content)
-    names = json.loads(file.readline())
-    return {name: np.lib.format.read_array(file, allow_pickle=False) for name in names}
 
 
 @claim("STORE")
@@ -197,7 +54,7 @@ class Seal:
     def __init__(self, key: bytes, oracle: str, epoch: int) -> None:
         self.oracle, self.epoch = oracle, epoch
         # Oracle and epoch; ``_bound`` adds the rest of the list.
-        self._here = ENCODER.encode([oracle, epoch])[:-1]
+        self._here = json.dumps([oracle, epoch])[:-1]
         self._cipher = aead.AESGCM(derived(key, "blobs"))
         self._for_ids = derived(key, "requests")
 

@@ -6,18 +6,20 @@ import threading
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 from cumae.claims import claim
+from cumae.codec import FORMAT, to_bytes
 from cumae.errors import CumaeError, LiveState, StoreFailed
 from cumae.predictors.events import Answered, Event, Whole
-from cumae.store.homes.home import FORMAT, Home, Transaction
+from cumae.store.homes.home import Home, Transaction
 from cumae.store.keys import Life, Mark, new_key_name
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal, following
 from cumae.store.pieces import Piece, sealed_piece
-from cumae.store.sealed import Seal, to_bytes
+from cumae.store.sealed import Seal
 
+SMALL = 64  # answers of an event that is merged with others
 MERGE = 1_000  # small pieces that are merged into one
 CLOSED = "this oracle was closed; go on with cumae.open."
 
@@ -89,7 +91,7 @@ class Writer:
         self.totals, self.last, self.seal = totals, last, seal
         self.format = FORMAT  # of what the file holds; less until an older one was written anew
         self.done = 0  # all changes with tickets up to this one are on the disk
-        self._failed: CumaeError | None = None
+        self.failed: CumaeError | None = None
         self._late: BaseException | None = None  # an interrupt that came when all was committed
         self._n_entries = n_entries
         self._small: list[Piece] = []  # at the end of the chain, to be merged with what follows
@@ -120,7 +122,8 @@ class Writer:
             return
         with self._writing:  # who comes first writes for all that wait
             if ticket > self.done:
-                self.check()
+                if self.failed is not None:
+                    self.check()
                 self._write_pending()
 
     def fail(self, error: BaseException) -> None:
@@ -131,15 +134,15 @@ class Writer:
         """
         ours = isinstance(error, CumaeError)
         reason = f" The reason: {error}" if ours else f" The reason: {type(error).__name__}."
-        self._failed = self._failed or StoreFailed(
+        self.failed = self.failed or StoreFailed(
             "what was to be recorded could not be written, so that the answers were thrown away; "
             "they are charged. Look after the disk, close this oracle and open it again." + reason
         )
 
     def check(self, cause: BaseException | None = None) -> None:
         """Refuse to go on after a failure, and when it is closed."""
-        if self._failed is not None:  # a new one each time, because an error holds its frames
-            raise type(self._failed)(*self._failed.args) from cause
+        if self.failed is not None:  # a new one each time, because an error holds its frames
+            raise type(self.failed)(*self.failed.args) from cause
 
     def _write_pending(self) -> None:
         try:
@@ -162,7 +165,7 @@ class Writer:
     def _write(self, changes: list[Change]) -> None:
         """Write changes as one. What begins a new epoch comes last, if it is among them."""
         last = changes[-1]
-        events = _merged(changes)
+        events = last.events if len(changes) == 1 == len(last.events) else _merged(changes)
         entries, totals = self._chain(changes, self.totals.blob + len(events))
         transaction = Transaction(entries=entries, after=(self.last.number, self.last.hash))
         # A key before anything is written under it; the mark before an answer can leave.
@@ -171,9 +174,11 @@ class Writer:
             key = self.keys.make_epoch(totals.epoch, totals.key)
             seal = Seal(key, self.oracle, totals.epoch)
             transaction.drop_answers = True
-        elif not self._covers(last.used):
+        elif not self.covers(last.used):
             self._write_mark(last.used + last.spare)
-        self._checkpoint(transaction, totals)
+        self._n_entries += len(entries)
+        if self._n_entries >= CHECKPOINT:
+            self._checkpoint(transaction, totals)
         self._seal_pieces(transaction, events, seal)
         for change in changes[-1:] if last.new_epoch else changes:
             for name, (digest, answer) in change.answers.items():
@@ -194,15 +199,15 @@ class Writer:
         elif transaction.prune_below:  # so that the mark names an entry that is there
             self._write_mark(last.used)
 
-    def _covers(self, used: int) -> bool:
+    def covers(self, used: int) -> bool:
         """Tell whether the mark is high enough already."""
-        mark = self.mark
+        mark = self.life.mark
         return mark is not None and mark.epoch == self.totals.epoch and used <= mark.high
 
     def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
         said: list[dict[str, Any]] = []
-        for facts in chain.from_iterable(change.entries for change in changes):
+        for facts in [facts for change in changes for facts in change.entries]:
             if said and said[-1]["event"] == facts["event"] == "answered":  # one for the group
                 before = said.pop()
                 sums = {name: before[name] + facts[name] for name in ("count", "debit")}
@@ -225,33 +230,33 @@ class Writer:
         """Encrypt pieces of the state; many small ones at the end of the chain become one."""
         if not events:
             raise AssertionError("a transaction ends with a piece of the state")
-        number = self.totals.blob
+        number, head = self.totals.blob, transaction.entries[-1].hash
         for event in events:
             number += 1
             piece = Piece(number - 1, number, event)
             if isinstance(event, Whole):
                 transaction.drop_from, transaction.drop_below = 0, number
-            self.remember(piece)
+            if isinstance(event, Answered) and event.count <= SMALL:
+                self._small.append(piece)  # as ``remember`` does
+            else:
+                self._small.clear()
             if len(self._small) >= MERGE and len(events) == 1:
                 first = self._small[0]
                 many = [one.event for one in self._small if isinstance(one.event, Answered)]
                 piece = Piece(first.before, number, Answered.merged(many))
                 transaction.drop_from, transaction.drop_below = first.number, number
                 self._small.clear()
-            transaction.blobs.append(sealed_piece(piece, transaction.head[1], seal))
+            transaction.blobs.append(sealed_piece(piece, head, seal))
 
     def remember(self, piece: Piece) -> None:
         """Remember a small piece at the end of the chain, to merge it with those that follow."""
-        if piece.is_small:
+        if isinstance(piece.event, Answered) and piece.event.count <= SMALL:
             self._small.append(piece)
         else:
             self._small.clear()
 
     def _checkpoint(self, transaction: Transaction, totals: Totals) -> None:
-        """Replace entries by their totals when there are many."""
-        self._n_entries += len(transaction.entries)
-        if self._n_entries < CHECKPOINT:
-            return
+        """Replace entries by their totals."""
         before, mark = transaction.entries[-1], self.mark
         facts = {
             "event": "checkpoint",
@@ -291,7 +296,7 @@ class Writer:
     def _write_mark(self, high: int, *, exact: bool = False) -> None:
         """Write the mark, which goes down only if it shall be exact; refuse if the life ended."""
         totals, last = self.totals, self.last
-        if self.mark is not None and self._covers(high) and not exact:
+        if self.mark is not None and self.covers(high) and not exact:
             high = self.mark.high
         self.life.write_mark(
             Mark(
@@ -325,21 +330,19 @@ class Writer:
         """Write what is left and the exact mark."""
         with self._writing:
             try:
-                if self._failed is None:
+                if self.failed is None:
                     self._write_pending()
                     with suppress(
                         OSError, CumaeError
                     ):  # then the next opening charges up to the mark
                         self.settle()
             finally:
-                self._failed = self._failed or LiveState(CLOSED)
+                self.failed = self.failed or LiveState(CLOSED)
                 self.home.close()
 
 
 def _merged(changes: list[Change]) -> list[Event]:
     """Return what changes the state, with answers that follow each other as one event."""
-    if len(changes) == 1 and len(changes[0].events) == 1:
-        return changes[0].events
     events = [event for change in changes for event in change.events]
     whole = [place for place, event in enumerate(events) if isinstance(event, Whole)]
     events = events[whole[-1] if whole else 0 :]

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats, Integers
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import Hypothesis, text
 from cumae.concepts.kernels.halfspaces_exact import dot_product, exact_rows, without_fractions
-from cumae.data import cell_from_json, cell_to_json, check_number, check_table, check_tuple
+from cumae.data import check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 
 Number: TypeAlias = int | float

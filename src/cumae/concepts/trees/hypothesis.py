@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
+from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import Hypothesis, text
-from cumae.data import cell_from_json, cell_to_json, check_number, check_table, check_tuple
+from cumae.data import check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 

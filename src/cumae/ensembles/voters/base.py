@@ -79,7 +79,8 @@ class StackedVoters(Voters):
     def _count(self, X: Any, threads: int | None) -> Integers:
         """Count with so many threads; None for as many as there are cores, if that is worth it."""
         count, columns = X.shape
-        self._check_width(columns)
+        if self.width != columns or columns <= self._last_column:
+            self._check_width(columns)
         votes = np.zeros((count, self.n_classes), dtype=np.int64)
         if count * columns * len(self) < WORTH_THREADS:
             threads = 1
@@ -100,7 +101,7 @@ class StackedVoters(Voters):
         return votes
 
     def _fill(self, rows: Floats, votes: Integers) -> None:
-        if self.rounds:
+        if getattr(self, "single", False):  # models that see rows as numbers of 32 bits
             with np.errstate(all="ignore"):  # what is too large becomes infinite, and is refused
                 rows = rows.astype(np.float32).astype(np.float64)
         add, arrays = self.adder
@@ -133,12 +134,7 @@ class StackedVoters(Voters):
         """Return the columns that models look at, where ``width`` does not say it all."""
         return np.zeros(0, dtype=np.int64)
 
-    @property
-    def rounds(self) -> bool:
-        """Whether the models see rows as numbers of 32 bits."""
-        return False
-
-    @property
+    @functools.cached_property
     @abstractmethod
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """The function that adds the votes for finite rows, and the arrays it needs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ class CutVoters(StackedVoters):
     def _columns_used(self) -> Integers:
         return self.columns
 
-    @property
+    @functools.cached_property  # each answer asks
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         table = (self.columns, self.starts, self.cuts, self.ones)
         return _look_up, (*table, self.base, self.size)
@@ -113,7 +114,7 @@ class BoxVoters(StackedVoters):
         """Number of columns."""
         return int(self.lows.shape[0])
 
-    @property
+    @functools.cached_property  # each answer asks
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         return _inside, (self.lows, self.highs)
 

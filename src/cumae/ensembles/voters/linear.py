@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -86,7 +87,7 @@ class LinearVoters(StackedVoters):
         """Number of columns."""
         return int(self.weights.shape[1])
 
-    @property
+    @functools.cached_property  # each answer asks
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         if len(self.weights) == 1:
             room = np.empty((4, TILE))  # here, because numba would compile longer

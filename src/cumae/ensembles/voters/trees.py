@@ -6,6 +6,7 @@ Small trees are filled up to complete ones and rows become ranks among all cuts 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -48,10 +49,6 @@ class TreeStack(StackedVoters):
     """What complete and large trees share."""
 
     single: bool
-
-    @property
-    def rounds(self) -> bool:
-        return self.single
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +113,7 @@ class TreeVoters(TreeStack):
     def _columns_used(self) -> Integers:
         return self.used
 
-    @property
+    @functools.cached_property  # each answer asks
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         trees = (self.columns, self.places, self.labels, self.depth)
         return add_by_rank, (self.used, self.starts, self.cuts, kernel.complete, trees)
@@ -172,7 +169,7 @@ class WalkVoters(TreeStack):
     def _columns_used(self) -> Integers:
         return self.columns
 
-    @property
+    @functools.cached_property  # each answer asks
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         nodes = (self.columns, self.cuts, self.left, self.right, self.labels)
         return kernel.walk, (self.roots, *nodes)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from cumae.arrays import Floats, Integers
+from cumae.codec import register_kind
 from cumae.data import INDICATOR, Columns
 from cumae.randomness import Source
-from cumae.storage import KINDS
 
 Bytes = NDArray[np.uint8]
 Small = NDArray[np.float32]  # whole numbers of at most 127, ready for matrix products
@@ -421,4 +421,4 @@ def even_numbers(count: int, source: Source) -> Floats:
     return np.asarray((source.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
-KINDS["kernel features"] = KernelFeatures
+register_kind("kernel features", KernelFeatures)

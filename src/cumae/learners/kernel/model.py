@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from cumae.arrays import Floats
+from cumae.codec import register_kind
 from cumae.learners.kernel.features import KernelFeatures
 from cumae.learners.kernel.posterior import Posterior
-from cumae.storage import KINDS
 
 AXES = 80  # directions that are stored of what the releases told, for each score
 DIGITS = 6  # of stored numbers
@@ -143,4 +143,4 @@ def _short(numbers: Floats) -> Floats:
     return np.array(found).reshape(numbers.shape)
 
 
-KINDS["kernel model"] = KernelModel
+register_kind("kernel model", KernelModel)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cumae.arrays import Floats
 from cumae.claims import claim
+from cumae.codec import register
 from cumae.concepts import ConceptClass
 from cumae.concepts.relabelling import relabelled
 from cumae.errors import InvalidParameter
@@ -247,3 +248,6 @@ def between_pair(
 def fits(cost: Cost, epsilon: float, delta: float) -> bool:
     """Tell whether a cost is within what was asked."""
     return epsilon == math.inf or cost.delta(epsilon) <= delta
+
+
+register("cost", {"AfterDraw": AfterDraw})

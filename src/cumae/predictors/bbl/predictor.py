@@ -138,6 +138,7 @@ class GenericBBL(PhasedPredictor):
     """
 
     estimator = None
+    state_class = BBLState
     counts_unusable = True
 
     parameter_table: ClassVar[Mapping[str, Kind]] = {
@@ -363,12 +364,12 @@ class GenericBBL(PhasedPredictor):
         return Asked(*self._readable(call.X))
 
     def _check(self, asked: Asked, state: BBLState) -> None:
-        if state.halted and len(asked):
+        if state.halted and len(asked.rows):
             raise self._failure("")
-        left, following = self._left(state), state.phase.number + 1
-        if len(asked) > left:
+        left, following, count = self._left(state), state.phase.number + 1, len(asked.rows)
+        if count > left:
             raise BudgetExhausted(
-                f"{len(asked)} queries were asked, but {left} answers remain; phase {following} "
+                f"{count} queries were asked, but {left} answers remain; phase {following} "
                 f"needs {state.phase.sizes.answers:,} rows by add_unlabelled, and "
                 f"{len(state.waiting):,} wait. The batch was refused whole."
             )
@@ -393,7 +394,8 @@ class GenericBBL(PhasedPredictor):
     @claim("BBL")
     def _answers(self, part: Asked, state: BBLState, reserved: Spent, coins: Coins) -> Given:
         """Return what the phase would answer, and those queries whose places were drawn before."""
-        counts = state.phase.ensemble.votes(part.rows, reserved.asked + np.arange(len(part)))
+        numbers = reserved.asked + np.arange(len(part.rows))
+        counts = state.phase.ensemble.votes(part.rows, numbers)
         found, after = state.rule.ask(counts, reserved, coins)
         count = len(found)
         labels = np.asarray(found != 0, dtype=np.int64)  # an unclear one counts as the second class

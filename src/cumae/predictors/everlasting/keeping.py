@@ -6,20 +6,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted
+from cumae.predictors.everlasting.rules import EverlastingRules
+from cumae.predictors.everlasting.schedule import PhaseSchedule
 from cumae.predictors.ids import as_rows, from_rows
-
-if TYPE_CHECKING:
-    from cumae.predictors.everlasting.rules import EverlastingRules
-    from cumae.predictors.everlasting.schedule import PhaseSchedule
-    from cumae.predictors.everlasting.state import EverlastingState
-
+from cumae.predictors.waiting import FreshRows, KeptRows
 
 Ids: TypeAlias = Sequence[tuple[bytes, ...]] | None  # hidden ids, one for each row
 
@@ -124,37 +121,74 @@ class Admission:
         return cls(facts["one_per_user"], facts["cap"], seen, dict(offered))
 
 
+class PhaseCounts(Protocol):
+    """The counts by which phases begin and end.
+
+    ``left`` are the releases left in the phase, ``n_rows`` the rows it was trained on, ``late`` the
+    answers at its end that are given while the next phase trains, ``n_kept`` the queries that wait,
+    and ``following`` is None until the next phase trains.
+    """
+
+    @property
+    def rules(self) -> EverlastingRules: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def late(self) -> int: ...
+    @property
+    def n_kept(self) -> int: ...
+    @property
+    def following(self) -> Any: ...
+
+
+class PhaseRows(PhaseCounts, Protocol):
+    """The counts of a state, and the rows that wait in it."""
+
+    @property
+    def phase_number(self) -> int: ...
+    @property
+    def n_labelled(self) -> int: ...
+    @property
+    def admission(self) -> Admission: ...
+    @property
+    def kept(self) -> KeptRows: ...
+    @property
+    def waiting(self) -> FreshRows: ...
+
+
 class RowsOfNextPhase(ABC):
     """Where the rows of the next phase come from. All decisions follow from counts and ids."""
 
     keeps_queries: bool
 
     @abstractmethod
-    def remaining(self, state: EverlastingState) -> float:
+    def remaining(self, state: PhaseRows) -> float:
         """Return how many answers are left."""
 
     @abstractmethod
-    def check_batch(self, state: EverlastingState, asked: int, users: Ids, clients: Ids) -> None:
+    def check_batch(self, state: PhaseRows, asked: int, users: Ids, clients: Ids) -> None:
         """Raise ``BudgetExhausted`` if a batch of queries cannot be answered whole."""
 
     @abstractmethod
-    def used_up(self, state: EverlastingState) -> bool:
+    def used_up(self, state: PhaseRows) -> bool:
         """Tell whether the phase answers no more queries."""
 
     @abstractmethod
-    def until_next(self, state: EverlastingState) -> int:
+    def until_next(self, state: PhaseRows) -> int:
         """Return how many queries can be answered before rows are collected for another phase."""
 
     @abstractmethod
-    def complete(self, state: EverlastingState) -> bool:
+    def complete(self, state: PhaseRows) -> bool:
         """Tell whether the rows of the next phase are there, so that its training can begin."""
 
     @abstractmethod
-    def to_label(self, state: EverlastingState) -> int:
+    def to_label(self, state: PhaseRows) -> int:
         """Return how many rows must be labelled first, at the price of a release each."""
 
     @abstractmethod
-    def rows(self, state: EverlastingState, taken: int) -> Any:
+    def rows(self, state: PhaseRows, taken: int) -> Any:
         """Return the rows of the next phase, if so many supplied ones are taken."""
 
 
@@ -164,12 +198,12 @@ class QueryRows(RowsOfNextPhase):
 
     keeps_queries = True
 
-    def remaining(self, state: EverlastingState) -> float:
+    def remaining(self, state: PhaseRows) -> float:
         left = state.left
         enough = state.n_kept + left >= state.rules.least
         return math.inf if state.following is not None or enough else left
 
-    def check_batch(self, state: EverlastingState, asked: int, users: Ids, clients: Ids) -> None:
+    def check_batch(self, state: PhaseRows, asked: int, users: Ids, clients: Ids) -> None:
         left = self.remaining(state)
         if asked > left:
             # What is finite here stays so: even if all of the rest were kept, it is too little.
@@ -192,31 +226,31 @@ class QueryRows(RowsOfNextPhase):
                 # no count: it would tell whose ids are known
             )
 
-    def _needed(self, state: EverlastingState) -> str:
+    def _needed(self, state: PhaseRows) -> str:
         asked = ["new users"] * state.rules.user_ids
         asked += ["clients below client_cap"] * (state.rules.client_cap is not None)
         return f"{state.rules.least:,} rows{' of ' * bool(asked)}{' and '.join(asked)}"
 
-    def used_up(self, state: EverlastingState) -> bool:
+    def used_up(self, state: PhaseRows) -> bool:
         return state.left == 0
 
-    def until_next(self, state: EverlastingState | Forecast) -> int:
+    def until_next(self, state: PhaseCounts) -> int:
         left = state.left
         if state.following is not None:
             return left
-        before = left - state.rules.late_releases(state.n_rows)
+        before = left - state.late
         # Past the mark, the next phase starts to train as soon as it has enough rows.
         return before if before > 0 else min(left, max(1, state.rules.least - state.n_kept))
 
-    def complete(self, state: EverlastingState | Forecast) -> bool:
+    def complete(self, state: PhaseCounts) -> bool:
         if state.n_kept < state.rules.least:
             return False
-        return state.left <= state.rules.late_releases(state.n_rows)
+        return state.left <= state.late
 
-    def to_label(self, state: EverlastingState) -> int:  # noqa: ARG002 - no state has any
+    def to_label(self, state: PhaseRows) -> int:  # noqa: ARG002 - no state has any
         return 0  # their answers gave them weights
 
-    def rows(self, state: EverlastingState, taken: int) -> Any:  # noqa: ARG002 - as above
+    def rows(self, state: PhaseRows, taken: int) -> Any:  # noqa: ARG002 - as above
         return state.kept.rows
 
 
@@ -249,8 +283,13 @@ class Forecast:
     labelled: int
     admission: Admission
 
+    @property
+    def late(self) -> int:
+        """How many of the last answers of the phase are given while the next one trains."""
+        return self.rules.late_releases(self.n_rows)
+
     @classmethod
-    def of(cls, state: EverlastingState) -> Forecast:
+    def of(cls, state: PhaseRows) -> Forecast:
         """Return the counts of a state, which stays as it is."""
         following = None if state.following is None else state.following.n_rows
         counts = (state.left, state.n_rows, state.n_kept, following, state.n_labelled)
@@ -290,7 +329,7 @@ class SuppliedRows(RowsOfNextPhase):
 
     keeps_queries = False
 
-    def remaining(self, state: EverlastingState) -> float:
+    def remaining(self, state: PhaseRows) -> float:
         schedule, left, waiting = state.rules.schedule, state.left, len(state.waiting)
         if state.following is not None:
             found, n_rows = left, state.following.n_rows
@@ -310,7 +349,7 @@ class SuppliedRows(RowsOfNextPhase):
 
     def check_batch(
         self,
-        state: EverlastingState,
+        state: PhaseRows,
         asked: int,
         users: Ids,  # noqa: ARG002 - ids do not matter: queries leave no trace
         clients: Ids,  # noqa: ARG002 - as above
@@ -323,13 +362,13 @@ class SuppliedRows(RowsOfNextPhase):
                 "add_unlabelled."
             )
 
-    def used_up(self, state: EverlastingState) -> bool:
+    def used_up(self, state: PhaseRows) -> bool:
         return self.until_next(state) <= 0
 
-    def until_next(self, state: EverlastingState) -> int:
+    def until_next(self, state: PhaseRows) -> int:
         return state.left - (self.to_label(state) if state.following is None else 0)
 
-    def complete(self, state: EverlastingState) -> bool:
+    def complete(self, state: PhaseRows) -> bool:
         label = self.to_label(state)
         if state.left > label or len(state.waiting) < label:
             return False
@@ -339,10 +378,10 @@ class SuppliedRows(RowsOfNextPhase):
             )
         return True
 
-    def rows(self, state: EverlastingState, taken: int) -> Any:
+    def rows(self, state: PhaseRows, taken: int) -> Any:
         return state.waiting.first_rows(taken)
 
-    def to_label(self, state: EverlastingState) -> int:
+    def to_label(self, state: PhaseRows) -> int:
         return _labelled(state.rules.schedule, state.n_rows, state.left, len(state.waiting))
 
 

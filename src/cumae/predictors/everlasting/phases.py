@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections import Counter
@@ -104,7 +105,7 @@ class School:
         columns = self.reader.columns
         return Columns(columns.bounds, None, len(columns)) if self.declared else None
 
-    @property
+    @functools.cached_property  # each answer asks
     def steady(self) -> bool:
         """Whether votes do not drift from phase to phase, by the model and what was declared."""
         return isinstance(self.model, STEADY) and bool(self.reader.columns.open)
@@ -149,6 +150,7 @@ class OpenPhase:
 
     number: int
     n_rows: int
+    late: int  # how many of its last answers are given while the next phase trains
     ensemble: Ensemble
     majority: Majority
     recipe: Recipe | None = None
@@ -187,7 +189,9 @@ class OpenPhase:
         ensemble, recipe = models_from_facts(facts, school.train)
         majority = Majority.from_facts(facts["majority"])
         memo = dict(zip(from_rows(facts["keys"]), facts["noisy"], strict=True))
-        return cls(facts["number"], facts["n_rows"], ensemble, majority, recipe, memo)
+        number, n_rows = facts["number"], facts["n_rows"]
+        late = school.rules.late_releases(n_rows)
+        return cls(number, n_rows, late, ensemble, majority, recipe, memo)
 
 
 @claim("EVER", "LATE")
@@ -248,7 +252,9 @@ class PhaseTraining:
         majority = self._school.rules.majority(self.n_rows, more)
         recipe = self._recipe.kept_for(self._ensemble)
         prior = None if self._prior is None else self._labelled.train(self._prior, source)
-        return OpenPhase(self.number, self.n_rows, self._ensemble, majority, recipe, prior=prior)
+        late = self._school.rules.late_releases(self.n_rows)
+        own = (self.number, self.n_rows, late, self._ensemble, majority, recipe)
+        return OpenPhase(*own, prior=prior)
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""

@@ -18,18 +18,19 @@ from cumae.ensembles.split import Split, shard_seeds
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
-from cumae.mechanisms import Coins, Spent, labels_of
+from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted, options_of
-from cumae.predictors.calls import Asked, Call, Given, Step
+from cumae.predictors.calls import NOBODY, Asked, Call, Given, Step
 from cumae.predictors.events import Answered, Labelled, Supplied, Told, Used
 from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
+from cumae.predictors.everlasting.naming import check_new, places_of
 from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.prior import combined, trust_in
-from cumae.predictors.everlasting.renewal import check_new, declared_labels, places_of
+from cumae.predictors.everlasting.renewal import declared_labels
 from cumae.predictors.everlasting.rules import EverlastingOptions
 from cumae.predictors.everlasting.state import EverlastingState, Prepared
 from cumae.predictors.ids import HiddenIds, as_rows
@@ -178,6 +179,7 @@ class EverlastingPredictor(PhasedPredictor):
         "client_cap": Or(None, CHANCE),
         **SHARED_PARAMETERS,
     }
+    state_class = EverlastingState
     counts_unusable = True
     joins_calls = True
 
@@ -378,7 +380,9 @@ class EverlastingPredictor(PhasedPredictor):
 
     def _read(self, call: Call) -> Asked:
         rows, usable = self._reader_.private(call.X)
-        rules, count = self._state_.rules, len(usable)
+        rules, count = self._counter_.state.school.rules, len(usable)
+        if not rules.is_named and call[1:4] == NOBODY:
+            return Asked(rows, usable)
         owners = check_ids(call.users, rules.user_ids, count, "users")
         askers = check_ids(call.clients, rules.client_cap is not None, count, "clients")
         given = call.query_ids
@@ -394,7 +398,7 @@ class EverlastingPredictor(PhasedPredictor):
         if asked.query_ids is not None:
             check_new(asked.query_ids, state)
         users, clients = self._hidden(asked.users), self._hidden(asked.clients)
-        state.rows_from.check_batch(state, len(asked), users, clients)
+        state.rows_from.check_batch(state, len(asked.rows), users, clients)
 
     def _hidden(self, ids: list[Any] | None) -> list[tuple[bytes, ...]] | None:
         return None if ids is None else list(map(self._state_.hide.known_as, ids))
@@ -410,8 +414,7 @@ class EverlastingPredictor(PhasedPredictor):
         for a training because of another one. Where somebody must be named with each query, calls
         are answered one by one.
         """
-        rules = state.rules
-        if self._reader_.as_frames or rules.user_ids or rules.client_cap is not None:
+        if self._reader_.as_frames or state.rules.is_named:
             return 0
         return self._room(state)
 
@@ -428,29 +431,30 @@ class EverlastingPredictor(PhasedPredictor):
         if usable is not None and not usable.all():
             labels[~usable], weights[~usable] = -1, 0
         answered, after = state.answered + count, state.spent
-        kept: dict[str, Any] = {}
+        kept = {}
         if state.rows_from.keeps_queries:
-            kept = self._kept(part, weights, state)
+            kept = {"at": state.kept.n_rows, "rows": part.rows, "weights": weights}
+            if state.school.rules.is_named or part.query_ids is not None:
+                kept = self._admitted(kept, part, state)
         event = Answered(count, answered, after, **kept, **memo)
         return Given(self._named(labels), event)
 
     @claim("USER", "LABELLED")
-    def _kept(self, part: Asked, weights: Integers, state: EverlastingState) -> dict[str, Any]:
-        """Return what an event keeps of queries: those rows that the ids admit."""
-        at, rows = state.kept.n_rows, part.rows
-        if state.admission.takes_all and part.query_ids is None:
-            return {"at": at, "rows": rows, "weights": weights}
+    def _admitted(
+        self, kept: dict[str, Any], part: Asked, state: EverlastingState
+    ) -> dict[str, Any]:
+        """Return what an event keeps of queries: those rows that the ids admit, and the ids."""
         users, clients = self._hidden(part.users), self._hidden(part.clients)
-        admitted = state.admission.decide(len(weights), users, clients)
-        kept = admitted.kept
-        found = {"at": at, "rows": rows[kept], "weights": weights[kept]}
+        admitted = state.admission.decide(len(part.rows), users, clients)
+        mask, at = admitted.kept, kept["at"]
+        found = {"at": at, "rows": kept["rows"][mask], "weights": kept["weights"][mask]}
         if admitted.users is not None:
             found["users"] = as_rows(admitted.users)
         if admitted.offered is not None:
             found["clients"] = as_rows(admitted.offered)
             found["offered"] = np.array(list(admitted.offered.values()), dtype=np.int64)
         if part.query_ids is not None and part.usable is not None:
-            numbers = np.flatnonzero(kept)
+            numbers = np.flatnonzero(mask)
             places = at + np.arange(len(numbers))
             found["query_ids"] = as_rows(state.hide(part.query_ids[one]) for one in numbers)
             found["places"] = np.where(part.usable[numbers], places, ~places)
@@ -462,7 +466,7 @@ class EverlastingPredictor(PhasedPredictor):
     ) -> tuple[Integers, Integers, dict[str, Any]]:
         """Return labels and whole weights from fresh noise, both functions of it; and a memo."""
         phase, prior = state.phase, state.prior
-        keys = row_keys(table) if state.rules.memoize else None
+        keys = row_keys(table) if state.school.rules.memoize else None
         numbers = spent.asked + np.arange(len(table))
         if keys is not None:
             numbers = query_numbers_by_keys(keys, table.shape[1])
@@ -474,12 +478,12 @@ class EverlastingPredictor(PhasedPredictor):
             memo = {"keys": as_rows(hidden), "noisy": noisy}
         n_shards = phase.ensemble.n_shards
         if prior is None:
-            return labels_of(noisy), weights_of_votes(noisy, n_shards), memo
+            return noisy.argmax(axis=1), weights_of_votes(noisy, n_shards), memo
         if keys is not None:
             numbers = query_numbers_by_keys(keys, prior.width)
         trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
         weights = combined(noisy, n_shards, trust, prior.shares(table, numbers))
-        return labels_of(weights), weights, memo
+        return weights.argmax(axis=1), weights, memo
 
     # Phases
 

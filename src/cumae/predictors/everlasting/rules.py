@@ -216,6 +216,11 @@ class EverlastingRules:
         """Return how many noisy votes a phase with so many rows releases."""
         return self.schedule.releases(n_rows)
 
+    @functools.cached_property  # each answer asks
+    def is_named(self) -> bool:
+        """Whether somebody must be named with each query."""
+        return self.user_ids or self.client_cap is not None
+
     @claim("LATE")
     def late_releases(self, n_rows: int) -> int:
         """Return how many of them come after the training of the next phase has begun."""
@@ -268,7 +273,7 @@ class EverlastingRules:
     def plan(self, cost: Cost, promised: Guarantee | None) -> Plan:
         """Return what is promised, given what the first phase costs and the prior promises."""
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
-        named = self.user_ids or self.client_cap is not None
+        named = self.is_named
         claims += ["USER"] * named + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
         claims += ["LATE"] * (self.late > 0) + ["LABELLED"]
         assumptions, void = GAME + IDS * named, False

@@ -22,13 +22,13 @@ from cumae.predictors.everlasting.keeping import (
 )
 from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior
-from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows, enough, with_labels
+from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows, enough
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import HiddenIds, as_rows, from_rows
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
-from cumae.predictors.waiting import FreshRows, KeptRows
+from cumae.predictors.waiting import FreshRows, KeptRows, joined
 from cumae.randomness import Source
 
 NOTHING_SPENT = Spent()
@@ -66,10 +66,6 @@ class Prepared(Event):
 
     def entry(self) -> dict[str, Any]:
         return {"event": "prepared", "used": self.spent.asked}
-
-    @property
-    def used(self) -> int:
-        return self.spent.asked
 
 
 @claim("EVER", "LATE", "FRESH", "USER")
@@ -145,6 +141,15 @@ class EverlastingState(State):
         return self.phase.n_rows
 
     @property
+    def left(self) -> int:
+        return self.phase.majority.max_queries - self.spent.asked
+
+    @property
+    def late(self) -> int:
+        """How many of the last answers of the phase are given while the next one trains."""
+        return self.phase.late
+
+    @property
     def spare(self) -> int:
         return super().spare if self.rows_from.keeps_queries else 0
 
@@ -200,7 +205,7 @@ class EverlastingState(State):
             return  # it was applied before
         rows = self.rows_from.rows(self, event.taken)
         weights = self.kept.weights if event.weights is None else event.weights
-        rows, weights, labelled = with_labels(self, rows, weights)
+        rows, weights, labelled = self._with_labels(rows, weights)
         split = Split(event.order, len(event.seeds))
         recipe = Recipe(row_source(rows), weights, split, event.seeds, self.full_weight)
         renewed = self.prior if enough(labelled, self.prior) else None
@@ -217,6 +222,34 @@ class EverlastingState(State):
         )
         if self.rules.background:
             following.start()
+
+    @claim("LABELLED", "PRIOR")
+    def _with_labels(self, rows: Any, weights: Integers) -> tuple[Any, Integers, LabelledRows]:
+        """Return rows and weights for the shards of the next phase, and the rows for a new prior.
+
+        Without a prior that can be renewed, labelled rows join the shards. With one, each labelled
+        row waits for the next prior. A labelled query leaves a stand-in without weight in its place
+        then, so that what it holds is in one part only, and no count changes.
+
+        Parameters
+        ----------
+        rows : array or DataFrame
+            Queries or supplied rows that become the rows of the next phase.
+        weights : array of int
+            Their weights.
+        """
+        labelled = self.labelled.parts
+        if not self.renews:
+            rows = joined([rows, *(more for more, _ in labelled)])
+            full = [more * self.full_weight for _, more in labelled]
+            return rows, np.concatenate([weights, *full]), NO_ROWS
+        told = np.array(sorted(self.kept.told), dtype=np.int64)
+        asked = (row_source(rows).take(told), weights[told])
+        found = self.for_prior.and_also([asked, *labelled])
+        places, weights = np.arange(len(weights)), weights.copy()
+        places[told], weights[told] = len(weights), 0
+        rows = row_source(joined([rows, self.fitted.reader.stand_in])).take(places)
+        return rows, weights, found
 
     def entered(self, source: Source) -> Entered:
         """Train the next phase to its end; return the event with which it answers from now on."""

@@ -289,7 +289,7 @@ class Release(StatefulPredictor):
             raise InvalidParameter(
                 f"mechanism {self.mechanism_!r} releases no counts; use 'gaussian' or 'laplace'."
             )
-        left, count = state.remaining, len(asked)
+        left, count = state.remaining, len(asked.rows)
         if left == 0 and count:
             raise BudgetExhausted(
                 f"0 of {self.max_queries} answers remain; fit again, which costs again."
@@ -306,15 +306,15 @@ class Release(StatefulPredictor):
     @claim("QUERY")
     def _answers(self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins) -> Given:
         """Return what the votes answer; queries that were not looked at count as unclear."""
-        voting, answered = state.need_voting(), state.answered + len(part)
+        voting, answered = state.need_voting(), state.answered + len(part.rows)
         if part.as_counts:
             counts = voting.counts(part.rows, reserved, coins)
-            return Given(counts, Answered(len(part), answered, state.spent))
+            return Given(counts, Answered(len(part.rows), answered, state.spent))
         labels, spent, warning = voting.ask(part.rows, reserved, coins)
         if not self.abstain:
             labels = voting.guessed(labels, coins)
         named = self._named(labels, unanswered=bool(self.abstain))
-        return Given(named, Answered(len(part), answered, spent), warning)
+        return Given(named, Answered(len(part.rows), answered, spent), warning)
 
     def _no_answers(self, asked: Asked) -> NDArray[Any]:
         if asked.as_counts:

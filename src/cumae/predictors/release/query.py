@@ -302,13 +302,13 @@ class QueryRelease(Release):
         if state.offline is None or asked.as_counts:
             super()._check(asked, state)
         else:
-            state.offline.check(len(asked))
+            state.offline.check(len(asked.rows))
 
     @claim("QUERY", "SSPP")
     def _answers(self, part: Asked, state: ReleaseState, reserved: Any, coins: Coins) -> Given:
         if state.offline is None:
             return super()._answers(part, state, reserved, coins)
-        drawn, count = state.offline.draw(part.rows, reserved, coins.source), len(part)
+        drawn, count = state.offline.draw(part.rows, reserved, coins.source), len(part.rows)
         if drawn.hypothesis is None:
             raise AssertionError("nothing was drawn")
         labels = drawn.hypothesis.predict(part.rows)

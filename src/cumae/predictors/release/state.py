@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from cumae.claims import claim
+from cumae.codec import to_plain
 from cumae.concepts import Hypothesis
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import Spent, VoteRule
@@ -23,7 +24,6 @@ from cumae.predictors.stateful import Fitted
 from cumae.predictors.waiting import KeptRows
 from cumae.privacy import Cost
 from cumae.privacy.validation import plain_number
-from cumae.storage import to_plain
 
 NOTHING_SPENT = Spent()
 

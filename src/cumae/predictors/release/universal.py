@@ -169,6 +169,7 @@ class UniversalQueryRelease(StatefulPredictor):
         **SHARED_PARAMETERS,
     }
 
+    state_class = UniversalState
     takes_public = True
 
     n_first_: int
@@ -441,7 +442,7 @@ class UniversalQueryRelease(StatefulPredictor):
     @claim("UNV")
     def _answers(self, part: Asked, state: UniversalState, reserved: Any, coins: Coins) -> Given:
         """Return what votes answer, or what was published."""
-        count, answered = len(part), state.answered + len(part)
+        count, answered = len(part.rows), state.answered + len(part.rows)
         if state.voting is None:
             return Given(self._later(part.rows, state), Answered(count, answered))
         voting, warning = state.voting, ""
@@ -466,7 +467,7 @@ class UniversalQueryRelease(StatefulPredictor):
         return np.asarray(published.model.predict(table))
 
     def _no_answers(self, asked: Asked) -> NDArray[Any]:
-        return self.classes_[: len(asked)]
+        return self.classes_[: len(asked.rows)]
 
     @claim("UNV")
     def _due(self, state: UniversalState, coins: Coins, *, wanted: bool) -> Step | None:  # noqa: ARG002 - what is published comes at once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -126,5 +126,5 @@ class Voting:
 @claim("UNV")
 def all_counted(found: Answers, before: Spent) -> Answers:
     """Return answers with all queries counted, also those that were not looked at."""
-    spent = replace(found.spent, asked=before.asked + len(found.labels))
+    spent = found.spent._replace(asked=before.asked + len(found.labels))
     return found._replace(spent=spent)

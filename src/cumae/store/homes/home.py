@@ -6,17 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from cumae.store.keys import KeyStore
 from cumae.store.ledger import LedgerEntry
 
-FORMAT = 3  # of the tables and what is in them, the same in all homes
 SHARED = "shared"  # what meta says of an oracle that has replicas
 
 
-@dataclass
-class Blob:
+class Blob(NamedTuple):
     """One encrypted piece of a state.
 
     Parameters
@@ -34,7 +32,7 @@ class Blob:
     number: int
     epoch: int
     kind: str
-    parts: list[bytes] = field(repr=False)
+    parts: list[bytes]
 
 
 @dataclass
@@ -199,8 +197,3 @@ def blob_rows(change: Transaction) -> list[tuple[int, int, int, str, bytes]]:
         for blob in change.blobs
         for part, sealed in enumerate(blob.parts)
     ]
-
-
-def entry_rows(change: Transaction) -> list[tuple[int, str, bytes]]:
-    """Return rows of a table for new ledger entries."""
-    return [(entry.number, entry.text, entry.hash) for entry in change.entries]

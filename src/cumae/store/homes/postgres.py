@@ -18,20 +18,19 @@ from typing import Any, ClassVar, NamedTuple
 import psycopg
 
 from cumae.claims import claim
+from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.store.homes.connections import connected, failing, without_password
 from cumae.store.homes.home import (
-    FORMAT,
     SHARED,
     Blob,
     Home,
     Place,
     Transaction,
     blob_rows,
-    entry_rows,
     gathered,
 )
-from cumae.store.homes.sqlite import SqliteFile
+from cumae.store.homes.sqlite import SqliteFile, whole_or_not
 from cumae.store.keys import HOME, KeyCommand, KeyFolder, KeyStore, keys_elsewhere
 from cumae.store.ledger import LedgerEntry
 
@@ -399,8 +398,8 @@ class ServerPlace(Place):
             keys.put(HOME, home.identity())
 
     def backup(self, path: Path) -> None:
-        with self.home(reading=True) as home:
-            SqliteFile.create(path, home.contents()).close()
+        with self.home(reading=True) as home, whole_or_not(path) as scratch:
+            SqliteFile.create(scratch, home.contents()).close()
 
     def lock(self, keys: KeyStore) -> Any:
         del keys
@@ -441,6 +440,6 @@ def _write_rows(connection: psycopg.Connection[Any], change: Transaction) -> Non
     )
     asked += [(text, (name, *stored)) for name, stored in change.answers.items()]
     text = "INSERT INTO cumae_ledger VALUES (%s, %s, %b)"
-    asked += [(text, entry) for entry in entry_rows(change)]
+    asked += [(text, entry) for entry in change.entries]
     for text, values in asked:
         connection.execute(text, values)

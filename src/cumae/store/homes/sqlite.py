@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cumae.claims import claim
+from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.extras import STORE, LaterModule
 from cumae.privacy.account_file import refuse_several_names
 from cumae.store.homes.home import (
-    FORMAT,
     Blob,
     Home,
     Place,
     Transaction,
-    blob_rows,
-    entry_rows,
     gathered,
 )
 from cumae.store.keys import (
@@ -42,10 +40,14 @@ if TYPE_CHECKING:
 else:
     apsw = LaterModule("apsw", *STORE)
 
-# How a file of an older format becomes one of the next: one function for each format. Format 2 has
-# shorter records beside those of format 1, which are read as they are; and the opening writes what
-# format 3 adds, because that needs keys.
-MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {1: lambda _: None, 2: lambda _: None}
+# How a file of an older format becomes one of the next: one function for each format. The tables
+# have been the same since the first; what is in them is written anew when it is opened, because
+# that needs keys.
+MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {
+    1: lambda _: None,
+    2: lambda _: None,
+    3: lambda _: None,
+}
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE ledger (number INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
@@ -209,23 +211,30 @@ class SqliteFile(Home):
 
     @claim("STORE")
     def commit(self, change: Transaction) -> None:
+        try:
+            self._commit(change)
+        except (apsw.Error, OSError) as error:
+            raise failed(self.path, error) from error
+
+    def _commit(self, change: Transaction) -> None:
         execute = self._connection.execute
-        with failing(self.path):
-            execute("BEGIN IMMEDIATE")
-            if change.drop_below:
-                dropped = (change.drop_from, change.drop_below)
-                execute("DELETE FROM blobs WHERE number>=? AND number<?", dropped)
-            if change.drop_answers:
-                execute("DELETE FROM answers")
-            if change.prune_below:
-                execute("DELETE FROM ledger WHERE number<?", (change.prune_below,))
-            for row in blob_rows(change):
+        execute("BEGIN IMMEDIATE")
+        if change.drop_below:
+            dropped = (change.drop_from, change.drop_below)
+            execute("DELETE FROM blobs WHERE number>=? AND number<?", dropped)
+        if change.drop_answers:
+            execute("DELETE FROM answers")
+        if change.prune_below:
+            execute("DELETE FROM ledger WHERE number<?", (change.prune_below,))
+        for number, epoch, kind, parts in change.blobs:
+            for part, sealed in enumerate(parts):
+                row = (number, part, epoch, kind, sealed)
                 execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", row)
-            for name, stored in change.answers.items():
-                execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, *stored))
-            for entry in entry_rows(change):
-                execute("INSERT INTO ledger VALUES (?, ?, ?)", entry)
-            execute("COMMIT")
+        for name, stored in change.answers.items():
+            execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (name, *stored))
+        for entry in change.entries:
+            execute("INSERT INTO ledger VALUES (?, ?, ?)", entry)
+        execute("COMMIT")
 
     def for_reading(self) -> SqliteFile:
         return SqliteFile(self.path, reading=True)
@@ -236,9 +245,9 @@ class SqliteFile(Home):
 
     def backup(self, path: Path) -> None:
         """Write a copy while others go on writing to the file."""
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with failing(path):
-            copy = apsw.Connection(str(path), flags=OPENING)
+        with whole_or_not(path) as scratch, failing(path):
+            os.close(os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            copy = apsw.Connection(str(scratch), flags=OPENING)
             try:
                 with copy.backup("main", self._connection, "main") as running:
                     while not running.done:
@@ -246,12 +255,6 @@ class SqliteFile(Home):
                 copy.execute("PRAGMA journal_mode=delete")
             finally:
                 copy.close()
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        sync_folder(path.parent)
 
     def close(self) -> None:
         with suppress(apsw.Error):
@@ -324,18 +327,41 @@ def remove_files(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-class failing:  # noqa: N801 - a context, which a generator would make slower
+@contextmanager
+def whole_or_not(path: Path) -> Iterator[Path]:
+    """Return another name to write a new file under: it gets its own name when it is whole.
+
+    A process that is killed meanwhile leaves the other name behind, which ends in ``.part`` and
+    which the next try removes; nobody takes half of an oracle for one.
+    """
+    scratch = path.with_name(f"{path.name}.part")
+    remove_files(scratch)
+    try:
+        yield scratch
+        descriptor = os.open(scratch, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        scratch.rename(path)
+        sync_folder(path.parent)
+    except BaseException:
+        remove_files(scratch)
+        raise
+
+
+@contextmanager
+def failing(path: Path) -> Iterator[None]:
     """Let all that SQLite may raise become ``StoreFailed``."""
+    try:
+        yield
+    except (apsw.Error, OSError) as error:
+        raise failed(path, error) from error
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, apsw.Error | OSError):
-            raise StoreFailed(
-                f"{self._path} cannot be read or written ({type(error).__name__}). If it is no "
-                "oracle, give another path; else check the disk, and open it again."
-            ) from error
+def failed(path: Path, error: Exception) -> StoreFailed:
+    """Return what is raised when a file cannot be used."""
+    return StoreFailed(
+        f"{path} cannot be read or written ({type(error).__name__}). If it is no oracle, give "
+        "another path; else check the disk, and open it again."
+    )
