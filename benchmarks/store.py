@@ -221,8 +221,8 @@ def run(folder: Path, seconds: float) -> dict[str, Any]:
     fitted(200_000).save_to(folder / "oracle.db")
     oracle = cumae.open(folder / "oracle.db")
     oracle.predict([[0.5]])
-    last = list(oracle._journal_.writer.home.blobs())[-1]
-    entry = len(oracle._journal_.writer.last.text)
+    last = list(oracle._counter_.journal.writer.home.blobs())[-1]
+    entry = len(oracle._counter_.journal.writer.last.text)
     found: dict[str, list[float]] = defaultdict(list)
     for part in range(ROUNDS):  # in turn, because others use the disk and the cores as well
         path, share = folder / f"bare{part}.db", seconds / ROUNDS
@@ -327,8 +327,8 @@ def run_replicas(address: str, folder: Path, seconds: float) -> dict[str, Any]:
     fitted(200_000).save_to(address, keys=keys)
     oracle = cumae.open(address, keys=keys)
     oracle.predict([[0.5]])
-    last = list(oracle._journal_.writer.home.blobs())[-1]
-    entry = len(oracle._journal_.writer.last.text)
+    last = list(oracle._counter_.journal.writer.home.blobs())[-1]
+    entry = len(oracle._counter_.journal.writer.last.text)
     oracle.close()
     found: dict[str, list[float]] = defaultdict(list)
     for _ in range(ROUNDS):

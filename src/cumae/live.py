@@ -81,41 +81,47 @@ def _nested(name: str) -> LiveState:
 
 @claim("QUERY", "BBL", "EVER", "STORE")
 class Within:
-    """The calls of one object: a thread enters one at a time, in one process.
+    """The calls of one object: a thread is within one of them at a time, in one process.
 
-    It is no context manager: an interrupt could skip its end, and the thread would be refused for
-    ever.
+    It is no context manager: an interrupt may come as the first thing in ``__exit__``, and the
+    thread would be within a call for ever.
 
     Parameters
     ----------
     owned : object
         What is used.
+
+    Attributes
+    ----------
+    id : int
+        What stands for the object in ``CALLS``.
     """
 
     def __init__(self, owned: Any) -> None:
-        self._id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
+        self.id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
 
     @property
     def is_here(self) -> bool:
         """Whether this is the process that the object belongs to."""
         return os.getpid() == self._process
 
-    def enter(self) -> None:
-        """Begin a call; whoever does so puts ``CALLS.objects`` back at its end."""
+    def check(self) -> tuple[int, ...]:
+        """Return the objects whose calls this thread is within; refuse if this is one of them."""
         if os.getpid() != self._process:  # before a lock: in a forked process it may be held
             raise _elsewhere(self._name)
-        if self._id in CALLS.objects:
+        outside = CALLS.objects
+        if self.id in outside:
             raise _nested(self._name)
-        CALLS.objects = (*CALLS.objects, self._id)
+        return outside
 
     def run(self, work: Callable[[], Result]) -> Result:
-        """Run something as one call."""
-        before = CALLS.objects
+        """Run something as a call of the object."""
+        outside = self.check()
         try:
-            self.enter()
+            CALLS.objects = (*outside, self.id)
             return work()
         finally:
-            CALLS.objects = before
+            CALLS.objects = outside  # no call, which an interrupt could come before
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")

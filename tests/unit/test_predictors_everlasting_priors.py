@@ -22,9 +22,10 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
+from cumae.predictors.base import options_of
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined
-from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
+from cumae.predictors.everlasting.rules import EverlastingOptions, EverlastingRules, PublicSizes
 from cumae.predictors.noise import MUCH_NOISE
 from cumae.predictors.state import restore
 from cumae.randomness import SeededSource
@@ -65,7 +66,7 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     ).fit(numbered, labels)
     assert len(seen["prior"]) == 500
     assert len(seen["shards"]) == 1400  # a twentieth chose the trust
-    assert one._state_.phase.left == 1400
+    assert one._state_.left == 1400
     assert one._state_.phase.majority.max_queries == 1500
     assert not seen["prior"] & seen["shards"]
     assert isinstance(one.prior_, PrivateBooster)
@@ -281,7 +282,8 @@ def test_the_first_of_several_classes_stays_first() -> None:
 @pytest.mark.parametrize("n_rows", [400, 5_000, 1_000_000])
 def test_the_prior_gets_what_the_votes_do_not_need(n_rows: int) -> None:
     sizes = PublicSizes(n_rows, 2, has_prior=True)
-    rules = EverlastingRules.of(EverlastingPredictor(epsilon=1.0), sizes)
+    options = options_of(EverlastingOptions, EverlastingPredictor(epsilon=1.0))
+    rules = EverlastingRules.of(options, sizes)
     assert rules.first + rules.prior_rows + rules.trust_rows == n_rows
     assert 4 <= rules.first <= 0.25 * n_rows + 1
     if rules.first < 0.2 * n_rows:
@@ -345,7 +347,7 @@ def test_a_querys_place_before_the_prior_is_its_running_number_in_any_batch(
         Thresholds(), 3.0, 1e-6, columns=[(0, 1)], growth=1.0, random_state=0
     ).fit(RNG.random((4_000, 1)), RNG.integers(0, 2, 4_000))
     monkeypatch.setattr(Prior, "shares", property(spied))
-    start = one._state_.phase.majority.asked
+    start = one._state_.spent.asked
     for size in sizes:
         one.predict(RNG.random((size, 1)))
     assert seen == list(range(start, start + 6))

@@ -61,20 +61,20 @@ def broken_off(path: Path, place: int) -> bool:
     opened = cumae.open(path)
     answered = False
     with Interrupt(place) as shot, suppress(KeyboardInterrupt, StoreFailed):
-        opened.predict([[0.5]], requests=["first"])
+        opened.predict([[0.5]], query_ids=["first"])
         answered = True
     assert answered != shot.fired
     try:
-        opened.predict([[0.7]], requests=["second"])
+        opened.predict([[0.7]], query_ids=["second"])
     except StoreFailed:
         opened.close()
     else:  # then it may go on, and the file holds all that memory does
-        known, kept = dict(opened._state_.requests), opened._state_.n_kept
-        used = opened._state_.phase.majority.asked
+        known, kept = dict(opened._state_.query_places), opened._state_.n_kept
+        used = opened._state_.spent.asked
         opened.close()
         assert store.status(path).totals.used == used
         again = cumae.open(path)
-        assert (dict(again._state_.requests), again._state_.n_kept) == (known, kept)
+        assert (dict(again._state_.query_places), again._state_.n_kept) == (known, kept)
         again.close()
     return shot.fired
 
@@ -94,7 +94,7 @@ def test_a_call_is_broken_off_at_every_line_of_writer_and_journal(tmp_path: Path
 
 def test_who_waits_for_a_commit_that_was_broken_off_gets_no_answer(tmp_path: Path) -> None:
     _, opened = oracle(tmp_path)
-    held = opened._journal_.writer
+    held = opened._counter_.journal.writer
     first, second = (held.add(Change([{"event": "rows", "count": 0}])) for _ in range(2))
     with Interrupt(1, "if changes:"), pytest.raises(KeyboardInterrupt):
         held.commit(first)  # it has taken both changes out of the queue
@@ -144,7 +144,7 @@ def test_what_was_drawn_for_a_call_that_failed_is_charged(
     totals = store.status(path).totals
     assert (totals.used, totals.answers, totals.charged) == (9, 2, 7)
     opened = cumae.open(path)
-    assert opened._state_.phase.majority.asked == 9
+    assert opened._state_.spent.asked == 9
     assert opened._state_.n_kept == 2
     opened.close()
 
@@ -155,7 +155,7 @@ def test_what_breaks_a_phase_change_off_is_what_is_raised(
 ) -> None:
     """A signal handler may raise while the whole state is gathered, which may take seconds."""
     path, opened = oracle(tmp_path)
-    opened.predict(rows_of(ROWS, 0, opened._state_.phase.left - 3))
+    opened.predict(rows_of(ROWS, 0, opened._state_.left - 3))
 
     def handled(*_: Any) -> None:
         raise error

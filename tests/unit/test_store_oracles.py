@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import stat
@@ -22,9 +21,10 @@ import cumae
 from cumae import CumaeError, InvalidParameter, LiveState, StoreFailed, store
 from cumae.concepts import Thresholds
 from cumae.mechanisms import base
+from cumae.predictors.ids import HiddenIds
 from cumae.predictors.state import restore
 from cumae.store import sealed
-from cumae.store.sealed import HiddenIds, canonical, from_bytes, to_bytes
+from cumae.store.sealed import canonical
 from cumae.store.writer import MERGE
 from tests.forks import answer_in_a_fork
 from tests.oracles import ROWS, Where, ask_part, break_off, everlasting, key_command, oracle
@@ -91,11 +91,10 @@ def test_an_everlasting_oracle_goes_on_over_phases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(base, "PORTION", 1)
-    twin, one = everlasting(**more), everlasting(**more)
+    one = everlasting(**more)
     queries = np.random.default_rng(1).random((1_200, 1)).round(2)
-    twin._state_ = restore_state(one)
+    twin = restore(one.to_arrays())
     where.save(one)
-    twin = twin.from_state(twin._state_)
     seen = []
     for step, start in enumerate(range(0, 1_200, 150)):
         stored = where.open()
@@ -113,10 +112,6 @@ def test_an_everlasting_oracle_goes_on_over_phases(
     assert known.epsilon <= 60.0
 
 
-def restore_state(one: Any) -> Any:
-    return restore(one.to_arrays())._state_
-
-
 def test_labels_that_come_later_are_kept(where: Where, coins: Callable[[int], None]) -> None:
     one = everlasting()
     twin = restore(one.to_arrays())
@@ -124,16 +119,15 @@ def test_labels_that_come_later_are_kept(where: Where, coins: Callable[[int], No
     stored = where.open()
     for each in (twin, stored):
         coins(1)
-        each.predict(ROWS[:30], requests=[f"r{number}" for number in range(30)])
+        each.predict(ROWS[:30], query_ids=[f"r{number}" for number in range(30)])
         each.add_labels(["r3", "r7"], [1, 1])
         each.add_labelled(ROWS[:5], [0, 1, 0, 1, 1])
-        each.predict(ROWS[:10], requests=[f"s{number}" for number in range(10)])
+        each.predict(ROWS[:10], query_ids=[f"s{number}" for number in range(10)])
     stored.close()
     stored = where.open()
-    assert stored._state_.requests == twin._state_.requests
-    kept = [np.concatenate([part for _, part in each._state_.kept]) for each in (stored, twin)]
-    assert np.array_equal(kept[0], kept[1])
-    assert stored._state_.told == twin._state_.told == {3, 7}
+    assert stored._state_.query_places == twin._state_.query_places
+    assert np.array_equal(stored._state_.kept.weights, twin._state_.kept.weights)
+    assert stored._state_.kept.told == twin._state_.kept.told == {3, 7}
     with pytest.raises(InvalidParameter, match="no waiting query has: 'never'"):
         stored.add_labels(["never"], [0])
     twin = restore(twin.to_arrays())
@@ -285,7 +279,7 @@ def test_a_retry_gets_the_stored_answer_for_free(where: Where) -> None:
     with pytest.raises(InvalidParameter, match="another request"):
         stored.predict(queries + 0.1, request_id=("client", 1))
     with pytest.raises(InvalidParameter, match="another request"):
-        stored.predict(queries, request_id=("client", 1), requests=range(40))
+        stored.predict(queries, request_id=("client", 1), query_ids=range(40))
     assert stored.answered_ == 40
     stored.predict(queries, request_id=("client", 2))
     stored.predict(queries, request_id="client")
@@ -310,8 +304,8 @@ def test_a_request_over_phases_is_kept_in_memory_alone(where: Where, count: int)
     first = stored.predict(queries, request_id="long")
     assert stored.phase_ == 1 + (count - 1) // 400
     short = stored.predict(ROWS[:2], request_id="short").tolist()
-    kept = stored._journal_._reader.contents().answers
-    assert list(kept) == [stored._journal_.writer.seal.name_of(canonical(["short"]))]
+    kept = stored._counter_.journal._reader.contents().answers
+    assert list(kept) == [stored._counter_.journal.writer.seal.name_of(canonical(["short"]))]
     # As long as the process lives and the phase lasts, a retry is free.
     assert stored.predict(queries, request_id="long").tolist() == first.tolist()
     with pytest.raises(InvalidParameter, match="used for another request"):
@@ -330,9 +324,9 @@ def test_memory_forgets_a_request_over_phases_with_the_next_phase(where: Where) 
     stored = where.oracle()
     for number in (1, 2):
         stored.predict(np.tile(ROWS, (2, 1))[:401], request_id=number)
-        assert len(stored._journal_._crossed) == 1
+        assert len(stored._counter_.journal._crossed) == 1
     stored.rotate_key()
-    assert not stored._journal_._crossed
+    assert not stored._counter_.journal._crossed
     stored.close()
 
 
@@ -353,7 +347,7 @@ def test_bodies_differ_if_anything_differs() -> None:
 
 def test_threads_that_wait_share_a_commit_and_lose_nothing(where: Where) -> None:
     stored = where.oracle()
-    writer = stored._journal_.writer
+    writer = stored._counter_.journal.writer
     commits: list[int] = []
     real = writer._commit
 
@@ -376,11 +370,11 @@ def test_threads_that_wait_share_a_commit_and_lose_nothing(where: Where) -> None
         thread.join()
     assert len(answers) == stored.answered_ == sum(commits) == 80
     assert len(commits) < 80
-    kept = np.concatenate([rows for rows, _ in stored._state_.kept])
+    kept = stored._state_.kept.rows
     stored.close()
     stored = where.open()
     assert stored.answered_ == 80
-    assert np.array_equal(np.concatenate([rows for rows, _ in stored._state_.kept]), kept)
+    assert np.array_equal(stored._state_.kept.rows, kept)
     stored.predict([[0.0]], request_id="0/0")
     assert stored.answered_ == 80
     stored.close()
@@ -396,12 +390,12 @@ def test_small_pieces_are_merged_and_entries_cut_back(
     assert MERGE == 1_000
     stored = where.oracle()
     for number in range(60):
-        stored.predict([[number / 60]], requests=[number])
+        stored.predict([[number / 60]], query_ids=[number])
         if number == 30:
             stored.add_labels([30], [1])
-    kept = np.concatenate([rows for rows, _ in stored._state_.kept])
-    weights = np.concatenate([weights for _, weights in stored._state_.kept])
-    file = stored._journal_.writer.home
+    kept = stored._state_.kept.rows
+    weights = stored._state_.kept.weights
+    file = stored._counter_.journal.writer.home
     assert len(list(file.blobs())) <= 1 + 60 // 7 + 7 + 2
     assert len(file.entries()) < 20
     stored.close()
@@ -413,8 +407,8 @@ def test_small_pieces_are_merged_and_entries_cut_back(
     )
     assert known.last.number > 60
     stored = where.open()
-    assert np.array_equal(np.concatenate([rows for rows, _ in stored._state_.kept]), kept)
-    assert np.array_equal(np.concatenate([w for _, w in stored._state_.kept]), weights)
+    assert np.array_equal(stored._state_.kept.rows, kept)
+    assert np.array_equal(stored._state_.kept.weights, weights)
     assert stored.answered_ == 60
     stored.close()
 
@@ -424,7 +418,7 @@ def test_large_pieces_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     path, stored = oracle(tmp_path)
     stored.predict(ROWS[:5], request_id="small")
     stored.predict(rows_of(ROWS, 0, 390), request_id="large")
-    blobs = list(stored._journal_.writer.home.blobs())
+    blobs = list(stored._counter_.journal.writer.home.blobs())
     assert len(blobs[0].parts) > 2
     stored.close()
     stored = cumae.open(path)
@@ -451,7 +445,7 @@ def test_many_small_pieces_are_put_together_at_the_opening(
     stored.close()
     monkeypatch.setattr(opening, "MERGE", 4)
     stored = where.open()
-    assert len(list(stored._journal_.writer.home.blobs())) == 1
+    assert len(list(stored._counter_.journal.writer.home.blobs())) == 1
     stored.close()
     stored = where.open()
     assert stored.answered_ == stored._state_.n_kept == 9
@@ -564,34 +558,3 @@ def test_a_normal_end_of_the_process_costs_nothing(tmp_path: Path) -> None:
     assert (stored.answered_, store.status(path).totals.used) == (1, 1)
     break_off(stored)
     assert cumae.open(path).answered_ == 1
-
-
-@pytest.mark.parametrize(
-    "facts", [{"$array": 5}, {"a": {"$array": ["<f8", 1]}}, {"a": [1, 2]}], ids=str
-)
-def test_records_that_look_like_arrays_are_read_as_they_were(facts: dict[str, Any]) -> None:
-    assert from_bytes(to_bytes(facts)) == facts
-
-
-def test_a_record_is_a_line_of_json_and_then_its_arrays() -> None:
-    facts = {
-        "count": -3,
-        'a "name"\n': "text \u00e9",
-        "nothing": None,
-        "yes": True,
-        "grown": {"rows": np.arange(4.0).reshape(2, 2), "one": np.array(7), "none": {}},
-    }
-    line, _, rest = to_bytes(facts).partition(b"\n")
-    told = {"rows": {"$array": ["<f8", 2, 2]}, "one": {"$array": ["<i8"]}, "none": {}}
-    assert line.decode() == json.dumps(facts | {"grown": told})
-    assert rest == np.arange(4.0).tobytes() + np.array(7).tobytes()
-    again = from_bytes(to_bytes(facts))
-    assert again["grown"]["one"].shape == ()
-    assert {**again, "grown": 0} == {**facts, "grown": 0}
-
-
-def test_a_record_of_another_length_is_refused() -> None:
-    whole = to_bytes({"rows": np.ones((3, 2))})
-    for other in (whole[:-1], whole + b"x"):
-        with pytest.raises(StoreFailed, match="not as long as it says"):
-            from_bytes(other)

@@ -17,13 +17,11 @@ from cumae import BudgetExhausted, StoreFailed, store
 from cumae.audit.attacks.everlasting import query, training_row
 from cumae.audit.attacks.predictors import FEW, alike, mark_a_row, release_row
 from cumae.audit.runs import Attack, audit
-from cumae.mechanisms import NoisyMajority
 from cumae.predictors import EverlastingPredictor
+from cumae.predictors.events import Answered, Charged
 from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
-from cumae.store import journal, keys, ledger
-from cumae.store.counting.base import Counting
-from cumae.store.counting.kinds import EverlastingCounting
+from cumae.store import journal, keys, ledger, pieces
 from cumae.store.driver import OracleInFile, in_a_file
 from cumae.store.homes.sqlite import SqliteFile
 from cumae.store.sealed import Seal
@@ -70,18 +68,17 @@ def test_a_ledger_that_forgets_a_debit_after_a_restart_is_found(
     make: Any = partial(Often, attack.make, MEMORY)
     planted = replace(attack, make=make, play=play)
     # A restart gives back all releases, and nobody looks.
-    monkeypatch.setattr(EverlastingCounting, "used", property(lambda self: 0))
-    monkeypatch.setattr(Counting, "set_counts", lambda self, counts: None)
-    monkeypatch.setattr(EverlastingCounting, "grow", lambda self, grown: None)
+    monkeypatch.setattr(Answered, "apply", lambda self, state: None)
     monkeypatch.setattr(ledger.Totals, "_answer", lambda self, facts: None)
-    monkeypatch.setattr(EverlastingPredictor, "_prepare", lambda self: None)
+    monkeypatch.setattr(EverlastingPredictor, "_due", lambda self, state, coins, wanted: None)
     assert audit(planted, runs=150, progress=False).broken
 
 
 def test_the_ledger_notices_it_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, stored = oracle(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(EverlastingCounting, "used", property(lambda self: 0))
+        said = {"event": "answered", "count": 2, "used": 0}
+        patch.setattr(Answered, "entry", lambda self: said)
         with pytest.raises(StoreFailed):
             stored.predict(ROWS[:2])
     break_off(stored)
@@ -89,7 +86,7 @@ def test_the_ledger_notices_it_by_itself(tmp_path: Path, monkeypatch: pytest.Mon
     stored.predict(ROWS[:2])
     stored.close()
     with monkeypatch.context() as patch:
-        patch.setattr(Counting, "set_counts", lambda self, counts: None)
+        patch.setattr(Answered, "apply", lambda self, state: None)
         with pytest.raises(StoreFailed, match="disagree"):
             cumae.open(path)
     cumae.open(path).close()
@@ -119,14 +116,14 @@ def test_noise_from_a_stored_generator_is_found(
         path, stored = oracle(folder, epsilon=2.0)  # so that noise decides
         stored.close()
         if planted:
-            real = State.from_arrays
+            real = pieces.state_of
 
             def stored_generator(*given: Any, real: Any = real) -> Any:
                 source = SeededSource(7)  # as if it came from the file
                 monkeypatch.setattr(SystemSource, "words", lambda _, count: source.words(count))
                 return real(*given)
 
-            monkeypatch.setattr(State, "from_arrays", stored_generator)
+            monkeypatch.setattr(pieces, "state_of", stored_generator)
         assert lives_have_their_own_noise(path, folder) is not planted
         monkeypatch.undo()
         shutil.rmtree(folder.with_name("twin"))
@@ -159,7 +156,7 @@ def old_rows_are_gone(folder: Path) -> bool:
     with SqliteFile(path, reading=True) as file:
         known = file.meta()["oracle"]
     stored.predict(np.full((3, 1), MARKED))
-    blobs = list(stored._journal_.writer.home.blobs())  # as in an old backup
+    blobs = list(stored._counter_.journal.writer.home.blobs())  # as in an old backup
     stored.predict(rows_of(ROWS, 0, 410))
     stored.close()
     for name in (folder / "oracle.db.keys").glob("*.key"):
@@ -192,7 +189,7 @@ def answers_of_all_lives(folder: Path) -> int:
     store.backup(path, folder / "backup.db")
     given = 0
     for _ in range(6):
-        count = min(100, stored._state_.phase.left)
+        count = min(100, stored._state_.left)
         if count:
             stored.predict(rows_of(ROWS, 0, count))
         given += count
@@ -210,9 +207,8 @@ def test_a_backup_that_answers_again_is_found(
         folder = tmp_path / str(planted)
         folder.mkdir()
         if planted:
-            monkeypatch.setattr(NoisyMajority, "asked", property(lambda self: 0))
-            monkeypatch.setattr(Counting, "charge", lambda self, count: None)
-            monkeypatch.setattr(ledger.Totals, "_answer", lambda self, facts: None)
+            free = lambda self, count, why, source: Charged(self.spent, why)  # noqa: E731
+            monkeypatch.setattr(State, "charged", free)
         assert (answers_of_all_lives(folder) <= 400) is not planted
 
 

@@ -24,9 +24,8 @@ import cumae
 from cumae import Budget, InvalidParameter, LiveState, StoreFailed, store
 from cumae.concepts import Thresholds
 from cumae.mechanisms import base
-from cumae.predictors.state import restore
+from cumae.predictors.state import BLOCKS, restore
 from cumae.store import writer as writer_module
-from cumae.store.counting.base import BLOCKS
 from cumae.store.homes import connections
 from cumae.store.homes.connections import refuse_open_wire
 from cumae.store.homes.postgres import NAMES, PostgresHome
@@ -127,11 +126,11 @@ def test_a_threshold_that_is_live_is_shared(
 
 def test_labels_reach_queries_that_another_replica_answered(where: Where) -> None:
     one, two = pair(where)
-    one.predict(ROWS[:30], requests=[f"r{number}" for number in range(30)])
+    one.predict(ROWS[:30], query_ids=[f"r{number}" for number in range(30)])
     two.add_labels(["r3", "r7"], [1, 1])
     two.add_labelled(ROWS[:5], [0, 1, 0, 1, 1])
     with pytest.raises(InvalidParameter, match="names another query"):
-        two.predict(ROWS[:1], requests=["r9"])
+        two.predict(ROWS[:1], query_ids=["r9"])
     one.predict(ROWS[:1])
     assert one._state_.told == two._state_.told == {3, 7}
     assert one._state_.n_labelled == 5
@@ -273,8 +272,8 @@ def test_large_pieces_do_not_make_the_driver_wait_for_ever(where: Where) -> None
 
     def write() -> None:
         for _ in range(4):
-            with stored._journal_.turn():
-                stored._journal_.compacted()
+            with stored._counter_.journal.turn():
+                stored._counter_.journal.compacted()
 
     writing = threading.Thread(target=write, daemon=True)
     writing.start()
@@ -400,7 +399,7 @@ def test_a_replica_that_lost_its_session_does_no_harm(
     def overtaken(self: Any, number: int, key: str = "") -> bytes:
         patch.undo()
         made = real(self, number, key)
-        session = one._journal_.writer.home._session
+        session = one._counter_.journal.writer.home._session
         where.server.execute(f"SELECT pg_terminate_backend({session})")
         two.predict(ROWS[:3])  # it takes the turn, and begins the phase
         assert two.phase_ == 2
@@ -428,7 +427,7 @@ def test_without_the_lock_the_condition_still_holds(
     with monkeypatch.context() as patch:
         patch.setattr(PostgresHome, "take_turn", PostgresHome.head)
         patch.setattr(PostgresHome, "end_turn", lambda self: None)
-        journal = one._journal_
+        journal = one._counter_.journal
         with journal.turn():
             two.predict(ROWS[:3])  # in between
             with pytest.raises(StoreFailed, match="charged"):
@@ -444,7 +443,7 @@ def test_an_interrupt_at_the_end_of_a_turn_ends_it(
 ) -> None:
     """Else all others would wait as long as the process lives that was interrupted."""
     one, two = pair(where)
-    two._journal_.writer.home._execute("SET lock_timeout = '5s'")
+    two._counter_.journal.writer.home._execute("SET lock_timeout = '5s'")
 
     def interrupted(self: Any) -> None:
         raise KeyboardInterrupt
@@ -762,21 +761,21 @@ def test_of_two_copies_only_one_goes_on(
     one.predict(ROWS[:1])  # nobody has gone on elsewhere yet
     given += 1
     two = cumae.open(other, keys=where.keys, accept_rollback=True)
-    assert two._state_.phase.majority.asked >= given
-    left = one._journal_.writer.mark.high - given  # what its mark covers already
+    assert two._state_.spent.asked >= given
+    left = one._counter_.journal.writer.mark.high - given  # what its mark covers already
     one.predict(ROWS[:left])
     given += left
     if bug:  # it does not look whether the keys have gone elsewhere
         monkeypatch.setattr(Life, "write_mark", lambda self, mark: setattr(self, "mark", mark))
         one.predict(ROWS[:20])
-        assert given + 20 > two._state_.phase.majority.asked  # both would answer from these
+        assert given + 20 > two._state_.spent.asked  # both would answer from these
         one.close()
         two.close()
         return
     with pytest.raises(StoreFailed) as told:
         one.predict(ROWS[:1])
     assert "somebody has gone on with a copy" in str(told.value)
-    assert given <= two._state_.phase.majority.asked
+    assert given <= two._state_.spent.asked
     one.close()
     two.predict(rows_of(ROWS, 0, 100))
     two.close()

@@ -73,7 +73,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stored.rotate_key()
     break_off(stored)
     stored = cumae.open(folder / "oracle.db")
-    stored.predict(rows_of(ROWS, 0, stored._state_.phase.left + 1))
+    stored.predict(rows_of(ROWS, 0, stored._state_.left + 1))
     assert stored.phase_ == 2
     stored.predict(ROWS[:2])
     stored.close()
@@ -186,6 +186,8 @@ PLANTS: dict[str, Callable[[list[Facts]], None]] = {
     "a rollback that gives back": added(event="rollback", used=(-1,)),
     "a call broken off that gives back": added(event="broken off", used=(-1,)),
     "a training that gives back": added(event="prepared", used=(-1,)),
+    "a draw that gives back": added(event="used", used=(-1,)),
+    "a draw of more than there is": added(event="used", used=(900,)),
     "a summary that gives back": added(event="compacted", used=(-1,)),
     "half a release": added(event="prepared", used=(0.5,)),
     "rows of an unknown kind": added(event="rows", kind="stolen", count=1),
@@ -235,7 +237,7 @@ def test_each_kind_of_entry_and_each_count_is_among_the_plants(
                 facts[place] = {**entry, name: value}
                 with pytest.raises(StoreFailed, match="ledger does not fit"):
                     walk(chain[0], chained(chain[0], facts), recompute=False)
-    planted = {"restarted", "rollback", "broken off", "compacted", "checkpoint", "paid"}
+    planted = {"restarted", "rollback", "broken off", "used", "compacted", "checkpoint", "paid"}
     assert found | planted == set(ledger.FIELDS)
 
 
@@ -382,7 +384,7 @@ def test_a_crash_at_a_checkpoint_needs_no_decision(
 
     for _ in range(3):
         stored.predict(ROWS[:2])
-    held = stored._journal_.writer
+    held = stored._counter_.journal.writer
     real = held._commit
 
     def committed(transaction: Any) -> None:

@@ -100,9 +100,10 @@ class Counter:
     @claim("STORE")
     def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
         """Return the answers to a call, when they are recorded."""
-        before = CALLS.objects
-        try:
-            self.within.enter()  # before the queue is touched: a forked process has a broken one
+        # First of all: a forked process has a broken queue.
+        outside = self.within.check()
+        try:  # as Within.run does
+            CALLS.objects = (*outside, self.within.id)
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
             found: NDArray[Any] = queued.result()
@@ -110,7 +111,7 @@ class Counter:
                 warn(told)
             return found
         finally:
-            CALLS.objects = before
+            CALLS.objects = outside
 
     @claim("STORE")
     def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -141,7 +142,7 @@ class Counter:
         group: list[QueuedCall] = []
         with self._lock, self.journal.inside:
             if getattr(desk, "_counter_", None) is not self:
-                raise _fitted_again(desk)
+                raise _fitted_again()
             self.journal.begin_turn()
             for call in calls:
                 try:
@@ -314,7 +315,7 @@ class Counter:
 
         def made() -> None:
             if getattr(desk, "_counter_", None) is not self:
-                raise _fitted_again(desk)
+                raise _fitted_again()
             self.take(make(self.state))
             self._go_on(desk, wanted=False)
 
@@ -347,8 +348,12 @@ class Counter:
 
         What was drawn, seen and lost could be drawn again from the same rows.
         """
-        self.alone(self.journal.settled)
-        return self.state
+
+        def settled() -> Any:
+            self.journal.settled()
+            return self.state
+
+        return self.alone(settled)
 
     def rotate(self) -> None:
         """Let the journal take a new key, where there are keys."""
@@ -362,11 +367,15 @@ class Counter:
     def close(self) -> None:
         """Let go of what is held outside memory, when answers that are being given are recorded."""
         if self.within.is_here:
-            self.alone(self.journal.close)
+            self.alone(self._close_journal)
         else:  # a forked process lets go of nothing
             self.journal.close()
 
+    def _close_journal(self) -> None:
+        self.journal.close()  # the one that there is when the lock is held
 
-def _fitted_again(desk: Desk) -> LiveState:
-    """Return what is raised if a thread waited for the lock while the predictor was fitted."""
-    return LiveState(f"{type(desk).__name__} was fitted again meanwhile; ask again.")
+
+def _fitted_again() -> LiveState:
+    return LiveState(
+        "it was fitted again while this call waited. Nothing was answered or spent; ask again."
+    )

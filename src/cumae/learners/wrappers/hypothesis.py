@@ -6,7 +6,8 @@ Paper 2 is Naor, Nissim, Stemmer, Yan: Private Everlasting Prediction.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +15,18 @@ from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import cells_of_columns, check_labels, check_rows, length_of
+from cumae.data import cells_of_columns, check_labels, check_rows, is_missing, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
+from cumae.learners.base import ACCOUNT, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, take_rows
-from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
-from cumae.outlook import Fact
+from cumae.learners.wrappers.reductions import (
+    MOST_DELTA,
+    MOST_EPSILON,
+    Reduction,
+    ReductionPlan,
+)
 from cumae.parameters import CHANCE, Choice, Kind, Object, check_share
-from cumae.privacy import Approximate, Budget
+from cumae.privacy import Budget
 from cumae.randomness import Source, integers, permutation
 
 
@@ -105,17 +110,22 @@ class HypothesisLearner(Reduction):
         self.budget = budget
         self.random_state = random_state
 
+    def check_contents(self, X: Any) -> None:
+        """Refuse a domain that the predictor could not read once it is fitted and paid for."""
+        super().check_contents(X)
+        try:
+            self.check_queries(X, self.domain)
+        except InvalidData as error:
+            raise InvalidData(f"domain: {error}") from None
+
     def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
         self._questions()  # refuse what cannot be asked before anything is spent
         return [sizes]
 
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
-        del source
-        return [rows]
-
-    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del plan, sizes, rows
-        return {"n_points": length_of(self.domain), "n_questions": self._questions()}
+    def decide(self, sizes: Sizes, rows: Rows) -> ReductionPlan:
+        plan = super().decide(sizes, rows)
+        facts = {"n_points": length_of(self.domain), "n_questions": self._questions()}
+        return replace(plan, facts=facts)
 
     def _questions(self) -> int:
         keys = _keys(self.domain)
@@ -131,12 +141,13 @@ class HypothesisLearner(Reduction):
                 "domain; allow more, or take a coarser domain."
             )
 
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
+    def _publish(self, rows: Rows, fit: Callable[[Rows], Any], source: Source) -> dict[str, Any]:
+        predictor = fit(rows)
         count, points = self._questions(), length_of(self.domain)
-        self._need_answers(getattr(copies[0], "remaining_", math.inf))
+        self._need_answers(getattr(predictor, "remaining_", math.inf))
         tight = self.variant == "tight"
         asked = permutation(points, source) if tight else integers(points, count, source)
-        answers = check_labels(copies[0].predict(take_rows(self.domain, asked)), "the prediction")
+        answers = check_labels(predictor.predict(take_rows(self.domain, asked)), "the prediction")
         check_rows(count, answers)
         # The first of equal points in random order is a uniform one of them.
         order = permutation(count, source)
@@ -148,20 +159,30 @@ class HypothesisLearner(Reduction):
         return {"table_": table, "failed_": failed}
 
     def _labels(self, table: Any) -> Integers:
-        places = {key: place for place, key in enumerate(_keys(self.domain))}
+        places = {key: place for place, key in enumerate(self._points())}
         found = [places.get(key) for key in _keys(table)]
         if None in found:
             raise InvalidData(f"X has a row, {found.index(None)}, that is not in the domain.")
         return np.asarray(self.table_[np.array(found, dtype=np.int64)])
 
+    def _points(self) -> list[tuple[Any, ...]]:
+        """Return the rows of the domain with their columns in the order of ``fit``."""
+        return _keys(self.columns_.arrange(self.domain))
+
     def _stored_params(self) -> dict[str, Any]:
-        points = [list(key) for key in _keys(self.domain)]
-        return super()._stored_params() | {"domain": points}
+        return super()._stored_params() | {"domain": [list(point) for point in self._points()]}
 
 
 def _keys(X: Any) -> list[tuple[Any, ...]]:
-    """Return rows as something that a dict can look up."""
-    return list(zip(*(column.tolist() for column in cells_of_columns(X)), strict=True))
+    """Return rows as something that a dict can look up; None stands for every missing cell.
+
+    What is missing equals nothing, not even itself, and comes in several types.
+    """
+    columns = (
+        [None if is_missing(cell) else cell for cell in column.tolist()]
+        for column in cells_of_columns(X)
+    )
+    return list(zip(*columns, strict=True))
 
 
 def n_rounds(points: int, beta: float) -> int:
