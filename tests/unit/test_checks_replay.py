@@ -476,7 +476,7 @@ def test_an_event_that_is_not_recorded_and_changes_more_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Answered, "entry", lambda _: None)
-    with pytest.raises(AssertionError, match="Answered is not recorded, and changes: /spent"):
+    with pytest.raises(AssertionError, match="Answered is not recorded, and changes: /kept/rows"):
         driven("everlasting")
 
 

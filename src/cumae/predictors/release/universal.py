@@ -437,7 +437,9 @@ class UniversalQueryRelease(StatefulPredictor):
         """Refuse nothing: there is no end."""
 
     def _room(self, state: UniversalState) -> int:
-        return state.left or ANY_NUMBER
+        if state.left or state.published is None:
+            return state.left  # at its end, what answers next must be published first
+        return ANY_NUMBER
 
     @claim("UNV")
     def _answers(self, part: Asked, state: UniversalState, reserved: Any, coins: Coins) -> Given:
