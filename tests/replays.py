@@ -25,17 +25,14 @@ from cumae import (
     UniversalQueryRelease,
 )
 from cumae.checks.replay import (
-    Codec,
     History,
     broken_off,
     events_rebuild_the_state,
     history_of,
 )
 from cumae.concepts import Thresholds
-from cumae.store.sealed import from_bytes, to_bytes
 from tests.laws import NO_WEIGHTS
 
-STORED = Codec(to_bytes, from_bytes)
 RNG = np.random.default_rng(9)
 X = RNG.random((400, 1))
 Y = (X[:, 0] > 0.4).astype(int) ^ (np.arange(400) % 10 == 0)  # some are wrong: not all is clear
@@ -305,4 +302,4 @@ def history(name: str) -> History:
     make, drive = SCENARIOS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return events_rebuild_the_state(make(), drive, STORED)
+        return events_rebuild_the_state(make(), drive)

@@ -7,15 +7,49 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from html import escape
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from cumae.effort import Effort
 from cumae.errors import AnswersDrift, CumaeError, EveryFitPays, TooFewRows
 from cumae.parameters import check_count
 from cumae.privacy import Guarantee
+from cumae.privacy.plans import Plan
 from cumae.privacy.validation import plain_number
 
 Fact = int | float | str
+Steps = TypeVar("Steps")
 OURS = (TooFewRows, AnswersDrift, EveryFitPays)  # what a fit warns of
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitPlan(Plan, Generic[Steps]):
+    """A plan with all that was decided with it, from public numbers, before a fit pays.
+
+    Parameters
+    ----------
+    steps : object
+        The steps of the fit; each class has a type of its own for them.
+    facts : mapping from str to int, float or str
+        Public numbers, by the names of the attributes that show them.
+    work : tuple of Effort, or None
+        The parts of the fit, for the time and memory that they take; None if that is not known.
+    """
+
+    steps: Steps
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    work: tuple[Effort, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        steps: Steps,
+        facts: Mapping[str, Fact],
+        work: tuple[Effort, ...] | None,
+    ) -> FitPlan[Steps]:
+        """Return a plan together with all that was decided with it."""
+        price: dict[str, Any] = {part.name: getattr(plan, part.name) for part in fields(Plan)}
+        return FitPlan(**price, steps=steps, facts=facts, work=work)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ with a checkpoint after four entries.
 The folders in ``format_3`` were written by the last version that packed a state as named arrays,
 one for each kind of predictor: three queries, five more with ``request_id="one"`` (which
 ``known.json`` has, with their answers), and one. In ``everlasting`` they have ids of users and
-clients, and rows and queries got labels; ``everlasting_fresh`` has supplied rows. The other folders
-there have ``known.json`` with counts alone: ``everlasting_memo`` has all ids, a memo and labels,
-``late`` the recipe of a next phase, and ``student``, ``bbl_fresh`` and ``bbl_between`` are what they
-are called. The same version
-wrote ``models_format_1.json``, published models with some rows and answers, and
-``account_format_1.json``, an account with two payments.
+clients, and rows and queries got labels; ``everlasting_fresh`` has supplied rows. The other
+folders there have ``known.json`` with counts alone: ``everlasting_memo`` has all ids, a memo and
+labels, ``late`` the recipe of a next phase, and ``student``, ``bbl_fresh`` and ``bbl_between``
+are what they are called. The same version wrote ``models_format_1.json``, published models with
+some rows and answers, and ``account_format_1.json``, an account with two payments.
 """
 
 from __future__ import annotations

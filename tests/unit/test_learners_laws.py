@@ -313,7 +313,7 @@ def test_planted_threads_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 # Planted: refusals that tell which rows were drawn, or that come after the payment.
 
 
-def unchecked(self: Any, columns: Any, rows: Any) -> None:
+def unchecked(self: Any, rows: Any) -> None:
     """Leave it to what is wrapped to refuse the rows that it gets."""
 
 

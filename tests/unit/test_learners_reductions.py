@@ -147,9 +147,9 @@ def test_neighbours_stay_neighbours_for_the_same_coins(seed: int) -> None:
 @pytest.mark.claim("REDUCE")
 def test_a_split_by_value_would_be_found() -> None:
     class Planted(AccuracyBoost):
-        def _runs(self, rows: Any, source: Any) -> Any:
+        def _publish(self, rows: Any, fit: Any, source: Any) -> Any:
             order = np.argsort(rows.X[:, 0], kind="stable")
-            return super()._runs(type(rows)(rows.X[order], rows.y[order]), source)
+            return super()._publish(type(rows)(rows.X[order], rows.y[order]), fit, source)
 
     learner = Planted(Foreign(promise()), blocks=3, epsilon=1.0, random_state=0)
     assert max(changed_rows(learner, i) for i in range(0, 400, 13)) > 5

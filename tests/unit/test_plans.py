@@ -41,6 +41,7 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
+from cumae.learners.base import Rows, Sizes
 from cumae.made_up import MadeUpRows
 from cumae.outlook import Outlook
 from cumae.privacy import Pure
@@ -281,24 +282,27 @@ def test_a_wrapped_predictor_is_planned_and_refused_with_its_wrapper() -> None:
 class Liar(PrivateLearner):
     """Plans what it does not do."""
 
-    def _facts(self, *given: Any) -> Any:
-        return {**super()._facts(*given), "n_candidates": 7}
+    def decide(self, sizes: Sizes, rows: Rows) -> Any:
+        plan = super().decide(sizes, rows)
+        return dataclasses.replace(plan, facts={**plan.facts, "n_candidates": 7})
 
 
 class Flatterer(PrivateLearner):
     """Promises in plans what its fit does not keep."""
 
-    def shown_promise(self, planned: Any, *_: Any) -> Any:
-        return dataclasses.replace(planned, epsilon=planned.epsilon / 2)
+    def plan(self, *counts: Any, **more: Any) -> Outlook:
+        outlook: Any = super().plan(*counts, **more)
+        better = dataclasses.replace(outlook.guarantee, epsilon=outlook.guarantee.epsilon / 2)
+        return dataclasses.replace(outlook, guarantee=better)
 
 
 class Spender(PrivateLearner):
     """Pays for plans."""
 
-    def _facts(self, *given: Any) -> Any:
+    def plan(self, *counts: Any, **more: Any) -> Outlook:
         if self.budget is not None:
             self.budget.spend(Pure(0.1))
-        return super()._facts(*given)
+        return super().plan(*counts, **more)
 
 
 class Silent(PrivateLearner):

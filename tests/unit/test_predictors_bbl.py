@@ -29,7 +29,7 @@ from cumae.mechanisms import NoisyMajority
 from cumae.predictors import recipes
 from cumae.predictors.bbl import predictor as generic_bbl
 from cumae.predictors.bbl.costs import AfterDraw, label_draw, scored_epsilon
-from cumae.predictors.bbl.given import Given, PublicCounts
+from cumae.predictors.bbl.given import PublicCounts
 from cumae.predictors.bbl.phases import Labelled, RunningPhase
 from cumae.predictors.bbl.predictor import GenericBBL
 from cumae.privacy import (
@@ -559,7 +559,7 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
     assert oracle.phase_ == 4
     assert (
         "one unlabelled row"
-        in Given.of(between(fresh=True), PublicCounts(400, 1, 10**9)).plan().protects
+        in between(fresh=True)._options(PublicCounts(400, 1, 10**9)).plan().protects
     )
 
 

@@ -29,9 +29,15 @@ from cumae import (
 )
 from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateKernelClassifier, PrivateLogisticRegression
+from cumae.predictors.base import options_of
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
-from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, rows_with_prior
+from cumae.predictors.everlasting.rules import (
+    EverlastingOptions,
+    EverlastingRules,
+    PublicSizes,
+    rows_with_prior,
+)
 from cumae.predictors.noise import MUCH_NOISE
 from tests.everlasting import ABOVE, N, X, Y, oracle
 
@@ -169,9 +175,8 @@ def test_the_number_of_rows_that_would_do_is_of_all_of_them(share: float) -> Non
 def test_blocks_of_the_suggested_rows(share: float, voting: int) -> None:
     count = math.ceil(rows_with_prior(voting, share))
     try:
-        found = EverlastingRules.of(
-            oracle(prior_share=share), PublicSizes(count, 2, has_prior=True)
-        )
+        options = options_of(EverlastingOptions, oracle(prior_share=share))
+        found = EverlastingRules.of(options, PublicSizes(count, 2, has_prior=True))
     except InvalidParameter:
         assert share == 0.97
         return

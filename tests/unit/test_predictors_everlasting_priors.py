@@ -22,9 +22,10 @@ from cumae.learners import (
     PrivateLogisticRegression,
     SemiPrivateLearner,
 )
+from cumae.predictors.base import options_of
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined
-from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes
+from cumae.predictors.everlasting.rules import EverlastingOptions, EverlastingRules, PublicSizes
 from cumae.predictors.noise import MUCH_NOISE
 from cumae.predictors.state import restore
 from cumae.randomness import SeededSource
@@ -281,7 +282,8 @@ def test_the_first_of_several_classes_stays_first() -> None:
 @pytest.mark.parametrize("n_rows", [400, 5_000, 1_000_000])
 def test_the_prior_gets_what_the_votes_do_not_need(n_rows: int) -> None:
     sizes = PublicSizes(n_rows, 2, has_prior=True)
-    rules = EverlastingRules.of(EverlastingPredictor(epsilon=1.0), sizes)
+    options = options_of(EverlastingOptions, EverlastingPredictor(epsilon=1.0))
+    rules = EverlastingRules.of(options, sizes)
     assert rules.first + rules.prior_rows + rules.trust_rows == n_rows
     assert 4 <= rules.first <= 0.25 * n_rows + 1
     if rules.first < 0.2 * n_rows:

@@ -727,6 +727,8 @@ def test_a_forked_process_is_refused_while_the_line_is_busy() -> None:
     one = everlasting()
     crowd = Crowd(one)
     crowd.ask([0.1])
-    with one._counter_._queue._mutex:  # as if another thread stood at the line when the process forks
+    with (
+        one._counter_._queue._mutex
+    ):  # as if another thread stood at the line when the process forks
         assert answer_in_a_fork(one, [[0.5]]) == "refused"
     crowd.end()

@@ -205,8 +205,8 @@ def test_rank_errors_stay_below_the_bound(name: str, bounded: bool) -> None:
     assert points.shape == (15, 1)
     assert np.all(np.diff(points[:, 0]) >= 0)
     if not bounded or bounds is None:  # rows are taken to 9 digits; so are the points
-        digits = ordered.AllFloats()
-        column = digits.values(digits.places(column), len(column))
+        digits = ordered.AllFloats(len(column))
+        column = digits.values(digits.places(column))
     assert rank_distance(column, points[:, 0]) <= sanitizer.rank_error(len(column), beta=1e-9)
     error = sanitizer.interval_error(len(column), beta=1e-9)
     assert interval_distance(column, points[:, 0]) <= error < 1
@@ -272,9 +272,8 @@ def test_keys_keep_the_order_of_floats() -> None:
         assert np.all(np.abs(back) <= np.abs(values))
         assert np.array_equal(ordered.signed_keys(back, dropped), keys)
     assert np.array_equal(ordered.floats_of(ordered.signed_keys(values, 0), 0), values)
-    domain = ordered.AllFloats()
     for rows in (1, 1000, 2**30):
-        assert domain.size(rows) * rows < 2**62
+        assert ordered.AllFloats(rows).size * rows < 2**62
 
 
 @pytest.mark.parametrize("dropped", [0, 12, 30])
@@ -289,7 +288,7 @@ def test_keys_beyond_all_floats_mean_the_last_one(dropped: int) -> None:
 def test_a_grid_takes_each_row_to_the_next_value_above() -> None:
     for low, step, steps in [(0.0, 0.1, 1000), (-3.7, 0.001, 9999), (1e9, 0.5, 4000)]:
         grid = ordered.EvenSteps(low, step, steps)
-        values = grid.values(np.arange(steps + 1), 1)
+        values = grid.values(np.arange(steps + 1))
         assert np.array_equal(grid.places(values), np.arange(steps + 1))
         between = values[:-1] + np.random.default_rng(4).random(steps) * step
         assert np.array_equal(grid.places(between), np.searchsorted(values, between))

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
 from cumae.audit.bounds import Chances, at_least, at_most
-from cumae.audit.distinguishers import Distinguisher, by_value
+from cumae.audit.distinguishers import Distinguisher, Score, first_number
 from cumae.audit.game import Driver, Game
 from cumae.audit.results import MEASURES, Audit, Claimed, error_of, measured
 from cumae.claims import claim
@@ -50,15 +50,16 @@ class Attack:
         it saw. Higher values of the first speak for world 1 unless there is another rule.
     claimed : Claimed
         What is promised.
-    distinguish : Distinguisher
-        How numbers become a guess; learnt on runs that are not used for the bound.
+    distinguish : Distinguisher, or None
+        How numbers become a guess; learnt on runs that are not used for the bound. None takes the
+        first number as it is.
     """
 
     name: str
     make: Callable[[], Driver]
     play: Callable[[Game], ArrayLike]
     claimed: Claimed
-    distinguish: Distinguisher = by_value
+    distinguish: Distinguisher | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.make):
@@ -115,8 +116,10 @@ def audit(
     check_count(runs, "runs", least=LEAST_RUNS)
     seen = _play_all(attack, runs - runs % 2, seconds, n_jobs, progress)
     half = seen.shape[1] // 2
-    worlds = np.repeat([0, 1], half)
-    score = attack.distinguish(np.concatenate(seen[:, :half]), worlds)
+    score: Score = first_number
+    if attack.distinguish is not None:
+        worlds = np.repeat([0, 1], half)
+        score = attack.distinguish(np.concatenate(seen[:, :half]), worlds)
     first = np.array([score(world) for world in seen[:, :half]])
     second = np.array([score(world) for world in seen[:, half:]])
     error = error_of(confidence)

@@ -48,6 +48,8 @@ def difference(one: Any, other: Any, name: str = "") -> str:  # noqa: PLR0911, C
         return _of_parts(_of_frame(one), _of_frame(other), name)
     if isinstance(one, Mapping):
         return "" if one is other else _of_parts(one, other, name)
+    if hasattr(one, "_asdict"):
+        return _of_parts(one._asdict(), other._asdict(), name)
     if isinstance(one, list | tuple):
         return _of_parts(dict(enumerate(one)), dict(enumerate(other)), name)
     if isinstance(one, float):

@@ -9,43 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cumae.checks.differences import difference
 from cumae.checks.shards import demand
+from cumae.codec import from_bytes, to_bytes
 from cumae.mechanisms import Spent
 from cumae.predictors.calls import Asked, Call, Step
 from cumae.predictors.counter import Counter
 from cumae.predictors.estimators import estimator_to_plain
 from cumae.predictors.events import Answered, Entered, Event, Whole
 from cumae.predictors.journal import Journal
-from cumae.predictors.state import State, pack, state_of, unpack
+from cumae.predictors.state import State, state_of
+from cumae.predictors.stateful import counter_of
 
 LEAST = 2  # events that can be merged
-
-
-class Codec(NamedTuple):
-    """How facts are written and read.
-
-    Parameters
-    ----------
-    write : callable
-        Returns what stands for facts. It must be a copy, which no later change reaches.
-    read : callable
-        Returns the facts again.
-    """
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-def _packed(facts: Any) -> Any:
-    return {name: array.copy() for name, array in pack(facts).items()}
-
-
-ARRAYS = Codec(_packed, unpack)  # as ``to_arrays`` does
 
 
 @dataclass(frozen=True, repr=False)  # a message must not show rows
@@ -56,16 +36,16 @@ class Recorded:
     ----------
     event : Event
         The event itself.
-    written : object
-        What the codec made of it before it was applied.
-    before, after : object
+    written : bytes
+        What stands for it in a file, before it was applied.
+    before, after : bytes
         The state, as it was stored before anything was reserved for the event, and after it.
     """
 
     event: Event
-    written: Any
-    before: Any
-    after: Any
+    written: bytes
+    before: bytes
+    after: bytes
 
 
 @dataclass(repr=False)
@@ -74,48 +54,41 @@ class History:
 
     Parameters
     ----------
-    codec : Codec
-        How all of it is written.
     kind : str
         Class of the predictor.
     secret : bytes, or None
         The key under which it hides ids.
     estimator : dict
         Those of its models that cannot be written out, as ``restore`` takes them.
-    start : object
+    start : bytes
         The state as it was stored first.
     records : list of Recorded
         The events.
     """
 
-    codec: Codec
     kind: str
     secret: bytes | None
     estimator: dict[str, Any]
-    start: Any
+    start: bytes
     records: list[Recorded] = field(default_factory=list)
 
     @classmethod
-    def of(cls, state: State, codec: Codec) -> History:
+    def of(cls, state: State) -> History:
         """Begin with a state."""
         models = {"estimator": state.fitted.model, "student": getattr(state, "student", None)}
         given = {name: one for name, one in models.items() if _is_unknown(one)}
-        return cls(codec, state.kind, state.secret, given, codec.write(state.to_facts()))
+        return cls(state.kind, state.secret, given, to_bytes(state.to_facts()))
 
-    def state(self, written: Any) -> Any:
+    def state(self, written: bytes) -> Any:
         """Return a stored state."""
-        found: Any = state_of(self.kind, self.codec.read(written), self.estimator, self.secret)
-        return settled(found)
+        facts = {**from_bytes(written), "secret": self.secret}
+        return settled(state_of(self.kind, facts, self.estimator))
 
-    def event(self, event: Event, written: Any) -> Event:
+    def event(self, event: Event, written: bytes) -> Event:
         """Return a stored event."""
         if isinstance(event, Whole):
             return replace(event, state=self.state(written))
-        return type(event).from_facts(self.codec.read(written))
-
-    def write(self, state: Any) -> Any:
-        """Return what stands for a state."""
-        return self.codec.write(state.to_facts())
+        return type(event).from_facts(from_bytes(written))
 
 
 def _is_unknown(model: Any) -> bool:
@@ -142,13 +115,14 @@ class _Recording(Journal):
     """Writes each event down before it is applied, as a durable journal does."""
 
     def __init__(self, history: History, state: Any) -> None:
+        super().__init__()
         self.history, self.used = history, state.used
         self.written: list[Any] = []
         self.breaks, self.passes = "", 0  # where a call is broken off, and how often not before
 
     def record(self, event: Event) -> None:
-        self.written.append(self.history.codec.write(event.to_facts()))
-        self.used = self.used if event.used is None else event.used
+        self.written.append(to_bytes(event.to_facts()))
+        self.used = (event.entry() or {}).get("used", self.used)
         self.pass_by("record")
 
     def pass_by(self, where: str) -> None:
@@ -165,9 +139,10 @@ class _WatchedCounter(Counter):
 
     journal: _Recording
 
-    def __init__(self, owner: Any, state: Any, history: History) -> None:
-        super().__init__(owner, state, _Recording(history, state))
-        self.history, self.before = history, history.start
+    def __init__(self, owner: Any, state: Any, journal: Any = None) -> None:
+        super().__init__(owner, state, journal)
+        self.history: History = journal.history
+        self.before = self.history.start
 
     def answer(self, desk: Any, call: Call) -> Any:
         watched: Any = _WatchedDesk(desk, self)
@@ -197,7 +172,7 @@ class _WatchedCounter(Counter):
 
     def _demand_recorded(self) -> None:
         told = "a call ended, and what it changed was not recorded"
-        _demand_alike(self.before, self.history.write(self.state), told)
+        _demand_alike(self.before, to_bytes(self.state.to_facts()), told)
 
     def take(self, event: Event) -> None:
         before = len(self.journal.written)
@@ -212,7 +187,7 @@ class _WatchedCounter(Counter):
         state, history = settled(self.state), self.history
         if isinstance(event, Whole):
             _demand_alike(state, event.state, f"{type(event).__name__} left out")
-        after = history.write(state)
+        after = to_bytes(state.to_facts())
         _demand_alike(history.state(after), state, "a stored state has lost")
         history.records.append(Recorded(event, written, self.before, after))
         self.before = after
@@ -221,17 +196,16 @@ class _WatchedCounter(Counter):
     def unchanged(self, what: str) -> Iterator[None]:
         """Demand that the state does not change meanwhile."""
         told = f"{what} changed the state"
-        before = self.history.write(self.state)
+        before = to_bytes(self.state.to_facts())
         try:
             yield
         finally:
-            now = self.history.write(self.state)
-            _demand_alike(self.history.codec.read(before), self.history.codec.read(now), told)
+            now = to_bytes(self.state.to_facts())
+            _demand_alike(from_bytes(before), from_bytes(now), told)
 
     def demand_reserved(self, count: int) -> None:
         """Demand that counters are raised before anything is drawn, and that nothing else is."""
-        codec = self.history.codec
-        before, now = codec.read(self.before), codec.read(self.history.write(self.state))
+        before, now = from_bytes(self.before), from_bytes(to_bytes(self.state.to_facts()))
         for name in before:
             raised = name in ("spent", "offline") or not difference(before[name], now[name])
             demand(raised, f"reserving answers changed {name}")
@@ -259,7 +233,7 @@ class _WatchedDesk:
         return said
 
     def _answers(self, part: Asked, *given: Any) -> Any:
-        self._counter.demand_reserved(len(part))
+        self._counter.demand_reserved(len(part.rows))
         return self._drawn(lambda: self._desk._answers(part, *given), "_answers")
 
     def _due(self, *given: Any, **named: Any) -> Step | None:
@@ -282,17 +256,16 @@ def _demand_alike(one: Any, other: Any, told: str) -> None:
     demand(not found, f"{told}: {found}")
 
 
-def watched(fitted: Any, codec: Codec = ARRAYS) -> Any:
+def watched(fitted: Any) -> Any:
     """Return a predictor that goes on from a fitted one, and is watched; use that one no more."""
-    state = fitted._state_
-    one = type(fitted).from_state(state)
-    one._counter_ = _WatchedCounter(one, state, History.of(state, codec))
-    return one
+    state = counter_of(fitted).state
+    journal = _Recording(History.of(state), state)
+    return type(fitted).from_state(state, journal, _WatchedCounter)
 
 
 def history_of(one: Any) -> History:
     """Return all that a watched predictor recorded."""
-    found: History = one._counter_.history
+    found: History = counter_of(one).history
     return found
 
 
@@ -310,7 +283,7 @@ def broken_off(one: Any, call: Callable[[], Any], *, where: str = "draw", passes
     passes : int
         How many such moments of the call pass before.
     """
-    journal = one._counter_.journal
+    journal = counter_of(one).journal
     journal.breaks, journal.passes = where, passes
     try:
         call()
@@ -340,17 +313,19 @@ def demand_replay(history: History) -> None:
     used = state.used
     for record in history.records:
         event = history.event(record.event, record.written)
-        name, before = type(event).__name__, history.codec.read(history.write(state))
+        name, before = type(event).__name__, from_bytes(to_bytes(state.to_facts()))
         demand(event.entry() == record.event.entry(), f"the ledger reads another {name}")
         for times in ("once", "twice"):
             event.apply(state)
             told = f"after {name}, applied {times}, a replayed state differs"
-            _demand_alike(history.write(settled(state)), record.after, told)
-        after = history.codec.read(record.after)
-        if event.is_free:
-            _demand_alike({**before, "answered": 0}, {**after, "answered": 0}, f"a free {name}")
+            _demand_alike(to_bytes(settled(state).to_facts()), record.after, told)
+        after = from_bytes(record.after)
+        entry = record.event.entry()
+        if entry is None:
+            known = {**before, "answered": after["answered"]}
+            _demand_alike(known, after, f"{name} is not recorded, and changes")
         else:
-            used = record.event.entry().get("used", used)
+            used = entry.get("used", used)
         demand(state.used == used, f"after {name}, the ledger and the state count other releases")
         count = record.event.count if isinstance(record.event, Answered | Entered) else 0
         gained = after["answered"] - before["answered"]
@@ -359,7 +334,7 @@ def demand_replay(history: History) -> None:
         is_new = bool(difference(before.get("prior"), after.get("prior")))
         demand(is_new == renewed, f"{name} does not say whether a prior is new")
         if not isinstance(event, Whole):  # that is written before anything else happens
-            again = history.codec.write(record.event.to_facts())
+            again = to_bytes(record.event.to_facts())
             _demand_alike(again, record.written, f"{name} changed after it was made")
 
 
@@ -375,21 +350,21 @@ def demand_merged(history: History) -> None:
         if len(run) < LEAST:
             continue
         merged = Answered.merged([record.event for record in run])
-        event = history.event(merged, history.codec.write(merged.to_facts()))
+        event = history.event(merged, to_bytes(merged.to_facts()))
         state = history.state(run[0].before)
         for times in ("once", "twice"):
             event.apply(state)
             told = f"after merged answers, applied {times}, a replayed state differs"
-            _demand_alike(history.write(state), run[-1].after, told)
+            _demand_alike(to_bytes(state.to_facts()), run[-1].after, told)
         count = sum(record.event.count for record in run)
-        demand(event.entry()["count"] == count, "merged answers are not counted")
+        demand((event.entry() or {}).get("count") == count, "merged answers are not counted")
 
 
 def _runs(history: History) -> Iterator[list[Any]]:
     """Return events that a store may merge: answers that follow each other."""
     run: list[Recorded] = []
     for record in history.records:
-        if isinstance(record.event, Answered) and not record.event.is_free:
+        if isinstance(record.event, Answered) and record.event.entry() is not None:
             run.append(record)
         else:
             yield run
@@ -450,7 +425,7 @@ def _applied(history: History, event: Event, before: Any) -> Any:
     """Return what is stored of a state after an event."""
     state = history.state(before)
     event.apply(state)
-    return history.write(settled(state))
+    return to_bytes(settled(state).to_facts())
 
 
 def _blank(value: Any) -> Any:
@@ -462,9 +437,7 @@ def _blank(value: Any) -> Any:
     return type(value)()
 
 
-def events_rebuild_the_state(
-    fitted: Any, drive: Callable[[Any], None], codec: Codec = ARRAYS
-) -> History:
+def events_rebuild_the_state(fitted: Any, drive: Callable[[Any], Any]) -> History:
     """Whatever a predictor does, its stored state and stored events become the state it has.
 
     Nothing that a predictor says to its counter changes the state; events alone do. Each of the
@@ -476,8 +449,6 @@ def events_rebuild_the_state(
         What is driven on. It must not be used any more.
     drive : callable
         Uses the predictor that it gets.
-    codec : Codec
-        How facts are written and read: as arrays, or as a store does it.
 
     Returns
     -------
@@ -496,7 +467,7 @@ def events_rebuild_the_state(
     >>> [type(record.event).__name__ for record in found.records]
     ['Answered']
     """
-    one = watched(fitted, codec)
+    one = watched(fitted)
     drive(one)
     history = history_of(one)
     demand_replay(history)

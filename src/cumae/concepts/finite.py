@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,6 +53,8 @@ class FiniteClass(ConceptClass):
     >>> rules.vc_dimension(1)
     1
     """
+
+    _divided: ClassVar[bool] = True  # whether hypotheses that label points alike count as one
 
     def __init__(self, hypotheses: Iterable[Predicts], domain: ArrayLike | None = None) -> None:
         self.hypotheses: list[Predicts] = []
@@ -122,7 +124,9 @@ class FiniteClass(ConceptClass):
         return np.array(lines)
 
     def _representatives(self, points: ArrayLike) -> Integers:
-        """Return the first hypothesis for each labelling of the points."""
+        """Return the first hypothesis for each labelling of the points; or all of them."""
+        if not self._divided:
+            return np.arange(len(self.hypotheses))
         if length_of(points, "points") == 0:
             return np.zeros(1, dtype=np.int64)
         _, first = np.unique(self._labels(points), axis=0, return_index=True)
@@ -156,9 +160,7 @@ class FiniteClass(ConceptClass):
 class _Undivided(FiniteClass):
     """A list that is drawn from as a whole: the candidates are public without any points."""
 
+    _divided = False
+
     def n_candidates(self, points: ArrayLike) -> int:
         return len(self._representatives(points))
-
-    def _representatives(self, points: ArrayLike) -> Integers:
-        del points
-        return np.arange(len(self.hypotheses))

@@ -12,12 +12,10 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, length_of
-from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.base import LEARNER, Published
 from cumae.live import NOT_KEPT, one_at_a_time
-from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Flag, Kind, Or, check_parameters
 from cumae.privacy import Approximate, Budget, Cost, subsample
 from cumae.privacy.formulas import SLACK
@@ -279,8 +277,14 @@ class ActiveLearner(Published):
             relation=ASKED,
             assumptions=(*inner.assumptions, *secret),
             steps=inner,
-            void=inner.void or (self._drawn is not None and self._drawn.source.deterministic),
+            facts={"n_labels": self.n_labels, "n_rows": count, "rate": count / total},
+            work=inner.work,
+            void=inner.void or source_for(self.random_state).deterministic,  # also one set later
         )
+
+    def _source(self) -> Source:
+        # The one that drew the sample goes on.
+        return super()._source() if self._drawn is None else self._drawn.source
 
     def _stand_in(
         self, n_samples: int, n_features: int, n_public: int, n_unlabelled: int
@@ -288,18 +292,6 @@ class ActiveLearner(Published):
         total = n_samples + n_unlabelled  # whatever has a label: it asks for labels itself
         asked = min(self.n_labels, total)
         return super()._stand_in(asked, n_features, n_public, total - asked)
-
-    def work(self, plan: LearningPlan[Plan], sizes: Sizes, rows: Rows) -> list[Effort] | None:
-        """Return the work of the base on the sample."""
-        del plan
-        count = self._count(sizes.labelled + sizes.unlabelled)
-        return self._base_work(self._copy(), rows, self.n_labels, count - self.n_labels)
-
-    def _facts(self, plan: LearningPlan[Plan], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del plan, rows
-        total = sizes.labelled + sizes.unlabelled
-        count = self._count(total)
-        return {"n_labels": self.n_labels, "n_rows": count, "rate": count / total}
 
     @claim("ACTIVE")
     def _cost(self, base: Cost, pair: Approximate, rate: float) -> Cost:
@@ -355,11 +347,10 @@ class ActiveLearner(Published):
 
     @claim("ACTIVE")
     def _learn(self, rows: Rows, plan: LearningPlan[Plan], source: Source) -> None:
-        del source  # the one that drew the sample goes on
         drawn, self._drawn = self._drawn, None
         if drawn is None:
             raise AssertionError("fit checks that rows were selected")
-        places, source = drawn.places, drawn.source
+        places = drawn.places
         if self.variant == "paper":  # the base may look at the order
             asked = places[: self.n_labels][permutation(self.n_labels, source)]
             places = np.concatenate([asked, places[self.n_labels :]])

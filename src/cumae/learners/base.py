@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,13 +35,13 @@ from cumae.data import (
     table_of,
     width_of,
 )
-from cumae.effort import Effort, total_effort
+from cumae.effort import total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay
 from cumae.live import forget
 from cumae.made_up import few_labels, made_up_table
 from cumae.mechanisms import LaplaceNoise
-from cumae.outlook import Fact, Outlook, check_table_counts, foresee
+from cumae.outlook import FitPlan, Outlook, Steps, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
     DELTA,
@@ -53,7 +53,7 @@ from cumae.parameters import (
 )
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
 from cumae.privacy.guarantee import MODEL
-from cumae.privacy.plans import BUDGET, Plan, promise
+from cumae.privacy.plans import BUDGET, promise
 from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
 from cumae.savers import saver
@@ -73,21 +73,22 @@ ACCOUNT: Mapping[str, Kind] = {
 }
 DECLARED: Mapping[str, Kind] = {"columns": COLUMNS, **ACCOUNT}
 
-Steps = TypeVar("Steps")
-
 
 @dataclass(frozen=True, kw_only=True)
-class LearningPlan(Plan, Generic[Steps]):
-    """The plan of a learner, together with everything that it decided from public numbers.
+class LearningPlan(FitPlan[Steps]):
+    """The plan of a learner, whose promise covers the published model."""
 
-    Parameters
-    ----------
-    steps : object
-        What the learner is going to do; each one has a type of its own for that.
-    """
-
-    steps: Steps
     covers: str = MODEL
+
+    def shown(self, planned: Guarantee) -> Guarantee | None:
+        """Return ``guarantee_`` as it would be after a fit; None if only a fit can tell.
+
+        Parameters
+        ----------
+        planned : Guarantee
+            What this plan promises.
+        """
+        return planned
 
 
 @dataclass(frozen=True)
@@ -222,26 +223,12 @@ class Learner(PrivateEstimator, ABC):
         check_parameters(self, self.parameter_table)
         sizes, rows = self._stand_in(*check_table_counts(*counts))
         began = time.process_time()
-        plan, guarantee = self._decided(sizes, rows, source_for(self.random_state))
+        plan, guarantee = self._decided(sizes, rows, self._source())
         spent = time.process_time() - began  # a fit decides in the same way
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.limits()[1], what=type(self).__name__)
-        effort = total_effort(self.work(plan, sizes, rows), spent)
-        shown, facts = self.shown_promise(guarantee, sizes, rows), self._facts(plan, sizes, rows)
-        return Outlook.of(type(self).__name__, shown, facts, effort)
-
-    def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
-        """Return what ``guarantee_`` would be after a fit; None if only a fit can tell.
-
-        Parameters
-        ----------
-        planned : Guarantee
-            What the plan promises.
-        sizes, rows : Sizes and Rows
-            What was decided for.
-        """
-        del sizes, rows
-        return planned
+        effort = total_effort(plan.work, spent)
+        return Outlook.of(type(self).__name__, plan.shown(guarantee), plan.facts, effort)
 
     def _stand_in(
         self, n_samples: int, n_features: int, n_public: int, n_unlabelled: int
@@ -258,23 +245,9 @@ class Learner(PrivateEstimator, ABC):
         """Return what is declared about the columns, here or in what reads the rows."""
         return self.declared_columns()
 
-    def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        """Return public numbers of a plan, by the names of the attributes that show them."""
-        del plan, sizes, rows
-        return {}
-
-    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
-        """Return the parts of a fit, for what it takes; None if that is not known.
-
-        Parameters
-        ----------
-        plan : LearningPlan
-            What ``decide`` returned.
-        sizes, rows : Sizes and Rows
-            What it was given.
-        """
-        del plan, sizes, rows
-        return None
+    def _source(self) -> Source:
+        """Return where the coins of a fit come from."""
+        return source_for(self.random_state)
 
     @claim("REDUCE")
     @np.errstate(all="ignore")  # what numpy warns about would tell of single cells
@@ -306,14 +279,14 @@ class Learner(PrivateEstimator, ABC):
         """
         check_parameters(self, self.parameter_table)
         sizes, rows = Sizes(len(labels), 0, 0, columns), Rows(table, labels, None, None)
-        self._check_readable(columns, rows)
+        self._check_readable(rows)
         return self._fit_rows(sizes, rows, len(columns.columns), columns.original_names)
 
     @claim("REDUCE")
     def _fit_rows(self, sizes: Sizes, rows: Rows, width: int, names: list[str] | None) -> Self:
         """Plan, pay and learn; ``width`` and ``names`` are those of the table as it came."""
         epsilon, delta = self.limits()
-        source = source_for(self.random_state)
+        source = self._source()
         plan, guarantee = self._decided(sizes, rows, source)
         warn_if_clones_pay(self, epsilon)
         if self.budget is not None:
@@ -425,7 +398,7 @@ class Learner(PrivateEstimator, ABC):
         Returns
         -------
         LearningPlan
-            What ``fit`` would do, and its cost.
+            What ``fit`` would do, its cost, its public facts and its work.
         """
 
     @abstractmethod
@@ -580,7 +553,7 @@ class Learner(PrivateEstimator, ABC):
                 raise InvalidParameter("y_public was given without X_public; give both.")
             check_rows(length_of(public), public_y)
         rows = Rows(self._encoded(columns, X), labels, public, public_y)
-        self._check_readable(columns, rows)
+        self._check_readable(rows)
         return rows
 
     def _encoded(self, columns: Columns, X: Any) -> NDArray[Any] | EncodedRows:
@@ -614,7 +587,7 @@ class Learner(PrivateEstimator, ABC):
         """
         self._encode(self._columns_of(table_of(X)), table_of(queries))
 
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
+    def _check_readable(self, rows: Rows) -> None:
         """Refuse rows that this learner cannot take, before anything is drawn or paid for."""
 
     def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:

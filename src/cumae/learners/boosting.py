@@ -159,6 +159,7 @@ class PrivateBooster(ScoredLearner):
         start = self._start(SYSTEM)
         blocks = self._blocks(sizes, start is not None)
         costs, claims = [], ["BOOST", "PAR"]
+        facts, work = _block_facts(blocks), _block_work(blocks, sizes)
         if blocks.rounds:
             concept = self._concept(sizes.labelled, sizes.features)
             # Now, for all rows of a block: for the kept ones, whose number is private, it would
@@ -175,33 +176,24 @@ class PrivateBooster(ScoredLearner):
             inner = start.decide(part, rows)
             costs.append(inner.cost)
             claims += [claim for claim in inner.claims if claim not in claims]
+            facts["start_rows"] = _size(blocks.start)
+            work += inner.work or ()
         return LearningPlan(
             parallel(*costs),
             tuple(claims),
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=blocks,
+            facts=facts,
+            work=work,
         )
-
-    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
-        blocks, start = plan.steps, self._start(SYSTEM)
-        found = block_work(blocks, sizes)
-        if start is None:
-            return found
-        part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
-        return found + (start.work(start.decide(part, rows), part, rows) or [])
-
-    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del sizes, rows
-        started = {"start_rows": _size(plan.steps.start)} if self._start(SYSTEM) else {}
-        return block_facts(plan.steps) | started
 
     def _encode(self, columns: Columns, X: Any) -> NDArray[Any]:
         table = columns.encode(X)
         check_finite(self._concept(0, len(columns)), table)
         return table
 
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
-        check_labelled(self._concept(0, len(columns)), len(columns), rows.X)
+    def _check_readable(self, rows: Rows) -> None:
+        check_labelled(self._concept(0, rows.X.shape[1]), rows.X)
 
     def _concept(self, rows: int, features: int) -> ConceptClass:
         if self.concept_class is not None:
@@ -372,15 +364,12 @@ def keep(scores: Floats, y: Integers, source: Source) -> NDArray[np.bool_]:
     return np.asarray(coins < 2 * wrong)
 
 
-def block_work(blocks: Blocks, sizes: Sizes) -> list[Effort]:
+def _block_work(blocks: Blocks, sizes: Sizes) -> tuple[Effort, ...]:
     """Return what drawing the trees takes."""
-    return [
-        Effort("draws", sizes.cells, 0),
-        Effort("trees", len(blocks.rounds), sizes.cells),
-    ]
+    return Effort("draws", sizes.cells, 0), Effort("trees", len(blocks.rounds), sizes.cells)
 
 
-def block_facts(blocks: Blocks) -> dict[str, Fact]:
+def _block_facts(blocks: Blocks) -> dict[str, Fact]:
     """Return public numbers of the blocks."""
     facts: dict[str, Fact] = {"n_trees": len(blocks.rounds), "learning_rate": blocks.rate}
     if blocks.rounds:

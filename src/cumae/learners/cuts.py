@@ -289,9 +289,9 @@ def refuse_infinite(table: NDArray[Any], who: str) -> None:
         )
 
 
-def check_labelled(concept_class: ConceptClass, width: int, table: NDArray[Any]) -> None:
+def check_labelled(concept_class: ConceptClass, table: NDArray[Any]) -> None:
     """Refuse tables and rows on which some hypothesis of the class would fail."""
-    concept_class.vc_dimension(width)
+    concept_class.vc_dimension(1 if table.ndim == 1 else table.shape[1])
     check_finite(concept_class, table)
     if isinstance(concept_class, FiniteClass):
         concept_class.n_dichotomies(table)  # asks every hypothesis about every row

@@ -37,7 +37,6 @@ from cumae.learners.cuts import (
     public_points,
 )
 from cumae.learners.ranged import PLACEHOLDER, narrowed, pure_shares
-from cumae.outlook import Fact
 from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_share
 from cumae.privacy import Budget
 from cumae.randomness import Source
@@ -125,8 +124,8 @@ class ConceptLearner(Learner):
         check_finite(self._concept, table)
         return table
 
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
-        check_labelled(self._concept, len(columns), rows.X)
+    def _check_readable(self, rows: Rows) -> None:
+        check_labelled(self._concept, rows.X)
         if rows.public is not None and rows.X.ndim == 1:
             # One column of text, dates or whatever has an order; all of it must be of one type.
             check_alike(rows.public, rows.X, "X_public")
@@ -150,11 +149,6 @@ class ConceptLearner(Learner):
         epsilon = self.epsilon if epsilon is None else epsilon
         self.n_candidates_: int = concept.n_candidates(points)
         self.hypothesis_ = concept.choose(points, X, y, epsilon, random_state=source)
-
-    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
-        """Return the one draw, which looks at all cells."""
-        del plan, rows
-        return [Effort("draws", sizes.cells, sizes.cells)]
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)
@@ -238,7 +232,9 @@ class PrivateLearner(ConceptLearner):
         concept, count = self._concept, self._count(sizes)
         if self._finds_range(sizes, rows):
             share, left = pure_shares(self.epsilon, sizes)
-            self._check_draw(sizes, len(points_around(PLACEHOLDER, count)), left)
+            points: Any = points_around(PLACEHOLDER, count)  # as many as in any other range
+            self._check_draw(sizes, len(points), left)
+            found = self._drawn_from.n_candidates(points)
             return LearningPlan(
                 Ranges(share, 1).cost
                 + Quantiles(share, [PLACEHOLDER], 3).cost
@@ -246,21 +242,27 @@ class PrivateLearner(ConceptLearner):
                 ("KLNRS", "CHOOSE", "RANGES", "QUANT", "COMP"),
                 protects="one labelled training row",
                 steps=RangeFirst(share, left, count),
+                facts={"range_epsilon": share, "draw_epsilon": left, "n_candidates": found},
+                work=one_draw(sizes),
             )
         if isinstance(concept, FiniteClass):
-            points: Any = rows.X[:0]
+            points = rows.X[:0]
         elif rows.public is not None:
             points = public_points(concept, rows.public, count)
         else:
             points = joined(concept, grid_points(sizes.columns.need_bounds(), count))
         self._check_draw(sizes, len(points), self.epsilon)
-        self._drawn_from.n_candidates(points)  # refuses more points than can be counted
+        found = self._drawn_from.n_candidates(points)  # refuses more points than can be counted
+        by_values = rows.public is not None and not isinstance(concept, FiniteClass)
+        drawn_from = {"points": count} if by_values else {"n_candidates": found}
         return LearningPlan(
             concept.choose_cost(self.epsilon),
             ("KLNRS", "CHOOSE"),
             protects="one labelled training row",
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=points,
+            facts={"draw_epsilon": float(self.epsilon), **drawn_from},
+            work=one_draw(sizes),
         )
 
     def _finds_range(self, sizes: Sizes, rows: Rows) -> bool:
@@ -275,19 +277,6 @@ class PrivateLearner(ConceptLearner):
         """The class, of which a finite one has each of its hypotheses as a candidate."""
         concept = self._concept
         return concept.undivided() if isinstance(concept, FiniteClass) else concept
-
-    def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        steps = plan.steps
-        if isinstance(steps, RangeFirst):
-            points = points_around(PLACEHOLDER, steps.count)  # as many as in any other range
-            found = self._drawn_from.n_candidates(points)
-            return {"range_epsilon": steps.share, "draw_epsilon": steps.left, "n_candidates": found}
-        facts: dict[str, Fact] = {"draw_epsilon": float(self.epsilon)}
-        if rows.public is None or isinstance(self._concept, FiniteClass):  # else values decide
-            facts["n_candidates"] = self._drawn_from.n_candidates(steps)
-        else:
-            facts["points"] = self._count(sizes)
-        return facts
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         concept, points, epsilon = self._drawn_from, plan.steps, self.epsilon
@@ -313,6 +302,11 @@ class PrivateLearner(ConceptLearner):
         """
         check_is_fitted(self, "n_candidates_")
         return excess_errors(self.n_candidates_, self.draw_epsilon_, beta)
+
+
+def one_draw(sizes: Sizes) -> tuple[Effort, ...]:
+    """Return the work of one draw, which looks at all cells."""
+    return (Effort("draws", sizes.cells, sizes.cells),)
 
 
 def excess_errors(candidates: int, epsilon: float, beta: float) -> float:

@@ -21,7 +21,7 @@ from cumae.learners.base import (
     Sizes,
 )
 from cumae.learners.cuts import cuts_between, joined, public_points, with_ends
-from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner
+from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner, one_draw
 from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Kind, Object, Or
 from cumae.privacy import Budget, parallel
@@ -113,8 +113,8 @@ class GenericLearner(ConceptLearner):
         self.budget = budget
         self.random_state = random_state
 
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
-        super()._check_readable(columns, rows)
+    def _check_readable(self, rows: Rows) -> None:
+        super()._check_readable(rows)
         if rows.public is None:
             check_table(rows.X)  # sanitizers take numbers
 
@@ -122,6 +122,7 @@ class GenericLearner(ConceptLearner):
         """Decide how many points a column gets: that is all of the steps."""
         cost = self._concept.choose_cost(self.epsilon)
         count = self._count(sizes, ends=rows.public is None)
+        facts: dict[str, Fact] = {"draw_epsilon": float(self.epsilon), "points": count}
         if rows.public is not None:
             self._check_draw(sizes, len(rows.public), self.epsilon)
             return LearningPlan(
@@ -131,6 +132,8 @@ class GenericLearner(ConceptLearner):
                 relation=ROLES_PUBLIC,
                 assumptions=PUBLIC_ROWS,
                 steps=count,
+                facts=facts,
+                work=one_draw(sizes),
             )
         if not sizes.unlabelled:
             raise InvalidData(
@@ -148,15 +151,10 @@ class GenericLearner(ConceptLearner):
             protects="one training row, labelled or not",
             relation=ROLES_PUBLIC,
             steps=count,
+            facts={**facts, "sanitizer": type(sanitizer).__name__},
+            work=one_draw(sizes),
             void=sanitizer.source.deterministic,
         )
-
-    def _facts(self, plan: LearningPlan[int], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        facts: dict[str, Fact] = {"draw_epsilon": float(self.epsilon), "points": plan.steps}
-        if rows.public is None:
-            sanitizer = self._sanitizer(sizes.columns, plan.steps, SYSTEM)
-            facts["sanitizer"] = type(sanitizer).__name__
-        return facts
 
     def _sanitizer(self, columns: Columns, count: int, source: Source) -> Sanitizer:
         if isinstance(self.sanitizer, Sanitizer):

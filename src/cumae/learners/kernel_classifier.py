@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
@@ -11,13 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Declared, class_places
-from cumae.effort import Effort
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
-from cumae.learners.boosting import PrivateBooster, block_facts, block_work
+from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner, Measurements
 from cumae.learners.wrappers.one_vs_rest import check_classes
-from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
 from cumae.privacy import Budget
 from cumae.randomness import SYSTEM, Source
@@ -125,18 +124,10 @@ class PrivateKernelClassifier(KernelLearner):
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
         if self._scores == 1 and self._measurements(sizes).strength < least:
-            return self._booster(SYSTEM).decide(sizes, rows)
-        return super()._decide(sizes, rows)
-
-    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
-        if isinstance(plan.steps, Measurements):
-            return super()._work_within(plan, sizes, rows)
-        return block_work(plan.steps, sizes)
-
-    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        if isinstance(plan.steps, Measurements):
-            return {"route": "kernel", **super()._facts_within(plan, sizes, rows)}
-        return {"route": "trees", **block_facts(plan.steps)}
+            route, plan = "trees", self._booster(SYSTEM).decide(sizes, rows)
+        else:
+            route, plan = "kernel", super()._decide(sizes, rows)
+        return replace(plan, facts={"route": route, **plan.facts})
 
     def _booster(self, source: Source) -> PrivateBooster:
         return PrivateBooster(

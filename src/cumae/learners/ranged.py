@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.data import Bounds, Column, Columns, EncodedRows, pieces
+from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.estimators import own_clone
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
@@ -53,13 +54,6 @@ def needs_ranges(sizes: Sizes) -> bool:
 
 
 @claim("RANGES")
-def with_placeholders(sizes: Sizes) -> Sizes:
-    """Return sizes in which all columns have a range: plans are made before ranges are found."""
-    count = len(sizes.columns.open)
-    return replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * count))
-
-
-@claim("RANGES")
 def plan_with_ranges(
     learner: Learner, sizes: Sizes, rows: Rows, plan: Callable[..., LearningPlan[Any]]
 ) -> LearningPlan[RangedSteps]:
@@ -80,7 +74,8 @@ def plan_with_ranges(
     share = range_epsilon(epsilon, delta, count)
     ranges = Ranges(share, count)
     _need_rows(ranges, sizes, epsilon)
-    closed = with_placeholders(sizes)
+    # The plan of the learner is made before ranges are found.
+    closed = replace(sizes, columns=sizes.columns.within([PLACEHOLDER] * count))
 
     def planned(left: float) -> tuple[Learner, LearningPlan[Any]]:
         copy = own_clone(learner).set_params(epsilon=left, budget=None, random_state=None)
@@ -95,6 +90,8 @@ def plan_with_ranges(
         cost=ranges.cost + inner.cost,
         claims=tuple(dict.fromkeys(("RANGES", *inner.claims, "COMP", "QUANT"))),
         steps=RangedSteps(share, copy, inner),
+        facts={"range_epsilon": share, "learner_epsilon": copy.epsilon, **inner.facts},
+        work=(Effort("draws", sizes.cells, sizes.cells), *(inner.work or ())),
     )
 
 

@@ -12,16 +12,13 @@ from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
-from cumae.effort import Effort
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.ranged import (
     RangedSteps,
     learn_with_ranges,
     needs_ranges,
     plan_with_ranges,
-    with_placeholders,
 )
-from cumae.outlook import Fact
 from cumae.randomness import Source
 
 
@@ -41,31 +38,6 @@ class ScoredLearner(Learner):
     @abstractmethod
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """As ``decide``, if all ranges are known or public rows show them."""
-
-    def _facts(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        steps = plan.steps
-        if not isinstance(steps, RangedSteps):
-            return self._facts_within(plan, sizes, rows)
-        closed = with_placeholders(sizes)
-        found = type(self)._facts_within(steps.learner, steps.plan, closed, rows)
-        return {"range_epsilon": steps.epsilon, "learner_epsilon": steps.learner.epsilon, **found}
-
-    @abstractmethod
-    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        """Return public numbers of a plan of ``_decide``."""
-
-    def work(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort] | None:
-        """Return what learning takes, after looking for ranges if there are none."""
-        steps = plan.steps
-        if not isinstance(steps, RangedSteps):
-            return self._work_within(plan, sizes, rows)
-        closed = with_placeholders(sizes)
-        found = type(self)._work_within(steps.learner, steps.plan, closed, rows)
-        return [Effort("draws", sizes.cells, sizes.cells), *found]
-
-    @abstractmethod
-    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
-        """Return the parts of a plan of ``_decide``."""
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
         if isinstance(plan.steps, RangedSteps):

@@ -13,12 +13,11 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.columns import alike
-from cumae.data import UNLABELLED, Columns, Declared, check_column, concatenated
+from cumae.data import UNLABELLED, Declared, check_column, concatenated
 from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import public_points
-from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner
-from cumae.outlook import Fact
+from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner, one_draw
 from cumae.parameters import EPSILON, Flag, Kind
 from cumae.privacy import Budget
 from cumae.randomness import Source
@@ -119,8 +118,8 @@ class SemiPrivateLearner(ConceptLearner):
         """
         return self._fit(X, y, X_public, y_public)
 
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
-        super()._check_readable(columns, rows)
+    def _check_readable(self, rows: Rows) -> None:
+        super()._check_readable(rows)
         if rows.X.ndim == 1:  # of one type each, but perhaps not together; before anything is paid
             check_column(_scored(rows)[0], "X together with X_public")
 
@@ -141,6 +140,8 @@ class SemiPrivateLearner(ConceptLearner):
             "one private row",
             assumptions=PUBLIC_ROWS,
             steps=count,
+            facts={"draw_epsilon": float(self.epsilon), "points": count},
+            work=one_draw(sizes),
         )
         if not self.label_privacy:
             return plan
@@ -149,10 +150,6 @@ class SemiPrivateLearner(ConceptLearner):
             protects="one private label (the rows themselves are public)",
             relation="one label is replaced by any other; all rows are public",
         )
-
-    def _facts(self, plan: LearningPlan[int], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del sizes, rows
-        return {"draw_epsilon": float(self.epsilon), "points": plan.steps}
 
     def _learn(self, rows: Rows, plan: LearningPlan[int], source: Source) -> None:
         concept = self._concept

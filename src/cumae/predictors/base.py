@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,7 +37,7 @@ from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, s
 from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget, refuse_within
 from cumae.made_up import MadeUpRows, few_labels, stand_in_row
-from cumae.outlook import Fact, Outlook, check_table_counts, foresee
+from cumae.outlook import FitPlan, Outlook, check_table_counts, foresee
 from cumae.parameters import (
     COLUMNS,
     DELTA,
@@ -53,7 +53,7 @@ from cumae.parameters import (
 from cumae.predictors.queries import QueryReader
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
-from cumae.randomness import SYSTEM, Source, source_for
+from cumae.randomness import Source, source_for
 
 # What SHARDS assumes of models that are not cumae's own.
 MODELS = (
@@ -85,6 +85,7 @@ class Training:
     model: Any
     n_classes: int
     reader: QueryReader
+    n_public: int | None = None  # public rows that were given; None if there are none
     tried: bool = True  # whether the model is tried on made-up rows; a quick plan leaves it out
 
     @property
@@ -274,16 +275,15 @@ class Predictor(PrivateEstimator, ABC):
         n_samples, n_features, n_public, _ = check_table_counts(n_samples, n_features, n_public)
         training = self._stand_in(n_samples, n_features, tried=check_flag(trial, "trial"))
         began = time.process_time()
-        # Mechanisms may draw a threshold when they are made; these are thrown away again.
-        plan, facts, others = self._decided(training, n_public, SYSTEM)
-        effort = total_effort(_all_work(training, facts, others, time.process_time() - began))
+        plan = self.decide(replace(training, n_public=n_public or None))
+        effort = total_effort(_all_work(training, plan, time.process_time() - began))
         guarantee = self._promised(plan, source_for(self.random_state))
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
         told: tuple[str, ...] = ()
         if n_public and not self.takes_public:
             told = (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
-        return Outlook.of(type(self).__name__, guarantee, facts, effort, told)
+        return Outlook.of(type(self).__name__, guarantee, plan.facts, effort, told)
 
     def _stand_in(self, n_samples: int, n_features: int, *, tried: bool) -> Training:
         """Return made-up rows in the place of private ones; they take no memory."""
@@ -295,21 +295,19 @@ class Predictor(PrivateEstimator, ABC):
         return replace(self._described(rows, labels), tried=tried)
 
     @abstractmethod
-    def _decided(
-        self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
-        """Return the plan of a fit, public numbers of it, and its work beside training shards.
-
-        That is all that is decided before it pays. The work is None if it is not known.
+    def decide(self, training: Training) -> FitPlan[Any]:
+        """Decide what to do and what it costs, before anything is paid; nothing is drawn.
 
         Parameters
         ----------
         training : Training
             The declared facts, and rows of which only the number is used.
-        n_public : int
-            Number of public rows.
-        source : Source
-            Where the coins of mechanisms come from, which see no row here.
+
+        Returns
+        -------
+        FitPlan
+            What ``fit`` would do, its cost, its public facts, and its work beside that of the
+            shards, which ``plan`` adds.
         """
 
     @claim("BBL", "QUERY")
@@ -387,11 +385,11 @@ class Predictor(PrivateEstimator, ABC):
 
     # Answering
 
-    def _queries(self, X: ArrayLike) -> Any:
+    def _queries(self, X: Any) -> Any:
         """Return public queries as the models take them; refuse unusable ones before anything."""
         return self._reader_.public(X)
 
-    def _readable(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
+    def _readable(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return protected queries, and which of them are usable; the others become a stand-in."""
         return self._reader_.private(X)
 
@@ -418,35 +416,49 @@ def check_fitted(predictor: Any) -> None:
         check_is_fitted(predictor, "_promise_")
 
 
-def _all_work(
-    training: Training, facts: Mapping[str, Fact], others: list[Effort] | None, spent: float
-) -> list[Effort] | None:
+Options = TypeVar("Options")
+
+
+def options_of(kind: type[Options], predictor: Predictor) -> Options:
+    """Return the parameters of a predictor that some of its rules follow from, as a frozen value.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass, whose fields have the names of parameters.
+    predictor : Predictor
+        Its parameters were checked by its table.
+    """
+    named: Any = kind
+    return kind(**{part.name: getattr(predictor, part.name) for part in fields(named)})
+
+
+def _all_work(training: Training, plan: FitPlan[Any], spent: float) -> tuple[Effort, ...] | None:
     """Return the work of a fit: that of the shards, by public numbers, and all others.
 
     Parameters
     ----------
     training : Training
         The declared facts.
-    facts : mapping
-        Public numbers; without ``n_shards``, there are none.
-    others : list of Effort, or None
-        What is done beside.
+    plan : FitPlan
+        What was decided; without ``n_shards`` among its facts, there are no shards.
     spent : float
         Seconds that it took to decide: a fit decides in the same way.
     """
+    others, facts = plan.work, plan.facts
     if others is None or "n_shards" not in facts:
         return others
     count, size = int(facts["n_shards"]), int(facts["shard_size"])
     cells = count * size * training.width
     model = training.model
     if isinstance(model, ConceptClass) and training.width == 1:
-        return [*others, Effort("one column", cells, cells)]
+        return *others, Effort("one column", cells, cells)
     if can_grow(model):
-        return [*others, Effort("small trees", cells, cells)]
+        return *others, Effort("small trees", cells, cells)
     if not training.tried:
         return None
     each = seconds_of_a_shard(training.trainer, training.rows, size)
-    return [*others, Effort("measured", spent + count * each, cells)]
+    return *others, Effort("measured", spent + count * each, cells)
 
 
 @claim("BBL", "QUERY")

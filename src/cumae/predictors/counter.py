@@ -367,9 +367,12 @@ class Counter:
     def close(self) -> None:
         """Let go of what is held outside memory, when answers that are being given are recorded."""
         if self.within.is_here:
-            self.alone(lambda: self.journal.close())  # the one that there is then
+            self.alone(self._close_journal)
         else:  # a forked process lets go of nothing
             self.journal.close()
+
+    def _close_journal(self) -> None:
+        self.journal.close()  # the one that there is when the lock is held
 
 
 def _fitted_again() -> LiveState:

@@ -199,9 +199,11 @@ class StatefulPredictor(Predictor):
         """Return the state when nothing of it can be lost: then what is published may be seen."""
         return self._fitted_counter().settled()
 
-    def _go_on(self, state: State, journal: Journal | None = None) -> None:
+    def _go_on(
+        self, state: State, journal: Journal | None = None, counter: type[Counter] = Counter
+    ) -> None:
         """Take a state as one's own; the guarantee comes last, when everything else is there."""
-        self._counter_ = Counter(self, state, journal)
+        self._counter_ = counter(self, state, journal)
         self._reader_ = state.fitted.reader
         for name, value in state.fitted.shown.items():
             setattr(self, name, value)
@@ -267,7 +269,9 @@ class StatefulPredictor(Predictor):
         )
 
     @classmethod
-    def from_state(cls, state: Any, journal: Journal | None = None) -> Self:
+    def from_state(
+        cls, state: Any, journal: Journal | None = None, counter: type[Counter] = Counter
+    ) -> Self:
         """Return a fitted predictor that goes on from a state, which nobody else uses.
 
         Parameters
@@ -276,14 +280,21 @@ class StatefulPredictor(Predictor):
             What it goes on from.
         journal : Journal, or None
             What records changes of the state; None keeps them in memory.
+        counter : type of Counter
+            What counts its answers.
         """
         found = cls(**state.given())
         reader = state.fitted.reader
         found.n_features_in_, found.classes_ = reader.n_features, state.fitted.classes
         if reader.columns.original_names is not None:
             found.feature_names_in_ = np.array(reader.columns.original_names, dtype=object)
-        found._go_on(state, journal)
+        found._go_on(state, journal, counter)
         return found
+
+
+def counter_of(predictor: StatefulPredictor) -> Any:
+    """Return the counter of a fitted predictor, which has its state."""
+    return predictor._fitted_counter()
 
 
 def check_votes(epsilon: float, delta: float) -> None:

@@ -26,16 +26,17 @@ class OrderedValues(ABC):
     tables stay neighbours.
     """
 
+    @property
     @abstractmethod
-    def size(self, rows: int) -> int:
-        """Return the number of values for a table with this number of rows."""
+    def size(self) -> int:
+        """Number of values."""
 
     @abstractmethod
     def places(self, column: Floats) -> Integers:
         """Return the place of each row's value: 0 for the lowest."""
 
     @abstractmethod
-    def values(self, places: Integers, rows: int) -> Floats:
+    def values(self, places: Integers) -> Floats:
         """Return the values at these places."""
 
 
@@ -48,8 +49,8 @@ class EvenSteps(OrderedValues):
     step: float
     steps: int
 
-    def size(self, rows: int) -> int:
-        del rows
+    @property
+    def size(self) -> int:
         return self.steps + 1
 
     def places(self, column: Floats) -> Integers:
@@ -58,8 +59,7 @@ class EvenSteps(OrderedValues):
         place += self.low + place * self.step < inside
         return np.clip(place, 0, self.steps)
 
-    def values(self, places: Integers, rows: int) -> Floats:
-        del rows
+    def values(self, places: Integers) -> Floats:
         return np.asarray(self.low + places * self.step, dtype=np.float64)
 
 
@@ -68,19 +68,21 @@ class EvenSteps(OrderedValues):
 class AllFloats(OrderedValues):
     """All finite floats, in their own order, less as many last bits as numbering the rows needs."""
 
-    def _dropped(self, rows: int) -> int:
-        return rows.bit_length() + 2
+    rows: int  # of the table
 
-    def size(self, rows: int) -> int:
-        return 2 * (LARGEST_KEY >> self._dropped(rows)) + 1
+    @property
+    def _dropped(self) -> int:
+        return self.rows.bit_length() + 2
+
+    @property
+    def size(self) -> int:
+        return 2 * (LARGEST_KEY >> self._dropped) + 1
 
     def places(self, column: Floats) -> Integers:
-        dropped = self._dropped(len(column))
-        return signed_keys(column, dropped) + (LARGEST_KEY >> dropped)
+        return signed_keys(column, self._dropped) + (LARGEST_KEY >> self._dropped)
 
-    def values(self, places: Integers, rows: int) -> Floats:
-        dropped = self._dropped(rows)
-        return floats_of(places - (LARGEST_KEY >> dropped), dropped)
+    def values(self, places: Integers) -> Floats:
+        return floats_of(places - (LARGEST_KEY >> self._dropped), self._dropped)
 
 
 @claim("QUANT", "STABLE")
@@ -107,10 +109,13 @@ def floats_of(keys: Integers, dropped: int) -> Floats:
     return np.where(keys < 0, -magnitude, magnitude)
 
 
-def values_within(bounds: Sequence[Any] | None) -> OrderedValues | list[OrderedValues]:
-    """Return the values that bounds allow: of every column, or a list with those of each."""
+def values_within(bounds: Sequence[Any] | None) -> EvenSteps | list[EvenSteps | None] | None:
+    """Return the values that bounds allow: of every column, or a list with those of each.
+
+    None stands for all floats.
+    """
     if bounds is None:
-        return AllFloats()
+        return None
     if any(entry is None for entry in bounds):  # some columns are bounded, some are not
         parts = [values_within(None if entry is None else [entry]) for entry in bounds]
         return [part[0] if isinstance(part, list) else part for part in parts]

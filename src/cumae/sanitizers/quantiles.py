@@ -21,7 +21,7 @@ from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, integers, permutation, weighted_choice
 from cumae.remembering import remembered
 from cumae.sanitizers.base import Sanitizer, check_beta, check_data_rows, over, share_of
-from cumae.sanitizers.ordered import OrderedValues, values_within
+from cumae.sanitizers.ordered import AllFloats, OrderedValues, values_within
 
 LARGEST_ROWS = 2**30
 LARGEST_POINTS = 4096
@@ -256,33 +256,31 @@ class Quantiles(Sanitizer):
 
     def check_size(self, n_rows: int, n_columns: int) -> None:
         check_data_rows(n_rows, LARGEST_ROWS)
-        self._columns_of(n_columns)
+        self._columns_of(n_rows, n_columns)
 
     def sanitize(self, X: ArrayLike) -> Floats:
         table = check_table(X)
         rows, n_columns = table.shape
         check_data_rows(rows, LARGEST_ROWS)
-        columns = self._columns_of(n_columns)
+        columns = self._columns_of(rows, n_columns)
         shares = self._split(n_columns)
         points = np.empty((self.n_points, n_columns))
         order = permutation(rows, self.source)
         for number, column in enumerate(columns):
             places = column.places(table[:, number])
-            drawn = draw_places(
-                places, column.size(rows), shares, self.n_points, order, self.source
-            )
-            points[:, number] = column.values(drawn, rows)
+            drawn = draw_places(places, column.size, shares, self.n_points, order, self.source)
+            points[:, number] = column.values(drawn)
         return points
 
-    def _columns_of(self, n_columns: int) -> list[OrderedValues]:
-        if isinstance(self._columns, OrderedValues):
-            return [self._columns] * n_columns
-        if len(self._columns) != n_columns:
+    def _columns_of(self, n_rows: int, n_columns: int) -> list[OrderedValues]:
+        within = self._columns
+        each = within if isinstance(within, list) else [within] * n_columns
+        if len(each) != n_columns:
             raise InvalidParameter(
-                f"bounds for {len(self._columns)} columns, but there are {n_columns}; give one for "
-                "each, or a single pair for all."
+                f"bounds for {len(each)} columns, but there are {n_columns}; give one for each, or "
+                "a single pair for all."
             )
-        return self._columns
+        return [AllFloats(n_rows) if column is None else column for column in each]
 
     def rank_error(self, n_rows: int, n_columns: int = 1, beta: float = 0.05) -> float:
         """Return how far all ranks are off at most, with probability 1 - beta.
@@ -300,8 +298,8 @@ class Quantiles(Sanitizer):
             Chance that an error is larger.
         """
         rows = check_count(n_rows, "n_rows")
-        columns = self._columns_of(check_count(n_columns, "n_columns", least=1))
-        cuts = max(column.size(rows) for column in columns) * max(1, rows) + 1
+        columns = self._columns_of(rows, check_count(n_columns, "n_columns", least=1))
+        cuts = max(column.size for column in columns) * max(1, rows) + 1
         draws = self.n_points * n_columns
         return rank_bound(self._split(n_columns), self.n_points, cuts, draws, check_beta(beta))
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.audit.distinguishers import Distinguisher, by_likelihood, by_training, by_value
+from cumae.audit.distinguishers import Distinguisher, by_likelihood, by_training
 from cumae.audit.game import Game, InProcess
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
@@ -99,7 +99,7 @@ def attack_on(
     one: Rows,
     *,
     view: View | None = None,
-    distinguish: Distinguisher = by_value,
+    distinguish: Distinguisher | None = None,
     public: ArrayLike | None = None,
 ) -> Attack:
     """Return an attack on what a learner publishes; the claim is that of its own guarantee.
@@ -114,7 +114,7 @@ def attack_on(
         Rows and labels of the two worlds, which differ in one row.
     view : callable or None
         What to look at, given the fitted learner; None is the label of the point where rows are.
-    distinguish : Distinguisher
+    distinguish : Distinguisher, or None
         As in :class:`~cumae.audit.Attack`.
     public : array-like or None
         Public rows.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cumae.audit.distinguishers import Distinguisher, by_value
+from cumae.audit.distinguishers import Distinguisher
 from cumae.audit.game import Game, InProcess, Seen
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
@@ -98,7 +98,7 @@ def attack_on(
     *,
     releases: int,
     estimator: Any = None,
-    distinguish: Distinguisher = by_value,
+    distinguish: Distinguisher | None = None,
     users: ArrayLike | None = None,
 ) -> Attack:
     """Attack a predictor, and hold it to its own guarantee.
@@ -109,7 +109,7 @@ def attack_on(
         What the attack does, in a few words.
     play : callable from Game to numbers
         The adversary, as in :class:`~cumae.audit.Attack`.
-    distinguish : Distinguisher
+    distinguish : Distinguisher, or None
         How numbers become a guess.
     predictor : class
         The class of the predictor that is attacked.

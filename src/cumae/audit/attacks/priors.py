@@ -125,15 +125,15 @@ class Loudest(Learner):
         self.classes = classes
         self.random_state = random_state
 
-    def decide(self, sizes: Sizes, rows: LearnerRows) -> LearningPlan[None]:
-        """Return the cost of one draw."""
+    def decide(self, sizes: Sizes, rows: LearnerRows) -> LearningPlan[float]:
+        """Return the cost of one draw; its epsilon is all of the steps."""
         del sizes, rows
-        return LearningPlan(ExponentialMechanism(self.epsilon).cost, ("EXP",), steps=None)
+        cost = ExponentialMechanism(self.epsilon).cost
+        return LearningPlan(cost, ("EXP",), steps=self.epsilon)
 
-    def _learn(self, rows: LearnerRows, plan: LearningPlan[None], source: Source) -> None:
-        del plan
+    def _learn(self, rows: LearnerRows, plan: LearningPlan[float], source: Source) -> None:
         counts = np.bincount(rows.y[rows.X[:, 0] > 0.5], minlength=len(self.classes))
-        self.place_ = int(ExponentialMechanism(self.epsilon, random_state=source).choose(counts))
+        self.place_ = int(ExponentialMechanism(plan.steps, random_state=source).choose(counts))
 
     def _labels(self, table: Table) -> NDArray[np.int64]:
         return np.full(len(table), self.place_, dtype=np.int64)

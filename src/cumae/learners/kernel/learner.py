@@ -31,7 +31,6 @@ from cumae.learners.kernel.sums import (
     room,
 )
 from cumae.learners.scored import ScoredLearner
-from cumae.outlook import Fact
 from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
@@ -146,6 +145,13 @@ class KernelLearner(Readable, ScoredLearner):
             ("KERNEL", "VECTOR"),
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=plans,
+            facts={
+                "n_steps": plans.steps,
+                "noise": plans.noise,
+                "n_coefficients": self._scores * self._coefficients(plans, sizes),
+                "reference": _reference_of(plans, sizes),
+            },
+            work=self._work(plans, sizes),
         )
 
     def _coefficients(self, plans: Measurements, sizes: Sizes) -> int:
@@ -153,25 +159,13 @@ class KernelLearner(Readable, ScoredLearner):
         curves, _ = self._shapes
         return additive_features(sizes.columns, curves) + 4 * plans.waves
 
-    def _work_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> list[Effort]:
-        del rows
-        steps: Measurements = plan.steps
-        count = self._coefficients(steps, sizes)
-        sums = steps.steps * sizes.labelled * count * self._scores
-        posterior = steps.steps * self._scores * count**2
+    def _work(self, plans: Measurements, sizes: Sizes) -> tuple[Effort, ...]:
+        count = self._coefficients(plans, sizes)
+        sums = plans.steps * sizes.labelled * count * self._scores
+        posterior = plans.steps * self._scores * count**2
         # The posterior, its reference rows, and a few tables of some private rows.
         held = self._scores * count * (count + MOST_PUBLIC + 2 * min(sizes.labelled, 2 * CHUNK))
-        return [Effort("sums", sums, sizes.cells), Effort("posteriors", posterior, held)]
-
-    def _facts_within(self, plan: LearningPlan[Any], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del rows
-        steps: Measurements = plan.steps
-        return {
-            "n_steps": steps.steps,
-            "noise": steps.noise,
-            "n_coefficients": self._scores * self._coefficients(steps, sizes),
-            "reference": _reference_of(steps, sizes),
-        }
+        return Effort("sums", sums, sizes.cells), Effort("posteriors", posterior, held)
 
     def _need_room(self, sizes: Sizes) -> None:
         """Refuse, before anything is paid, what would take hours and all memory."""

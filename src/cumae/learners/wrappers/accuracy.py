@@ -6,7 +6,7 @@ Paper 2 is Naor, Nissim, Stemmer, Yan: Private Everlasting Prediction.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -18,12 +18,16 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, check_labels
 from cumae.errors import InvalidData
-from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
+from cumae.learners.base import ACCOUNT, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, take_rows
-from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
-from cumae.outlook import Fact
+from cumae.learners.wrappers.reductions import (
+    MOST_DELTA,
+    MOST_EPSILON,
+    Reduction,
+    ReductionPlan,
+)
 from cumae.parameters import CHANCE, Count, Kind, Or, check_count, check_share
-from cumae.privacy import Approximate, Budget
+from cumae.privacy import Budget
 from cumae.randomness import Source, permutation
 
 
@@ -120,22 +124,19 @@ class AccuracyBoost(Reduction):
             for i in range(count)
         ]
 
-    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del plan, rows
-        return {"n_blocks": self._count(), "block_rows": sizes.labelled // self._count()}
+    def decide(self, sizes: Sizes, rows: Rows) -> ReductionPlan:
+        plan, count = super().decide(sizes, rows), self._count()
+        return replace(plan, facts={"n_blocks": count, "block_rows": sizes.labelled // count})
 
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
+    def _publish(self, rows: Rows, fit: Callable[[Rows], Any], source: Source) -> dict[str, Any]:
         count = self._count()
         labelled = rows.y != UNLABELLED
         # Each role is dealt out by itself, so that every block gets its share of both.
         roles = [np.flatnonzero(labelled), np.flatnonzero(~labelled)]
         mixed = [role[permutation(len(role), source)] for role in roles]
         blocks = [np.concatenate([role[i::count] for role in mixed]) for i in range(count)]
-        return [replace(rows, X=take_rows(rows.X, block), y=rows.y[block]) for block in blocks]
-
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
-        del source
-        return {"members_": copies}
+        runs = [replace(rows, X=take_rows(rows.X, block), y=rows.y[block]) for block in blocks]
+        return {"members_": [fit(run) for run in runs]}
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         votes = sum(check_labels(member.predict(table)) for member in self.members_)

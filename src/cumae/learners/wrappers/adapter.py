@@ -101,8 +101,11 @@ class Adapter(Learner):
         refuse_infinite(table, "classifiers of other libraries")  # whichever rows they will get
         return table
 
-    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[None]:
-        """Compare what the estimator says about itself with what is promised here."""
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """Compare what the estimator says about itself with what is promised here.
+
+        To fit a copy of it is all of the steps.
+        """
         del sizes, rows
         inside = self.estimator.get_params(deep=True)  # also of the steps of a pipeline
         for path, stated in inside.items():
@@ -124,11 +127,10 @@ class Adapter(Learner):
         )
         assumption = promise if self.assumption is None else self.assumption
         cost = pair_cost(Approximate(self.epsilon, self.delta))
-        return LearningPlan(cost, (), assumptions=(assumption,), steps=None)
+        return LearningPlan(cost, (), assumptions=(assumption,), steps=self.estimator)
 
-    def _learn(self, rows: Rows, plan: LearningPlan[None], source: Source) -> None:
-        del plan
-        estimator = copy_base(self.estimator)
+    def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
+        estimator = copy_base(plan.steps)
         if source.deterministic and "random_state" in estimator.get_params(deep=False):
             estimator.set_params(random_state=integers(2**31, source=source))
         if "PrivacyLeakWarning" in fit_base(estimator, rows.X, rows.y):

@@ -26,7 +26,6 @@ from cumae.data import (
     names_of,
     width_of,
 )
-from cumae.effort import Effort
 from cumae.errors import (
     AnswersDrift,
     CumaeError,
@@ -167,7 +166,7 @@ def plan_base(base: Learner, rows: Rows, labelled: int, unlabelled: int) -> Lear
     Returns
     -------
     LearningPlan
-        What a fit of the base to such rows would do, and its cost.
+        What a fit of the base to such rows would do, its cost, its facts and its work.
     """
     return base.decide(*rows_for_base(base, rows, labelled, unlabelled))
 
@@ -273,15 +272,6 @@ class Wrapper(Learner):
             wanted["columns"] = self.columns
         return copy_base(self._checked_base(), source, classes=(0, 1), **wanted)
 
-    def _base_work(
-        self, copy: Any, rows: Rows, labelled: int, unlabelled: int
-    ) -> list[Effort] | None:
-        """Return what fitting a copy of the base to so many rows takes; None if it cannot tell."""
-        if not isinstance(copy, Learner):
-            return None
-        given = rows_for_base(copy, rows, labelled, unlabelled)
-        return copy.work(copy.decide(*given), *given)
-
     def known_columns(self) -> Declared:
         """Return what is declared about the columns, here or in the base."""
         base = self._checked_base()
@@ -313,8 +303,7 @@ class Wrapper(Learner):
     def _encode(self, columns: Columns, X: Any) -> Any:
         return columns.arrange(X, type(self).__name__)
 
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
-        del columns
+    def _check_readable(self, rows: Rows) -> None:
         if rows.public_y is not None:
             raise InvalidParameter(f"{type(self).__name__} takes no y_public; leave it out.")
         check_all_rows(self._reader(), rows.X, rows.public)

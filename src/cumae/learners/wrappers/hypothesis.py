@@ -6,7 +6,8 @@ Paper 2 is Naor, Nissim, Stemmer, Yan: Private Everlasting Prediction.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,12 +17,16 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import cells_of_columns, check_labels, check_rows, is_missing, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
+from cumae.learners.base import ACCOUNT, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, take_rows
-from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
-from cumae.outlook import Fact
+from cumae.learners.wrappers.reductions import (
+    MOST_DELTA,
+    MOST_EPSILON,
+    Reduction,
+    ReductionPlan,
+)
 from cumae.parameters import CHANCE, Choice, Kind, Object, check_share
-from cumae.privacy import Approximate, Budget
+from cumae.privacy import Budget
 from cumae.randomness import Source, integers, permutation
 
 
@@ -117,13 +122,10 @@ class HypothesisLearner(Reduction):
         self._questions()  # refuse what cannot be asked before anything is spent
         return [sizes]
 
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
-        del source
-        return [rows]
-
-    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del plan, sizes, rows
-        return {"n_points": length_of(self.domain), "n_questions": self._questions()}
+    def decide(self, sizes: Sizes, rows: Rows) -> ReductionPlan:
+        plan = super().decide(sizes, rows)
+        facts = {"n_points": length_of(self.domain), "n_questions": self._questions()}
+        return replace(plan, facts=facts)
 
     def _questions(self) -> int:
         keys = _keys(self.domain)
@@ -139,12 +141,13 @@ class HypothesisLearner(Reduction):
                 "domain; allow more, or take a coarser domain."
             )
 
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
+    def _publish(self, rows: Rows, fit: Callable[[Rows], Any], source: Source) -> dict[str, Any]:
+        predictor = fit(rows)
         count, points = self._questions(), length_of(self.domain)
-        self._need_answers(getattr(copies[0], "remaining_", math.inf))
+        self._need_answers(getattr(predictor, "remaining_", math.inf))
         tight = self.variant == "tight"
         asked = permutation(points, source) if tight else integers(points, count, source)
-        answers = check_labels(copies[0].predict(take_rows(self.domain, asked)), "the prediction")
+        answers = check_labels(predictor.predict(take_rows(self.domain, asked)), "the prediction")
         check_rows(count, answers)
         # The first of equal points in random order is a uniform one of them.
         order = permutation(count, source)

@@ -16,12 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import UNLABELLED, class_places
-from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.learners.base import ACCOUNT, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.wrappers.adapter import Adapter
 from cumae.learners.wrappers.base import LEARNER, Wrapper, check_outer_delta, plan_base
-from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Kind, Object, described
 from cumae.privacy import Approximate, Budget, Cost, calibrate, compose
 from cumae.randomness import Source
@@ -123,24 +121,15 @@ class OneVsRest(Wrapper):
 
         share = self._share(lambda share: compose([(plan(share).cost, count)]))
         planned = plan(share)
+        each = planned.work
         return replace(
             planned,
             cost=compose([(planned.cost, count)]),
             claims=tuple(dict.fromkeys(("OVR", "COMP", *planned.claims))),
             steps=Approximate(share, delta),
+            facts={"share": share, "n_members": count},
+            work=None if each is None else tuple(part.repeated(count) for part in each),
         )
-
-    def work(
-        self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows
-    ) -> list[Effort] | None:
-        """Return the work of all copies."""
-        copy = self._copy(epsilon=plan.steps.eps, delta=plan.steps.failure)
-        found = self._base_work(copy, rows, sizes.labelled, sizes.unlabelled)
-        return None if found is None else [part.repeated(len(self.classes)) for part in found]
-
-    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del sizes, rows
-        return {"share": plan.steps.eps, "n_members": len(self.classes)}
 
     def _share(self, total: Callable[[float], Cost]) -> float:
         """Return an epsilon for each copy whose total cost is within what was asked."""

@@ -5,7 +5,7 @@ Paper 4 is Alon, Bassily, Moran: Limits of Private Learning with Access to Publi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,7 +17,6 @@ from scipy import stats
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import (
-    Columns,
     cells_of_columns,
     check_labels,
     check_rows,
@@ -26,12 +25,16 @@ from cumae.data import (
     width_of,
 )
 from cumae.errors import InvalidParameter
-from cumae.learners.base import ACCOUNT, LearningPlan, Rows, Sizes
+from cumae.learners.base import ACCOUNT, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, check_all_rows, take_rows
-from cumae.learners.wrappers.reductions import MOST_DELTA, MOST_EPSILON, Reduction
-from cumae.outlook import Fact
+from cumae.learners.wrappers.reductions import (
+    MOST_DELTA,
+    MOST_EPSILON,
+    Reduction,
+    ReductionPlan,
+)
 from cumae.parameters import Count, Flag, Kind, Object, Or, check_count
-from cumae.privacy import Approximate, Budget
+from cumae.privacy import Budget
 from cumae.randomness import Source, integers, permutation, source_for
 
 
@@ -240,8 +243,7 @@ class PublicDataReduction(Reduction):
         one_in = 100 * public if self.one_in is None else self.one_in
         return public, check_count(private, "n_private"), check_count(one_in, "one_in", least=1)
 
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
-        del columns
+    def _check_readable(self, rows: Rows) -> None:
         if rows.public is not None:
             raise InvalidParameter(
                 "X_public was given, but this learner does without it; leave it out."
@@ -264,22 +266,19 @@ class PublicDataReduction(Reduction):
         X_public, y_public = take_rows(dummies, chosen), chosen % 2
         return replace(rows, public=X_public, public_y=y_public if self.public_labels else None)
 
-    def _facts(self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del plan, rows
+    def decide(self, sizes: Sizes, rows: Rows) -> ReductionPlan:
+        plan = super().decide(sizes, rows)
         public, private, one_in = self._sizes(sizes.labelled)
-        return {"base_public": public, "base_private": private, "one_in": one_in}
+        facts = {"base_public": public, "base_private": private, "one_in": one_in}
+        return replace(plan, facts=facts)
 
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
+    def _publish(self, rows: Rows, fit: Callable[[Rows], Any], source: Source) -> dict[str, Any]:
         public, private, one_in = self._sizes(len(rows.y))
         X, y = priv_samp(rows.X, rows.y, self.dummies, private, one_in, random_state=source)
         dummies = _table(cells_of_columns(self.dummies), rows.X)
         X_public, y_public = pub_samp(dummies, public, random_state=source)
         run = replace(rows, X=X, y=y, public=X_public)
-        return [replace(run, public_y=y_public) if self.public_labels else run]
-
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
-        del source
-        return {"model_": copies[0]}
+        return {"model_": fit(replace(run, public_y=y_public) if self.public_labels else run)}
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return check_labels(self.model_.predict(table), "the prediction")

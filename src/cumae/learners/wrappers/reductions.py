@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from cumae.claims import claim
@@ -18,9 +18,9 @@ from cumae.effort import Effort
 from cumae.errors import InvalidParameter, TooFewRows, UnknownCost, warn
 from cumae.estimators import PrivateEstimator
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
-from cumae.learners.wrappers.base import Wrapper, plan_base, rows_for_base
+from cumae.learners.wrappers.base import Wrapper, plan_base
 from cumae.parameters import DELTA, EPSILON, Or, described
-from cumae.privacy import Approximate, Cost, Guarantee, parallel
+from cumae.privacy import Approximate, Guarantee, parallel
 from cumae.privacy.plans import promise
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
@@ -29,6 +29,23 @@ ANSWERS_ONLY = (
     "{} answers a number of questions and publishes no model; wrap it into HypothesisLearner first."
 )
 MOST_EPSILON, MOST_DELTA = Or(None, EPSILON), Or(None, DELTA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReductionPlan(LearningPlan[Approximate]):
+    """The plan of a reduction: what each copy may cost is all of its steps.
+
+    Parameters
+    ----------
+    copies : tuple of Guarantee, or None
+        What each copy will promise; None if one of them cannot tell before its fit.
+    """
+
+    copies: tuple[Guarantee, ...] | None
+
+    def shown(self, planned: Guarantee) -> Guarantee | None:
+        """Return what the copies will promise together; None if one of them cannot tell yet."""
+        return None if self.copies is None else jointly(self.copies, planned.void)
 
 
 @claim("REDUCE")
@@ -69,16 +86,21 @@ class Reduction(Wrapper):
         return base if self.splits or isinstance(base, Learner) else None
 
     @abstractmethod
-    def _runs(self, rows: Rows, source: Source) -> list[Rows]:
-        """Return the rows for each copy that is fitted.
+    def _publish(self, rows: Rows, fit: Callable[[Rows], Any], source: Source) -> dict[str, Any]:
+        """Fit copies to parts of the rows, and return what the fitted learner consists of.
 
         Which row goes where follows from coins, from its place in the table and from its role (with
         a label, without one, or public); never from what is in it.
-        """
 
-    @abstractmethod
-    def _publish(self, copies: list[Any], source: Source) -> dict[str, Any]:
-        """Return what the fitted learner consists of."""
+        Parameters
+        ----------
+        rows : Rows
+            All rows.
+        fit : callable
+            Returns a copy of the object that is fitted to the given rows.
+        source : Source
+            Where coins come from.
+        """
 
     @abstractmethod
     def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
@@ -88,64 +110,43 @@ class Reduction(Wrapper):
         """Return the rows with public ones such as the copies get."""
         return rows
 
-    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Approximate]:
+    def decide(self, sizes: Sizes, rows: Rows) -> ReductionPlan:
         """Decide what each copy may cost: that is all of the steps."""
         most = Approximate(*self.limits())
         # Copies with as many rows cost the same.
-        runs = dict.fromkeys(self._run_sizes(sizes))
-        cost = parallel(*[self._cost(run, rows, most) for run in runs])
-        told = [self._copy_promise(run, rows) for run in runs]
+        runs = Counter(self._run_sizes(sizes))
+        plans = {run: self._copy_plan(run, rows) for run in runs}
+        # What cannot plan is taken at its word, and held to it after the fit.
+        cost = parallel(*[most if plan is None else plan.cost for plan in plans.values()])
+        told = {run: self._copy_promise(run, plan) for run, plan in plans.items()}
         above = most.eps < math.inf and cost.delta(most.eps) > most.failure
-        if above or any(not _within(found, most) for found in told if found is not None):
+        if above or any(not _within(found, most) for found in told.values() if found is not None):
             raise InvalidParameter(
                 f"{self.wraps} costs more than epsilon={most.eps!r}, delta={most.failure!r}; give "
                 f"it less, or declare more for {type(self).__name__}."
             )
-        return LearningPlan(cost, ("REDUCE",), steps=most)
+        copies = [told[run] for run in runs.elements()]
+        known = tuple(found for found in copies if found is not None)
+        return ReductionPlan(
+            cost,
+            ("REDUCE",),
+            steps=most,
+            work=_all_work(plans, runs),
+            copies=known if len(known) == len(copies) else None,
+        )
 
-    def _cost(self, run: Sizes, rows: Rows, most: Approximate) -> Cost:
+    def _copy_plan(self, run: Sizes, rows: Rows) -> LearningPlan[Any] | None:
+        """Return the plan of a copy that gets so many rows; None if the object is no learner."""
         base = self._copy()
         if not isinstance(base, Learner):
-            return most  # what cannot plan is taken at its word, and held to it after the fit
-        return plan_base(base, self._public_rows(rows), run.labelled, run.unlabelled).cost
+            return None
+        return plan_base(base, self._public_rows(rows), run.labelled, run.unlabelled)
 
-    def work(
-        self, plan: LearningPlan[Approximate], sizes: Sizes, rows: Rows
-    ) -> list[Effort] | None:
-        """Return the work of all copies."""
-        del plan
-        found: list[Effort] = []
-        for run, count in Counter(self._run_sizes(sizes)).items():
-            given = (self._public_rows(rows), run.labelled, run.unlabelled)
-            parts = self._base_work(self._copy(), *given)
-            if parts is None:
-                return None
-            found += [part.repeated(count) for part in parts]
-        return found
-
-    def shown_promise(self, planned: Guarantee, sizes: Sizes, rows: Rows) -> Guarantee | None:
-        """Return what the copies will promise together; None if one of them cannot tell yet.
-
-        Parameters
-        ----------
-        planned : Guarantee
-            What the plan promises.
-        sizes, rows : Sizes and Rows
-            What was decided for.
-        """
-        runs = self._run_sizes(sizes)
-        told = {run: self._copy_promise(run, rows) for run in dict.fromkeys(runs)}
-        found = [told[run] for run in runs]
-        known = [promised for promised in found if promised is not None]
-        return jointly(known, planned.void) if len(known) == len(found) else None
-
-    def _copy_promise(self, run: Sizes, rows: Rows) -> Guarantee | None:
+    def _copy_promise(self, run: Sizes, plan: LearningPlan[Any] | None) -> Guarantee | None:
         """Return what a copy will promise that gets so many rows; None if it cannot tell yet."""
         base = self._copy()
-        if isinstance(base, Learner):
-            given = rows_for_base(base, self._public_rows(rows), run.labelled, run.unlabelled)
-            plan = base.decide(*given)
-            return base.shown_promise(promise(plan, *base.limits(), void=False), *given)
+        if plan is not None:
+            return plan.shown(promise(plan, *base.limits(), void=False))
         if not isinstance(base, PrivateEstimator):
             return None
         outlook = base.plan(run.labelled, len(run.columns.columns), run.public)
@@ -161,10 +162,13 @@ class Reduction(Wrapper):
 
     def _learn(self, rows: Rows, plan: LearningPlan[Approximate], source: Source) -> Guarantee:
         copies = []
-        for run in self._runs(rows, source):
+
+        def fit(run: Rows) -> Any:
             copies.append(self._copy(source))
             self._fit_copy(copies[-1], run, plan.steps)
-        fitted = self._publish(copies, source)
+            return copies[-1]
+
+        fitted = self._publish(rows, fit, source)
         # Read again after the last answer: a guarantee may have changed with them.
         found = [self._promise(copy, plan.steps) for copy in copies]
         for name, value in fitted.items():
@@ -183,6 +187,26 @@ class Reduction(Wrapper):
         if isinstance(copy, Learner):
             return found
         return _trusted(found, copy)
+
+
+def _all_work(
+    plans: Mapping[Sizes, LearningPlan[Any] | None], runs: Mapping[Sizes, int]
+) -> tuple[Effort, ...] | None:
+    """Return the work of all copies; None if that of one is not known.
+
+    Parameters
+    ----------
+    plans : mapping from Sizes to LearningPlan, or None
+        The plan of a copy with so many rows.
+    runs : mapping from Sizes to int
+        How many copies get so many rows.
+    """
+    found: list[Effort] = []
+    for run, plan in plans.items():
+        if plan is None or plan.work is None:
+            return None
+        found += [part.repeated(runs[run]) for part in plan.work]
+    return tuple(found)
 
 
 def _within(found: Guarantee, most: Approximate) -> bool:

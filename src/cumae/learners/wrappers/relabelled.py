@@ -50,6 +50,24 @@ class BoostSteps:
     base: Plan
 
 
+def _draws(schedule: Schedule, sizes: Sizes) -> list[Effort]:
+    """Return the draws of all rounds."""
+    kept = [(step.labelled + step.kept) * sizes.features for step in schedule.rounds]
+    return [Effort("draws", cells, sizes.cells) for cells in kept]
+
+
+def _facts(schedule: Schedule) -> dict[str, Fact]:
+    """Return public numbers of all rounds, and of the base."""
+    facts: dict[str, Fact] = {"n_rounds": len(schedule.rounds)}
+    for number, step in enumerate(schedule.rounds, start=1):
+        facts |= {
+            f"round_{number}_labelled": step.labelled,
+            f"round_{number}_kept": step.kept,
+            f"round_{number}_epsilon": step.epsilon,
+        }
+    return facts | {"base_labelled": schedule.last, "base_unlabelled": schedule.reserved}
+
+
 class RelabellingWrapper(Published):
     """What LabelBoost and IterLabelBoost share; they differ in their schedules."""
 
@@ -72,9 +90,10 @@ class RelabellingWrapper(Published):
         return columns.encode(X)
 
     @claim("ITER")
-    def _check_readable(self, columns: Columns, rows: Rows) -> None:
-        super()._check_readable(columns, rows)
-        check_labelled(self.concept_class, len(columns), self._table(columns, rows.X))
+    def _check_readable(self, rows: Rows) -> None:
+        super()._check_readable(rows)
+        table = self._table(self._columns_of(rows.X), rows.X)
+        check_labelled(self.concept_class, table)
 
     @claim("ITER")
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[BoostSteps]:
@@ -110,29 +129,10 @@ class RelabellingWrapper(Published):
             relation=ROLES_PUBLIC,
             assumptions=inner.assumptions,
             steps=BoostSteps(schedule, inner),
+            facts=_facts(schedule),
+            work=None if inner.work is None else (*_draws(schedule, sizes), *inner.work),
             void=inner.void,
         )
-
-    def work(self, plan: LearningPlan[BoostSteps], sizes: Sizes, rows: Rows) -> list[Effort] | None:
-        """Return the draws of all rounds, and the work of the base."""
-        schedule = plan.steps.schedule
-        base = self._base_work(self._copy(), rows, schedule.last, schedule.reserved)
-        if base is None:
-            return None
-        kept = [(step.labelled + step.kept) * sizes.features for step in schedule.rounds]
-        return [*(Effort("draws", cells, sizes.cells) for cells in kept), *base]
-
-    def _facts(self, plan: LearningPlan[BoostSteps], sizes: Sizes, rows: Rows) -> dict[str, Fact]:
-        del sizes, rows
-        schedule = plan.steps.schedule
-        facts: dict[str, Fact] = {"n_rounds": len(schedule.rounds)}
-        for number, step in enumerate(schedule.rounds, start=1):
-            facts |= {
-                f"round_{number}_labelled": step.labelled,
-                f"round_{number}_kept": step.kept,
-                f"round_{number}_epsilon": step.epsilon,
-            }
-        return facts | {"base_labelled": schedule.last, "base_unlabelled": schedule.reserved}
 
     @claim("ITER")
     def _learn(self, rows: Rows, plan: LearningPlan[BoostSteps], source: Source) -> None:

@@ -56,7 +56,7 @@ class PublicCounts:
 
 @claim("BBL")
 @dataclass(frozen=True)
-class Given:
+class BBLOptions:
     """Parameters of GenericBBL, in which "auto" has become None, and public counts."""
 
     counts: PublicCounts
@@ -78,54 +78,18 @@ class Given:
     epsilon_boost: float | None
     between_share: float | None
 
-    @classmethod
-    def of(cls, parameters: Any, counts: PublicCounts) -> Given:
-        """Return them if they go together.
-
-        Parameters
-        ----------
-        parameters : GenericBBL
-            Each of its parameters was checked by the table.
-        counts : PublicCounts
-            What is known of the rows.
-
-        Raises
-        ------
-        InvalidParameter
-            If no phase can keep the promise with these parameters.
-        """
-        epsilon, delta = float(parameters.epsilon), float(parameters.delta)
-        check_votes(epsilon, delta)
-        if MOST_EPSILON < epsilon < math.inf:
+    def __post_init__(self) -> None:
+        """Refuse parameters with which no phase can keep the promise."""
+        check_votes(self.epsilon, self.delta)
+        if MOST_EPSILON < self.epsilon < math.inf:
             raise InvalidParameter(
-                f"epsilon={epsilon!r} is beyond {MOST_EPSILON:g}, where floats cannot tell what "
-                "relabelling costs; give less, or infinity for no privacy at all."
+                f"epsilon={self.epsilon!r} is beyond {MOST_EPSILON:g}, where floats cannot tell "
+                "what relabelling costs; give less, or infinity for no privacy at all."
             )
-        boost = _chosen(parameters.epsilon_boost, float)
-        if boost == math.inf and epsilon < math.inf:
+        if self.epsilon_boost == math.inf and self.epsilon < math.inf:
             raise InvalidParameter(
                 "epsilon_boost=inf costs more than any epsilon; give 1.0, for example."
             )
-        return cls(
-            counts,
-            parameters.concept_class,
-            epsilon,
-            delta,
-            float(parameters.alpha),
-            float(parameters.beta),
-            parameters.votes,
-            bool(parameters.agnostic),
-            bool(parameters.fresh),
-            float(parameters.growth),
-            int(parameters.max_rows),
-            _chosen(parameters.shard_size, int),
-            _chosen(parameters.phase_length, int),
-            _chosen(parameters.train_share, float),
-            _chosen(parameters.query_share, float),
-            _chosen(parameters.label_share, float),
-            boost,
-            _chosen(parameters.between_share, float),
-        )
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing, without the concept class."""
@@ -134,7 +98,7 @@ class Given:
         return {**own, "counts": asdict(self.counts)}
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> Given:
+    def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> BBLOptions:
         """Rebuild what ``to_facts`` returned."""
         return cls(**{**facts, "counts": PublicCounts(**facts["counts"])}, concept=concept)
 
@@ -162,7 +126,3 @@ class Given:
         cost = Approximate(self.epsilon, 0.0 if self.epsilon == math.inf else self.delta)
         relation = f"{protected} {RELATION}"
         return Plan(cost, tuple(claims), protected, relation, assumptions, covers=ENDLESS)
-
-
-def _chosen(value: Any, kind: type) -> Any:
-    return None if value == "auto" else kind(value)

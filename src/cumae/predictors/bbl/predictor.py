@@ -6,11 +6,11 @@ Its votes keep no state unless they are asked to.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -20,11 +20,11 @@ from cumae.effort import Effort
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
-from cumae.outlook import Fact
+from cumae.outlook import Fact, FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.base import SHARED_PARAMETERS, Training, check_fitted
 from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
-from cumae.predictors.bbl.given import PublicCounts
+from cumae.predictors.bbl.given import BBLOptions, PublicCounts
 from cumae.predictors.bbl.phases import Labelled, boost_labels, noise_share, votes_of
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, Prepared, trains
@@ -33,7 +33,6 @@ from cumae.predictors.events import Answered, Supplied, Used
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
 from cumae.predictors.stateful import PhasedPredictor, check_classes
 from cumae.privacy import Budget
-from cumae.privacy.plans import Plan
 from cumae.randomness import Source, sample, source_for
 
 AUTO_COUNT = Or("auto", Count(1))
@@ -236,8 +235,8 @@ class GenericBBL(PhasedPredictor):
         """
         training = self._training(X, y)
         source = source_for(self.random_state)
-        rules = self._rules(training)
-        guarantee = self._start(training, rules.given.plan(), source)
+        plan = self.decide(training)
+        rules, guarantee = plan.steps, self._start(training, plan, source)
         table, labels = self._first_rows(training, rules, source)
         fitted = self._fitted(training, guarantee, source)
         first = Labelled.draw(rules.sizes(), table, labels, source)
@@ -245,19 +244,13 @@ class GenericBBL(PhasedPredictor):
         self._go_on(BBLState(fitted, rules, phase, phase.votes.start(source)))
         return self
 
-    def _rules(self, training: Training) -> BBLRules:
-        """Choose all numbers, from declared facts and the number of rows; nothing is drawn."""
+    def decide(self, training: Training) -> FitPlan[BBLRules]:
+        """Decide all numbers, from declared facts and the number of rows; they are the steps."""
         check_classes(self.classes)
         training.need_numbers()
-        rules = BBLRules.of(self, PublicCounts.of(training))
+        given = self._options(PublicCounts.of(training))
+        rules = BBLRules.of(given, paper=self.constants == "paper")
         warn_of_noise(rules, *check_phases(rules))
-        return rules
-
-    def _decided(
-        self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
-        del n_public
-        rules = self._rules(training)
         sizes = rules.sizes()
         votes = votes_of(rules, sizes)
         facts: dict[str, Fact] = {
@@ -271,7 +264,29 @@ class GenericBBL(PhasedPredictor):
             "epsilon_boost": rules.boost,
         }
         cells = training.rows.n_rows * training.width
-        return rules.given.plan(), facts, [Effort("draws", cells, cells)]
+        return FitPlan.of(given.plan(), rules, facts, (Effort("draws", cells, cells),))
+
+    def _options(self, counts: PublicCounts) -> BBLOptions:
+        return BBLOptions(
+            counts,
+            self._model(),
+            float(self.epsilon),
+            float(self.delta),
+            float(self.alpha),
+            float(self.beta),
+            self.votes,
+            bool(self.agnostic),
+            bool(self.fresh),
+            float(self.growth),
+            int(self.max_rows),
+            _chosen(self.shard_size, int),
+            _chosen(self.phase_length, int),
+            _chosen(self.train_share, float),
+            _chosen(self.query_share, float),
+            _chosen(self.label_share, float),
+            _chosen(self.epsilon_boost, float),
+            _chosen(self.between_share, float),
+        )
 
     @claim("BBL")
     def _first_rows(
@@ -314,7 +329,7 @@ class GenericBBL(PhasedPredictor):
     # Answering
 
     @claim("BBL")
-    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order; some of them become rows of the next phase.
 
         A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
@@ -423,7 +438,7 @@ class GenericBBL(PhasedPredictor):
         return Prepared(phase.number + 1, state.used, *own)
 
     @claim("BBL")
-    def add_unlabelled(self, X: ArrayLike) -> Self:
+    def add_unlabelled(self, X: Any) -> Self:
         """Supply rows for the next phases; they are protected like training rows.
 
         Only with ``fresh=True``. A row with an unusable cell counts as a made-up one: refusing it
@@ -449,3 +464,11 @@ class GenericBBL(PhasedPredictor):
 
         self._counter_.change(self, supplied)
         return self
+
+
+Chosen = TypeVar("Chosen")
+
+
+def _chosen(value: str | float, kind: Callable[[Any], Chosen]) -> Chosen | None:
+    """Return a parameter as a number, or None for "auto"."""
+    return None if value == "auto" else kind(value)

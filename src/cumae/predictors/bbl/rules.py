@@ -21,7 +21,7 @@ from cumae.predictors.bbl.costs import (
     least_noise,
     scored_epsilon,
 )
-from cumae.predictors.bbl.given import Given, PublicCounts
+from cumae.predictors.bbl.given import BBLOptions
 from cumae.predictors.noise import AIMED_NOISE
 from cumae.privacy import ZCDP, Approximate, Cost
 from cumae.theorems.everlasting import paper_rows
@@ -56,7 +56,7 @@ class BBLRules:
 
     Parameters
     ----------
-    given : Given
+    given : BBLOptions
         Parameters and public counts.
     first : int
         Rows of the first phase.
@@ -71,7 +71,7 @@ class BBLRules:
         What BetweenThresholds may cost in the first and in later phases.
     """
 
-    given: Given
+    given: BBLOptions
     first: int  # |S_1|
     boost: float
     label_share: float
@@ -83,15 +83,15 @@ class BBLRules:
 
     @classmethod
     @claim("BBL")
-    def of(cls, parameters: Any, counts: PublicCounts) -> BBLRules:
+    def of(cls, given: BBLOptions, *, paper: bool) -> BBLRules:
         """Choose all numbers from what is public, and check that they keep the promise for ever.
 
         Parameters
         ----------
-        parameters : GenericBBL
-            Its parameters, checked by the table.
-        counts : PublicCounts
-            What is known of the rows.
+        given : BBLOptions
+            Parameters and public counts.
+        paper : bool
+            Whether ``constants="paper"`` was asked for.
 
         Raises
         ------
@@ -100,8 +100,8 @@ class BBLRules:
         InvalidData
             If ``constants="paper"`` asks for more rows, as it always does.
         """
-        given = Given.of(parameters, counts)
-        if parameters.constants == "paper":
+        counts = given.counts
+        if paper:
             asked = (given.alpha, given.beta, given.epsilon, given.delta, counts.vc)
             need_rows(counts.n_rows, paper_rows(*asked))
         boost = given.epsilon_boost
@@ -131,7 +131,7 @@ class BBLRules:
     def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> BBLRules:
         """Rebuild what ``to_facts`` returned."""
         pairs = {name: Approximate(**facts[name]) for name in ("first_pair", "pair")}
-        return cls(**{**facts, **pairs, "given": Given.from_facts(facts["given"], concept)})
+        return cls(**{**facts, **pairs, "given": BBLOptions.from_facts(facts["given"], concept)})
 
     @property
     def points(self) -> int:
@@ -222,7 +222,7 @@ class BBLRules:
         return max(1, rows // size)
 
 
-def _without_privacy(given: Given, boost: float) -> BBLRules:
+def _without_privacy(given: BBLOptions, boost: float) -> BBLRules:
     share = 1.0 if given.query_share is None else given.query_share
     labels = 1.0 if given.label_share is None else given.label_share
     first = _first_rows(given, 1.0 if given.train_share is None else given.train_share)
@@ -230,7 +230,7 @@ def _without_privacy(given: Given, boost: float) -> BBLRules:
     return BBLRules(given, first, boost, labels, share, 0.0, 0.0, nothing, nothing)
 
 
-def _label_share(given: Given, boost: float) -> float:
+def _label_share(given: BBLOptions, boost: float) -> float:
     """Return the share of a phase's rows that a draw needs for an error of alpha/2 (Lemma C.2).
 
     It is cut so that the draw costs a quarter of epsilon at most.
@@ -330,14 +330,14 @@ def _votes(
     return share / noise, noise, NOTHING
 
 
-def _nothing_left(given: Given, whose: str, smaller: str) -> InvalidParameter:
+def _nothing_left(given: BBLOptions, whose: str, smaller: str) -> InvalidParameter:
     return InvalidParameter(
         f"epsilon={given.epsilon!r}, delta={given.delta!r} leave nothing for the votes of the "
         f"{whose}; allow more, or smaller {smaller}."
     )
 
 
-def _first_rows(given: Given, share: float) -> int:
+def _first_rows(given: BBLOptions, share: float) -> int:
     """Return how many training rows a share of them is, up to what a draw of labels can take."""
     rows = max(1, math.floor(Fraction(share) * given.counts.n_rows))
     return min(rows, given.counts.most) if given.agnostic else rows

@@ -12,11 +12,11 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
-from cumae.effort import Effort
 from cumae.ensembles.sizing import try_sizes
 from cumae.errors import AnswersDrift, InvalidParameter, listed, warn
+from cumae.learners import Learner
 from cumae.mechanisms import Coins
-from cumae.outlook import Fact
+from cumae.outlook import Fact, FitPlan
 from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
 from cumae.predictors.everlasting.phases import (
@@ -26,10 +26,14 @@ from cumae.predictors.everlasting.phases import (
     noise_share,
 )
 from cumae.predictors.everlasting.prior import REFUSED, Prior, find_prior
-from cumae.predictors.everlasting.rules import EverlastingRules, PublicSizes, rho_of
+from cumae.predictors.everlasting.rules import (
+    EverlastingOptions,
+    EverlastingRules,
+    PublicSizes,
+    rho_of,
+)
 from cumae.predictors.recipes import Recipe
 from cumae.privacy import Guarantee
-from cumae.privacy.plans import Plan
 from cumae.randomness import Source
 
 # Before the payment: declared facts, types of columns and counts decide
@@ -37,7 +41,7 @@ from cumae.randomness import Source
 
 @claim("PRIOR")
 def with_prior(
-    parameters: Any, training: Training, n_rows: int
+    options: EverlastingOptions, training: Training, n_rows: int
 ) -> tuple[EverlastingRules, Prior | None, Guarantee | None, str]:
     """Return the rules, the prior and what it promises, from declared facts and counts alone.
 
@@ -46,8 +50,8 @@ def with_prior(
 
     Parameters
     ----------
-    parameters : EverlastingPredictor
-        Its parameters are used, and nothing else.
+    options : EverlastingOptions
+        The parameters.
     training : Training
         What was declared.
     n_rows : int
@@ -55,16 +59,16 @@ def with_prior(
     """
     one_column = isinstance(training.model, ConceptClass) and training.width == 1
     sizes = PublicSizes(n_rows, training.n_classes, has_prior=False, one_column=one_column)
-    promises = (parameters.epsilon, parameters.delta, parameters.columns)
-    classes = class_names(parameters.classes).tolist()
-    prior = find_prior(parameters.prior, training, *promises, classes)
+    promises = (options.epsilon, options.delta, options.columns)
+    classes = class_names(options.classes).tolist()
+    prior = find_prior(options.prior, training, *promises, classes)
     missing = ""
     if prior is not None:
         try:
-            rules = EverlastingRules.of(parameters, sizes._replace(has_prior=True))
+            rules = EverlastingRules.of(options, sizes._replace(has_prior=True))
             return rules, prior, prior.promise(rules.prior_rows), ""
         except InvalidParameter as error:
-            if parameters.prior is not None or parameters.prior_share != "auto":
+            if options.prior is not None or options.prior_share != "auto":
                 raise
             # The first sentence says what is wrong, and the others what else a learner may get.
             missing = str(error).removeprefix(REFUSED).partition(". ")[0]
@@ -75,13 +79,13 @@ def with_prior(
         missing = (
             f"columns of text were not declared. Declare the categories of {names} in columns="
         )
-    return EverlastingRules.of(parameters, sizes), None, None, missing
+    return EverlastingRules.of(options, sizes), None, None, missing
 
 
 @claim("EVER", "PRIOR")
 @dataclass(frozen=True)
 class Decision:
-    """What is decided about a fit before it pays, from declared facts and counts alone.
+    """The steps of a fit, decided before it pays from declared facts and counts alone.
 
     Parameters
     ----------
@@ -89,20 +93,13 @@ class Decision:
         All public numbers.
     prior : Prior, or None
         The prior, not fitted.
-    plan : Plan
-        What everything costs.
     sizes_tried : list of dict
         Sizes of shards that were tried on made-up tables.
     """
 
     rules: EverlastingRules
     prior: Prior | None
-    plan: Plan
     sizes_tried: list[dict[str, Any]]
-
-    def prior_work(self) -> list[Effort] | None:
-        """Return what the prior takes; None if that is not known."""
-        return [] if self.prior is None else self.prior.work(self.rules.prior_rows)
 
     def facts(self) -> dict[str, Fact]:
         """Return public numbers of the first phase, by the names of attributes that show them."""
@@ -123,17 +120,17 @@ class Decision:
 
 @claim("EVER", "PRIOR")
 def decide(
-    parameters: Any,
+    options: EverlastingOptions,
     training: Training,
     n_rows: int,
     shards_that_learn: Callable[..., int],
-) -> Decision:
+) -> FitPlan[Decision]:
     """Decide everything before a fit pays; warn of what the caller of ``fit`` should know.
 
     Parameters
     ----------
-    parameters : EverlastingPredictor
-        Its parameters are used, and nothing else.
+    options : EverlastingOptions
+        The parameters.
     training : Training
         What was declared.
     n_rows : int
@@ -141,14 +138,16 @@ def decide(
     shards_that_learn : callable
         Returns the number of shards with which the model learns: ``Predictor._try_out``.
     """
-    rules, prior, promised, missing = with_prior(parameters, training, n_rows)
+    rules, prior, promised, missing = with_prior(options, training, n_rows)
     rules, sizes = tried_out(rules, training, shards_that_learn)
-    warn_of_drift(parameters.prior, training, missing)
-    if prior is None or parameters.prior_share != "auto":  # which gives the prior what helps most
+    warn_of_drift(options.prior, training, missing)
+    if prior is None or options.prior_share != "auto":  # which gives the prior what helps most
         rules.warn_of_noise()
     majority = rules.majority(rules.first, rules.trust_rows)
     plan = rules.plan(majority.cost, promised)
-    return Decision(replace(rules, rho=rho_of(majority)), prior, plan, sizes)
+    decision = Decision(replace(rules, rho=rho_of(majority)), prior, sizes)
+    work = () if prior is None else prior.work(rules.prior_rows)
+    return FitPlan.of(plan, decision, decision.facts(), work)
 
 
 @claim("EVER")
@@ -191,7 +190,7 @@ def tried_out(
     return replace(rules, weighted=trainer.weighted, schedule=schedule), sizes
 
 
-def warn_of_drift(asked: Any, training: Training, missing: str) -> None:
+def warn_of_drift(asked: Learner | bool | None, training: Training, missing: str) -> None:
     """Tell the caller of ``fit`` that answers drift if there is no prior, unless that was asked.
 
     Parameters

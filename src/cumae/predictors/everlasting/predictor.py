@@ -14,25 +14,24 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids
-from cumae.effort import Effort
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
-from cumae.outlook import Fact
+from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted, options_of
 from cumae.predictors.calls import Asked, Call, Given, Step
 from cumae.predictors.events import Answered, Labelled, Supplied, Told, Used
-from cumae.predictors.everlasting.fitting import choose_trust, decide, first_phase
+from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
 from cumae.predictors.everlasting.naming import check_new, places_of
 from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.prior import combined, trust_in
 from cumae.predictors.everlasting.renewal import declared_labels
-from cumae.predictors.everlasting.rules import check_together
+from cumae.predictors.everlasting.rules import EverlastingOptions
 from cumae.predictors.everlasting.state import EverlastingState, Prepared
 from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.stateful import PhasedPredictor
@@ -255,7 +254,7 @@ class EverlastingPredictor(PhasedPredictor):
             Itself.
         """
         training = self._training(X, y)
-        check_together(self)
+        options = options_of(EverlastingOptions, self)
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         source = source_for(self.random_state)
         hide, admission = HiddenIds.draw(source), Admission(self.user_ids)
@@ -263,9 +262,9 @@ class EverlastingPredictor(PhasedPredictor):
         admitted = admission.decide(training.rows.n_rows, hidden, None)
         admission.take(admitted)
         kept = np.flatnonzero(admitted.kept)
-        decision = decide(self, training, len(kept), self._try_out)
-        rules, prior = decision.rules, decision.prior
-        guarantee = self._start(training, decision.plan, source)
+        plan = decide(options, training, len(kept), self._try_out)
+        rules, prior = plan.steps.rules, plan.steps.prior
+        guarantee = self._start(training, plan, source)
         school = School(rules, training.model, training.reader, self.columns is not None)
         order = kept[permutation(len(kept), source)]  # the split into parts, from counts alone
         trust_end = rules.prior_rows + rules.trust_rows
@@ -278,17 +277,13 @@ class EverlastingPredictor(PhasedPredictor):
             spent = phase.majority.reserved(spent, len(places))
             trust = choose_trust(training, places, prior, phase, self.epsilon, Coins(source))
         admission = admission.of_new_phase(rules.cap(phase.n_rows))
-        fitted = self._fitted(training, guarantee, source, size_trial_=decision.sizes_tried)
+        fitted = self._fitted(training, guarantee, source, size_trial_=plan.steps.sizes_tried)
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission, hide, spent))
         return self
 
-    def _decided(
-        self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
-        del n_public
-        check_together(self)
-        decision = decide(self, training, training.rows.n_rows, self._try_out)
-        return decision.plan, decision.facts(), decision.prior_work()
+    def decide(self, training: Training) -> FitPlan[Decision]:
+        options = options_of(EverlastingOptions, self)
+        return decide(options, training, training.rows.n_rows, self._try_out)
 
     def _promised(self, plan: Plan, source: Source) -> Guarantee:
         # Later phases may be of other sizes; each is within what was asked for.
@@ -343,7 +338,7 @@ class EverlastingPredictor(PhasedPredictor):
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
     def predict(
         self,
-        X: ArrayLike,
+        X: Any,
         *,
         users: Any = None,
         clients: Any = None,
@@ -536,7 +531,7 @@ class EverlastingPredictor(PhasedPredictor):
     # Labels that come later, and fresh rows
 
     @claim("LABELLED")
-    def add_labelled(self, X: ArrayLike, y: ArrayLike, *, users: Any = None) -> Self:
+    def add_labelled(self, X: Any, y: ArrayLike, *, users: Any = None) -> Self:
         """Add labelled rows to those of the next phase; they are protected like training rows.
 
         They cost nobody else anything. A row with a cell that cannot be used counts like any other,
@@ -615,7 +610,7 @@ class EverlastingPredictor(PhasedPredictor):
         return self
 
     @claim("FRESH")
-    def add_unlabelled(self, X: ArrayLike) -> Self:
+    def add_unlabelled(self, X: Any) -> Self:
         """Supply rows for the next phases; they are protected like queries.
 
         Only with ``fresh=True``.

@@ -109,14 +109,13 @@ class Prior:
         nothing = Rows(np.zeros((0, self.width)), np.zeros(0, dtype=np.int64))
         return Sizes(n_rows, 0, 0, self._columns), nothing
 
-    def work(self, n_rows: int) -> list[Effort] | None:
+    def work(self, n_rows: int) -> tuple[Effort, ...] | None:
         """Return what training it on so many rows takes; None if that is not known."""
         learner = own_clone(self.learner)
         if not _reads_numbers(learner):
             return None
         learner.set_params(columns=list(self._columns.columns))
-        given = self._sizes(n_rows)
-        found: list[Effort] | None = learner.work(learner.decide(*given), *given)
+        found: tuple[Effort, ...] | None = learner.decide(*self._sizes(n_rows)).work
         return found
 
     def _tried(self, learner: Learner, n_rows: int) -> Guarantee:

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from cumae.claims import claim
-from cumae.data import Columns
+from cumae.data import Columns, Declared
 from cumae.errors import InvalidParameter, TooFewRows, warn
+from cumae.learners import Learner
 from cumae.mechanisms import GaussianNoise, Majority, counts_moved
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS
 from cumae.predictors.everlasting.margins import MarginTrainer
@@ -60,6 +61,57 @@ class PublicSizes(NamedTuple):
     one_column: bool = False  # whether the model is a concept class of one column
 
 
+@dataclass(frozen=True)
+class EverlastingOptions:
+    """Parameters of an everlasting predictor, as they were given, if they go together.
+
+    Raises
+    ------
+    InvalidParameter
+        If parameters contradict each other.
+    """
+
+    epsilon: float
+    delta: float
+    shard_size: int | str
+    growth: float | str
+    max_rows: int
+    prior: Learner | bool | None
+    prior_share: float | str
+    balanced: bool
+    user_ids: bool
+    fresh: bool
+    memoize: bool
+    late: float
+    background: bool
+    client_cap: float | None
+    columns: Declared
+    classes: Any
+    n_jobs: int | None
+    progress: bool | None
+
+    def __post_init__(self) -> None:
+        check_votes(self.epsilon, self.delta)
+        check_classes(self.classes)
+        if self.fresh and not isinstance(self.growth, str) and not self.growth > 1:
+            raise InvalidParameter(
+                f"growth={self.growth!r} with fresh=True: labelling the fresh rows takes as many "
+                "releases as there are rows, so that no answer would be left; give 'auto' or 2, "
+                "for example."
+            )
+        named = self.user_ids or self.client_cap is not None
+        if self.fresh and (named or self.late or self.background):
+            raise InvalidParameter(
+                "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
+                "meaning; leave them out."
+            )
+        if self.background and not self.late:
+            raise InvalidParameter(
+                f"background=True with late={self.late!r}: the next query would wait for the "
+                "training all the same; give late=0.1, say, or background=False."
+            )
+
+
 @claim("EVER")
 @dataclass(frozen=True)
 class EverlastingRules:
@@ -106,26 +158,29 @@ class EverlastingRules:
     rho: float | None = None
 
     @classmethod
-    def of(cls, parameters: Any, sizes: PublicSizes) -> EverlastingRules:
+    def of(cls, options: EverlastingOptions, sizes: PublicSizes) -> EverlastingRules:
         """Return the rules that follow from the parameters of a predictor and public sizes.
 
         Raises
         ------
         InvalidParameter
-            If parameters contradict each other, or there are too few rows for them.
+            If there are too few rows for these options.
         """
-        check_together(parameters)
-        prior_rows, trust_rows = _rows_of_prior(parameters, sizes) if sizes.has_prior else (0, 0)
+        prior_rows, trust_rows = _rows_of_prior(options, sizes) if sizes.has_prior else (0, 0)
         first = sizes.n_rows - prior_rows - trust_rows
-        same = ("late", "client_cap", "n_jobs", "progress")
-        flags = ("balanced", "user_ids", "memoize", "background")
         return cls(
-            schedule=_schedule(parameters, first, sizes),
+            schedule=_schedule(options, first, sizes),
             first=first,
             prior_rows=prior_rows,
             trust_rows=trust_rows,
-            **{name: getattr(parameters, name) for name in same},
-            **{name: bool(getattr(parameters, name)) for name in flags},
+            balanced=bool(options.balanced),
+            user_ids=bool(options.user_ids),
+            memoize=bool(options.memoize),
+            background=bool(options.background),
+            late=options.late,
+            client_cap=options.client_cap,
+            n_jobs=options.n_jobs,
+            progress=options.progress,
         )
 
     def to_facts(self) -> dict[str, Any]:
@@ -258,37 +313,13 @@ class EverlastingRules:
         )
 
 
-def check_together(parameters: Any) -> None:
-    """Refuse parameters that contradict each other."""
-    check_votes(parameters.epsilon, parameters.delta)
-    check_classes(parameters.classes)
-    growth = parameters.growth
-    if parameters.fresh and growth != "auto" and not growth > 1:
-        raise InvalidParameter(
-            f"growth={growth!r} with fresh=True: labelling the fresh rows takes as many releases "
-            "as there are rows, so that no answer would be left; give 'auto' or 2, for example."
-        )
-    late, background = parameters.late, parameters.background
-    kept = parameters.user_ids or parameters.client_cap is not None or late or background
-    if parameters.fresh and kept:
-        raise InvalidParameter(
-            "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
-            "meaning; leave them out."
-        )
-    if background and not late:
-        raise InvalidParameter(
-            f"background=True with late={late!r}: the next query would wait for the training all "
-            "the same; give late=0.1, say, or background=False."
-        )
-
-
-def _rows_of_prior(parameters: Any, sizes: PublicSizes) -> tuple[int, int]:
+def _rows_of_prior(options: EverlastingOptions, sizes: PublicSizes) -> tuple[int, int]:
     """Return how many rows the prior gets, and how many choose the trust."""
-    count, share = sizes.n_rows, parameters.prior_share
+    count, share = sizes.n_rows, options.prior_share
     trust_rows = min(TRUST_MOST, int(TRUST_SHARE * count))
     least = LEAST_ROWS_PER_CLASS * sizes.n_classes
-    if share == "auto":
-        enough = _schedule(parameters, count, sizes).rows_for(MUCH_NOISE, count)
+    if isinstance(share, str):
+        enough = _schedule(options, count, sizes).rows_for(MUCH_NOISE, count)
         prior_rows = count - trust_rows - min(enough, int(VOTING_SHARE * count))
     else:
         prior_rows = int(share * count)
@@ -319,7 +350,7 @@ def rows_with_prior(voting: float, prior_share: float) -> float:
     return many if TRUST_SHARE * many >= TRUST_MOST else voting / (rest - TRUST_SHARE)
 
 
-def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> PhaseSchedule:
+def _schedule(options: EverlastingOptions, n_rows: int, sizes: PublicSizes) -> PhaseSchedule:
     """Return the schedule that the parameters ask for, with so many rows in the first phase."""
     least = LEAST_ROWS_PER_CLASS * sizes.n_classes
     if sizes.one_column:
@@ -329,22 +360,22 @@ def _schedule(parameters: Any, n_rows: int, sizes: PublicSizes) -> PhaseSchedule
             f"n_samples={n_rows} is too few: a shard of {sizes.n_classes} classes needs {least} at "
             "least; give more rows."
         )
-    fixed, growth = parameters.shard_size != "auto", parameters.growth
+    fixed, growth = options.shard_size != "auto", options.growth
     smallest = least if sizes.one_column else max(least, SMALLEST)
     if fixed:
-        smallest = int(parameters.shard_size)
+        smallest = int(options.shard_size)
         if not least <= smallest <= n_rows:
             raise InvalidParameter(
                 f"shard_size={smallest!r} is not from {least}, which {sizes.n_classes} classes "
                 f"need, to {n_rows}, the number of rows that vote; give 'auto' or 20, say."
             )
     return PhaseSchedule(
-        epsilon=parameters.epsilon,
-        delta=parameters.delta,
+        epsilon=options.epsilon,
+        delta=options.delta,
         n_classes=sizes.n_classes,
-        growth=None if growth == "auto" else growth,
-        max_rows=max(n_rows, int(parameters.max_rows)),
-        fresh=bool(parameters.fresh),
+        growth=None if isinstance(growth, str) else growth,
+        max_rows=max(n_rows, int(options.max_rows)),
+        fresh=bool(options.fresh),
         smallest=min(smallest, n_rows),
         fixed=fixed,
         aim=ONE_COLUMN_NOISE if sizes.one_column else AIMED_NOISE,

@@ -207,13 +207,13 @@ class AgnosticQueryRelease(Release):
             Their labels; the name of a column for Parquet files.
         """
         training = self._training(X, y)
-        self._fit_votes(training, source_for(self.random_state))
+        self._fit_votes(training, self.decide(training), source_for(self.random_state))
         return self
 
     def _model(self) -> ConceptClass:
         return need_boostable(self.concept_class, "QueryRelease")
 
-    def plan_release(self, training: Training, source: Source) -> PlannedRelease:
+    def plan_release(self, training: Training) -> PlannedRelease:
         training.need_numbers()
         planned = self._printed if self.constants == "paper" else self._chosen
         steps, demand, printed = planned(training, self._demand(2))

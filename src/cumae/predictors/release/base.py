@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -19,7 +19,7 @@ from cumae.ensembles.sizing import SizeTrial, try_sizes
 from cumae.errors import BudgetExhausted, InvalidParameter, TooFewRows, warn
 from cumae.mechanisms import Coins, VoteRule
 from cumae.mechanisms.sparse import unstable_answers
-from cumae.outlook import Fact, public_facts
+from cumae.outlook import FitPlan, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS, Training, check_fitted
 from cumae.predictors.calls import Asked, Call, Given
@@ -130,22 +130,18 @@ class Release(StatefulPredictor):
     # Fitting
 
     @abstractmethod
-    def plan_release(self, training: Training, source: Source) -> PlannedRelease:
+    def plan_release(self, training: Training) -> PlannedRelease:
         """Plan everything from public numbers, before anything is paid.
 
         Parameters
         ----------
         training : Training
             The declared facts; of the rows only their number and the types of columns are used.
-        source : Source
-            Where random bits come from.
         """
 
-    def _decided(
-        self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
-        del n_public
-        planned = self.plan_release(training, source)
+    def decide(self, training: Training) -> FitPlan[Any]:
+        """Decide how votes answer: the steps are a PlannedRelease."""
+        planned = self.plan_release(training)
         n_rows = training.rows.n_rows if planned.steps is None else planned.steps.n_sampled
         facts = {
             **public_facts(self._shown(planned)),
@@ -153,12 +149,11 @@ class Release(StatefulPredictor):
             "max_queries": int(self.max_queries),
         }
         relabelled = n_rows * training.width
-        others = [] if planned.steps is None else [Effort("draws", relabelled, relabelled)]
-        return planned.plan, facts, others
+        work = () if planned.steps is None else (Effort("draws", relabelled, relabelled),)
+        return FitPlan.of(planned.plan, planned, facts, work)
 
-    def _fit_votes(self, training: Training, source: Source) -> None:
-        planned = self.plan_release(training, source)
-        guarantee = self._start(training, planned.plan, source)
+    def _fit_votes(self, training: Training, plan: FitPlan[PlannedRelease], source: Source) -> None:
+        planned, guarantee = plan.steps, self._start(training, plan, source)
         voting = planned.train(training, source, n_jobs=self.n_jobs, progress=self.progress)
         fitted = self._fitted(training, guarantee, source, **self._shown(planned))
         spent = voting.rule.start(source)
@@ -239,7 +234,7 @@ class Release(StatefulPredictor):
         # Whether unclear answers are left depends on rows.
         return int(self._settled_state().remaining)
 
-    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order, and count them.
 
         If the last unclear answer is among them, the rest of the batch is not looked at and is
@@ -268,7 +263,7 @@ class Release(StatefulPredictor):
         check_fitted(self)
         return self._counter_.answer(self, Call(X, request_id=request_id))
 
-    def noisy_votes(self, X: ArrayLike, *, request_id: Any = None) -> Integers:
+    def noisy_votes(self, X: Any, *, request_id: Any = None) -> Integers:
         """Return noisy vote counts, one column per class: spends like ``predict``.
 
         The label is the largest one. Only the mechanisms ``"gaussian"`` and ``"laplace"`` have

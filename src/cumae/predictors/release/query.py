@@ -20,7 +20,7 @@ from cumae.effort import Effort
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins
-from cumae.outlook import Fact
+from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
 from cumae.predictors.calls import Asked, Given
@@ -217,13 +217,14 @@ class QueryRelease(Release):
         """
         training = self._training(X, y)
         source = source_for(self.random_state)
+        plan = self.decide(training)
         if self.mechanism == "offline":
-            self._fit_offline(training, source)
+            self._fit_offline(training, plan, source)
         else:
-            self._fit_votes(training, source)
+            self._fit_votes(training, plan, source)
         return self
 
-    def plan_release(self, training: Training, source: Source) -> PlannedRelease:
+    def plan_release(self, training: Training) -> PlannedRelease:
         demand = self._demand(training.n_classes)
         mechanism, printed = self.mechanism, None
         if self.constants == "paper":
@@ -256,22 +257,10 @@ class QueryRelease(Release):
         vc = training.vc_dimension
         return subsamp_sizes(self.max_queries, self.alpha, self.beta, self.epsilon, self.delta, vc)
 
-    def _decided(
-        self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
+    def decide(self, training: Training) -> FitPlan[Any]:
+        """Decide how votes answer, or plan one draw for all queries, which has no further steps."""
         if self.mechanism != "offline":
-            return super()._decided(training, n_public, source)
-        plan = self._plan_offline(training)
-        facts: dict[str, Fact] = {
-            "mechanism": "offline",
-            "why": ASKED,
-            "max_queries": int(self.max_queries),
-        }
-        cells = training.rows.n_rows * training.width
-        return plan, facts, [Effort("draws", cells, cells)]
-
-    def _plan_offline(self, training: Training) -> Plan:
-        """Plan one draw for all queries, from public numbers."""
+            return super().decide(training)
         concept = training.model
         if not isinstance(concept, ConceptClass):
             raise InvalidParameter(
@@ -280,18 +269,21 @@ class QueryRelease(Release):
             )
         training.need_numbers()
         concept.check_draw(self.epsilon, max(self.max_queries, training.rows.n_rows))
-        return Plan(
+        cells = training.rows.n_rows * training.width
+        return FitPlan(
             concept.choose_cost(self.epsilon),
             ("QUERY", "SSPP", "CHOOSE"),
             assumptions=ASSUMPTIONS,
             covers=up_to(self.max_queries),
+            steps=None,
+            facts={"mechanism": "offline", "why": ASKED, "max_queries": int(self.max_queries)},
+            work=(Effort("draws", cells, cells),),
         )
 
-    def _fit_offline(self, training: Training, source: Source) -> None:
-        plan, concept = self._plan_offline(training), training.model
+    def _fit_offline(self, training: Training, plan: FitPlan[None], source: Source) -> None:
         guarantee = self._start(training, plan, source)
         rows = training.cleaned()
-        offline = Offline(concept, rows, self.epsilon, int(self.max_queries))
+        offline = Offline(training.model, rows, self.epsilon, int(self.max_queries))
         fitted = self._fitted(training, guarantee, source, mechanism_="offline", why_=ASKED)
         self._go_on(ReleaseState(fitted, offline=offline))
 

@@ -24,6 +24,22 @@ PRACTICAL = 4.0  # in place of Algorithm 4's constant 32
 
 
 @dataclass(frozen=True)
+class FirstOptions:
+    """Parameters of UniversalQueryRelease that the release of its first stage follows from."""
+
+    delta: float
+    n_first: int | str
+    release: str
+    n_shards: int | str
+    alpha: float
+    beta: float
+    max_unstable: int | str
+    abstain: bool
+    constants: str
+    classes: Any
+
+
+@dataclass(frozen=True)
 class Stages:
     """Both stages as they were planned from public numbers: nothing is paid yet.
 
@@ -97,33 +113,33 @@ def plan_both(first: Guarantee, total: Approximate, *claims: str) -> Plan:
     )
 
 
-def count_first(parameters: Any, training: Training) -> int:
+def count_first(options: FirstOptions, training: Training) -> int:
     """Return the number of queries of the first stage, for a concept class.
 
     Parameters
     ----------
-    parameters : UniversalQueryRelease
-        Its ``n_first``, ``constants``, ``alpha`` and ``beta`` are used.
+    options : FirstOptions
+        The parameters.
     training : Training
         Its width and concept class are used.
     """
-    if parameters.n_first != "auto":
-        return int(parameters.n_first)
-    asked = (parameters.alpha, parameters.beta, training.vc_dimension)
-    if parameters.constants == "paper":
+    if options.n_first != "auto":
+        return int(options.n_first)
+    asked = (options.alpha, options.beta, training.vc_dimension)
+    if options.constants == "paper":
         return first_queries(*asked)
     return min(first_queries(*asked, PRACTICAL), most_points(training.model, training.width))
 
 
 def first_release(
-    parameters: Any, training: Training, count: int, epsilon: float, mechanism: str
+    options: FirstOptions, training: Training, count: int, epsilon: float, mechanism: str
 ) -> QueryRelease | AgnosticQueryRelease:
     """Return the release that makes the plan of the first stage; it is never fitted itself.
 
     Parameters
     ----------
-    parameters : UniversalQueryRelease
-        What it has in common with a release is handed on.
+    options : FirstOptions
+        The parameters.
     training : Training
         The declared facts.
     count : int
@@ -134,14 +150,14 @@ def first_release(
         What answers.
     """
     names = ("n_shards", "alpha", "beta", "max_unstable", "abstain", "classes")
-    shared: dict[str, Any] = {name: getattr(parameters, name) for name in names}
-    asked = (training.model, epsilon, parameters.delta, count)
-    if parameters.release == "agnostic":
-        shared |= {"mechanism": mechanism, "constants": parameters.constants}
+    shared: dict[str, Any] = {name: getattr(options, name) for name in names}
+    asked = (training.model, epsilon, options.delta, count)
+    if options.release == "agnostic":
+        shared |= {"mechanism": mechanism, "constants": options.constants}
         return AgnosticQueryRelease(*asked, **shared)
-    if parameters.constants == "paper":
-        chances = (parameters.alpha, parameters.beta)
-        sizes = subsamp_sizes(count, *chances, epsilon, parameters.delta, training.vc_dimension)
+    if options.constants == "paper":
+        chances = (options.alpha, options.beta)
+        sizes = subsamp_sizes(count, *chances, epsilon, options.delta, training.vc_dimension)
         need_rows(training.rows.n_rows, sizes.n_rows)
         mechanism = "stability"
         shared |= {"n_shards": sizes.n_shards, "max_unstable": sizes.max_unstable}

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -24,14 +24,21 @@ from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, labels_of
 from cumae.mechanisms.base import ANY_NUMBER
-from cumae.outlook import Fact, public_facts
+from cumae.outlook import FitPlan, public_facts
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted
+from cumae.predictors.base import (
+    ESTIMATOR,
+    SHARED_PARAMETERS,
+    Training,
+    check_fitted,
+    options_of,
+)
 from cumae.predictors.calls import Asked, Call, Given, Step
 from cumae.predictors.events import Answered, Entered, Used, Whole
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.stages import (
+    FirstOptions,
     Stages,
     count_first,
     first_release,
@@ -44,7 +51,7 @@ from cumae.predictors.release.students import Lesson, Student, check_student, tr
 from cumae.predictors.release.voting import Voting, all_counted
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Approximate, Budget
-from cumae.privacy.plans import Plan, promise
+from cumae.privacy.plans import promise
 from cumae.randomness import Source, integers, source_for
 
 FIRST = 1_000  # queries of the first stage when there is no VC dimension to go by
@@ -238,11 +245,12 @@ class UniversalQueryRelease(StatefulPredictor):
         training = self._training(X, y)
         source = source_for(self.random_state)
         pool = self._pool(training, X_public)
-        stages = self._stages(training, None if pool is None else length_of(pool), source)
-        if stages.after is None:
-            self._fit_student(training, stages, pool, source)
+        n_public = None if pool is None else length_of(pool)
+        plan = self.decide(replace(training, n_public=n_public))
+        if plan.steps.after is None:
+            self._fit_student(training, plan, pool, source)
         else:
-            self._fit_concept(training, stages, source)
+            self._fit_concept(training, plan, source)
         return self
 
     def _has_student(self, training: Training) -> bool:
@@ -257,47 +265,46 @@ class UniversalQueryRelease(StatefulPredictor):
             raise InvalidData("X_public has no rows; give some, or leave it out.")
         return pool
 
-    def _decided(
-        self, training: Training, n_public: int, source: Source
-    ) -> tuple[Plan, dict[str, Fact], list[Effort] | None]:
-        stages = self._stages(training, n_public or None, source)
+    def decide(self, training: Training) -> FitPlan[Stages]:
+        """Decide about both stages, which are the steps."""
+        stages = self._stages(training)
         shown = public_facts(self._shown(stages, training))
         for stage in stages.shown(training.rows.n_rows):
             name = stage["name"].replace(" ", "_")
             shown |= {f"{name}_epsilon": stage["epsilon"], f"{name}_delta": stage["delta"]}
         shown["shard_size"] = training.rows.n_rows // stages.planned.n_shards
         cells = training.rows.n_rows * training.width
-        others = [] if stages.after is None else [Effort("draws", cells, cells)]
-        return stages.plan, shown, others
+        work = () if stages.after is None else (Effort("draws", cells, cells),)
+        return FitPlan.of(stages.plan, stages, shown, work)
 
-    def _stages(self, training: Training, n_pool: int | None, source: Source) -> Stages:
+    def _stages(self, training: Training) -> Stages:
         """Plan both stages from public numbers, before anything is paid."""
+        options = options_of(FirstOptions, self)
         if self._has_student(training):
-            return self._plan_student(training, n_pool, source)
-        if n_pool is not None:
+            return self._plan_student(training, options)
+        if training.n_public is not None:
             raise InvalidParameter(
                 "X_public with a concept class and no student: public rows alone define its "
                 "candidates, so use SemiPrivateLearner; or give a student."
             )
-        return self._plan_concept(training, source)
+        return self._plan_concept(training, options)
 
-    def _plan_concept(self, training: Training, source: Source) -> Stages:
+    def _plan_concept(self, training: Training, options: FirstOptions) -> Stages:
         """Plan votes and a hypothesis, which is drawn for the second stage."""
         concept = training.model
         training.need_numbers()
-        n_first = count_first(self, training)
+        n_first = count_first(options, training)
         before, after = split_epsilon(self.epsilon, float(self.share))
         concept.check_draw(after, max(n_first, training.rows.n_rows))
         # Shards get cleaned rows: a table of their size, which takes no memory.
         sized = ArrayRows(np.broadcast_to(0.0, (training.rows.n_rows, training.width)))
         clean = replace(training, rows=sized, columns=None)
-        release = first_release(self, clean, n_first, before, self.mechanism)
-        planned = release.plan_release(clean, source)
-        inner = promise(planned.plan, before, self.delta, void=source.deterministic)
+        planned = first_release(options, clean, n_first, before, self.mechanism).plan_release(clean)
+        inner = promise(planned.plan, before, self.delta, void=False)
         plan = plan_both(inner, universal_cost(inner, after), "SSPP", "CHOOSE", "COMP")
         return Stages(planned, inner, plan, n_first, after)
 
-    def _plan_student(self, training: Training, n_pool: int | None, source: Source) -> Stages:
+    def _plan_student(self, training: Training, options: FirstOptions) -> Stages:
         """Plan votes; what they release trains a student, at no further cost."""
         concept = isinstance(training.model, ConceptClass)
         if self.constants == "paper" or (self.release == "agnostic" and not concept):
@@ -309,32 +316,35 @@ class UniversalQueryRelease(StatefulPredictor):
         if training.tried:
             try_student(student, training.rows, training.columns, class_names(self.classes))
         n_first: Any = FIRST if self.n_first == "auto" else self.n_first
-        n_first = int(n_first) if n_pool is None else n_pool
+        n_first = int(n_first) if training.n_public is None else training.n_public
         mechanism = self.mechanism
         if mechanism == "auto":  # the others release no shares to learn from
             mechanism = "gaussian" if self.delta > 0 else "laplace"
-        release = first_release(self, training, n_first, self.epsilon, mechanism)
-        planned = release.plan_release(training, source)
-        inner = promise(planned.plan, self.epsilon, self.delta, void=source.deterministic)
+        release = first_release(options, training, n_first, self.epsilon, mechanism)
+        planned = release.plan_release(training)
+        inner = promise(planned.plan, self.epsilon, self.delta, void=False)
         plan = plan_both(inner, Approximate(inner.epsilon, inner.delta))
         return Stages(planned, inner, plan, n_first, None)
 
-    def _fit_concept(self, training: Training, stages: Stages, source: Source) -> None:
+    def _fit_concept(self, training: Training, plan: FitPlan[Stages], source: Source) -> None:
         """Pay for votes and for a hypothesis, and train the votes."""
+        stages = plan.steps
         if stages.after is None:
             raise AssertionError("nothing was planned for the hypothesis")
         table, labels = training.cleaned()
         clean = replace(training, rows=ArrayRows(table), labels=labels, columns=None)
-        guarantee = self._start(training, stages.plan, source)
+        guarantee = self._start(training, plan, source)
         voting = self._trained(stages.planned, clean, source)
         waiting = Offline(training.model, (table, labels), stages.after, stages.n_first)
         fitted = self._fitted(training, guarantee, source, **self._shown(stages, training))
         spent = voting.rule.start(source)
         self._go_on(UniversalState(fitted, None, stages.n_first, voting, waiting, spent=spent))
 
-    def _fit_student(self, training: Training, stages: Stages, pool: Any, source: Source) -> None:
+    def _fit_student(
+        self, training: Training, plan: FitPlan[Stages], pool: Any, source: Source
+    ) -> None:
         """Pay for votes, train them, and let them answer the pool, if there is one."""
-        guarantee = self._start(training, stages.plan, source)
+        stages, guarantee = plan.steps, self._start(training, plan, source)
         voting = self._trained(stages.planned, training, source)
         fitted = self._fitted(training, guarantee, source, **self._shown(stages, training))
         spent = voting.rule.start(source)
@@ -404,7 +414,7 @@ class UniversalQueryRelease(StatefulPredictor):
     # Answering
 
     @claim("UNV")
-    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order: never refused for their number; a batch may cross the stages.
 
         Parameters
