@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cumae import EverlastingPredictor
 from cumae.concepts import ConceptClass, Thresholds
-from cumae.mechanisms import NoisyMajority
+from cumae.mechanisms import Coins, Majority
 
 N = 400
 X = np.random.default_rng(0).random((N, 1))
@@ -31,15 +31,15 @@ class Spy:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.votes: list[NDArray[Any]] = []
         self.noisy: list[NDArray[Any]] = []
-        release = NoisyMajority.release
+        release = Majority.release
 
-        def spied(majority: NoisyMajority, votes: Any) -> Any:
-            noisy = release(majority, votes)
+        def spied(majority: Majority, votes: Any, coins: Coins) -> Any:
+            noisy = release(majority, votes, coins)
             self.votes.append(np.array(votes))
             self.noisy.append(noisy)
             return noisy
 
-        monkeypatch.setattr(NoisyMajority, "release", spied)
+        monkeypatch.setattr(Majority, "release", spied)
 
     def take(self) -> tuple[NDArray[Any], NDArray[Any]]:
         found = np.concatenate(self.votes), np.concatenate(self.noisy)

@@ -23,8 +23,9 @@ from cumae import (
     UniversalQueryRelease,
 )
 from cumae.checks import Neighbours
-from cumae.concepts import FiniteClass, Thresholds
+from cumae.concepts import FiniteClass, Stumps, Thresholds
 from cumae.concepts.thresholds import Threshold
+from tests.kinds import KINDS, as_array, labels_of
 
 RNG = np.random.default_rng(11)
 X = RNG.random((240, 3))
@@ -131,11 +132,18 @@ SPOKEN = Neighbours.replacing(
 )
 
 
-# Numbers that may be missing, categories with None among them, and true and false.
-KINDS: list[Any] = [(0, 1, "missing"), [0, 1, None], bool]
-TABLE = np.column_stack([X[:, 0], np.rint(X[:, 1]), X[:, 0] > 0.4]).astype(float)
-TABLE[::5, 0], TABLE[::7, 1] = np.nan, np.nan
-MIXED = pair_of(TABLE, [0.5, np.nan, 7.0], columns=KINDS)  # 7 is neither true nor false
+# Columns of all kinds. The row that differs has a category that is missing, and two cells that
+# cannot be used: 7 is neither true nor false.
+TABLE = as_array(240)
+ALL = Neighbours.replacing(
+    TABLE,
+    labels_of(TABLE),
+    7,
+    [0.5, np.nan, 7.0, np.nan],
+    1,
+    queries=TABLE[:12],
+    columns=KINDS,
+)
 
 
 def oracle(estimator: Any, **more: Any) -> EverlastingPredictor:
@@ -150,16 +158,16 @@ def stumps(**more: Any) -> EverlastingPredictor:
 
 PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
     "everlasting, thresholds": (oracle(Thresholds(), shard_size=8), ONE),
-    "everlasting, logarithms": (oracle(LOGS, columns=UNIT), THREE),
+    "everlasting, logarithms": (oracle(LOGS, columns=KINDS), ALL),
     "everlasting, words and memo": (oracle(WORDS, memoize=True, epsilon=0.3), NAMED),
     "everlasting, no weights": (oracle(NO_WEIGHTS, balanced=False), THREE),
     "everlasting, prior": (
-        oracle(None, prior=None, prior_share=0.4, columns=UNIT, shard_size=8),
-        THREE,
+        oracle(None, prior=None, prior_share=0.4, columns=KINDS, shard_size=8),
+        ALL,
     ),
     "everlasting, prior and logarithms": (
-        oracle(LOGS, prior=PrivateKernelClassifier(n_waves=5), columns=UNIT, shard_size=24),
-        THREE,  # phases are longer than the batches of the laws: queries of a later one may meet
+        oracle(LOGS, prior=PrivateKernelClassifier(n_waves=5), columns=KINDS, shard_size=24),
+        ALL,  # phases are longer than the batches of the laws: queries of a later one may meet
     ),
     "everlasting, marks and memo": (oracle(Marked(), memoize=True, epsilon=0.3), FEW_THREE),
     "everlasting, late": (stumps(late=0.25, growth=1.3), ONE),
@@ -179,9 +187,14 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
     ),
     "bbl, fresh": (GenericBBL(Thresholds(), 20.0, fresh=True, shard_size=12), ONE),
     "bbl, marks": (GenericBBL(Ruled(), 20.0, shard_size=12), ONE),
-    "query": (QueryRelease(LOGS, 5.0, max_queries=100, columns=UNIT), THREE),
-    "query, all kinds": (QueryRelease(None, 5.0, max_queries=100, columns=KINDS), MIXED),
-    "everlasting, all kinds": (oracle(None, columns=KINDS, shard_size=8), MIXED),
+    "everlasting, all kinds": (oracle(None, columns=KINDS, shard_size=8), ALL),
+    "everlasting, fresh and all kinds": (
+        oracle(Stumps(), columns=KINDS, fresh=True, growth=2.0, shard_size=8),
+        ALL,
+    ),
+    "bbl, all kinds": (GenericBBL(Stumps(), 20.0, shard_size=12, columns=KINDS), ALL),
+    "query": (QueryRelease(LOGS, 5.0, max_queries=100, columns=KINDS), ALL),
+    "query, all kinds": (QueryRelease(None, 5.0, max_queries=100, columns=KINDS), ALL),
     "query, words": (QueryRelease(WORDS, 5.0, max_queries=100), NAMED),
     "query, stability": (QueryRelease(Thresholds(), 9.0, 1e-3, 100, "stability"), ONE),
     "query, between": (
@@ -195,7 +208,12 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
         ONE,
     ),
     "agnostic": (AgnosticQueryRelease(Thresholds(), 20.0, max_queries=100), ONE),
+    "agnostic, all kinds": (
+        AgnosticQueryRelease(Stumps(), 20.0, max_queries=100, columns=KINDS),
+        ALL,
+    ),
     "universal": (UniversalQueryRelease(Thresholds(), 9.0, n_first=6), ONE),
+    "universal, all kinds": (UniversalQueryRelease(Stumps(), 9.0, n_first=6, columns=KINDS), ALL),
     "universal, student": (
         UniversalQueryRelease(Marked(), 9.0, n_first=6, student=DecisionTreeClassifier()),
         FEW_THREE,

@@ -114,7 +114,7 @@ class Copies:
 
     def ask(self, one: Any, count: int) -> None:
         """Ask as much, unless it is refused, and count what left by the phase that answered."""
-        phase, left = one.phase_, one._state_.phase.left
+        phase, left = one.phase_, one._state_.left
         with suppress(CumaeError):
             answers = len(one.predict(rows_of(ROWS, 0, count)))
             first = min(answers, left)
@@ -124,9 +124,9 @@ class Copies:
     def ask_all(self, one: Any) -> None:
         """Ask until the phase is nearly over, or nothing is answered any more."""
         with suppress(CumaeError):
-            while one._state_.phase.left > 1:
+            while one._state_.left > 1:
                 before = one.answered_
-                self.ask(one, min(100, one._state_.phase.left - 1))
+                self.ask(one, min(100, one._state_.left - 1))
                 if one.answered_ == before:
                     return
 

@@ -128,7 +128,7 @@ def ask_part(one: Any, more: dict[str, Any], queries: Any, start: int, *cuts: in
 
 def break_off(one: Any) -> None:
     """Leave an oracle as a crash does: what is on the disk stays, and the mark is not settled."""
-    _, _, (_, writer, reader, lock), _ = one._journal_._end.detach()
+    _, _, (_, writer, reader, lock), _ = one._counter_.journal._end.detach()
     writer.failed = RuntimeError("the process is gone")
     for each in (reader, writer.home, lock):
         if each is not None:

@@ -124,6 +124,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """
 
     @abstractmethod
+    def check_queries(self, X: Any, queries: Any) -> None:
+        """Refuse queries that cannot be read after a fit to ``X``, before anything is paid."""
+
+    @abstractmethod
     def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:
         """Tell what ``fit`` would do with so many rows, without any row and without spending."""
 

@@ -40,6 +40,13 @@ def belongs_here(owned: Any) -> int:
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER")
+def lock_of(owned: Any) -> threading.RLock:
+    """Return the lock of an object, which all its marked methods share."""
+    lock: threading.RLock = owned.__dict__.setdefault("_lock", threading.RLock())
+    return lock
+
+
+@claim("ACTIVE", "QUERY", "BBL", "EVER")
 def check_process(owned: Any) -> None:
     """Refuse in a process that the object does not belong to."""
     if os.getpid() != belongs_here(owned):
@@ -74,31 +81,47 @@ def _nested(name: str) -> LiveState:
 
 @claim("QUERY", "BBL", "EVER", "STORE")
 class Within:
-    """The calls of one object: a context that a thread enters once at a time, in one process.
+    """The calls of one object: a thread is within one of them at a time, in one process.
+
+    It is no context manager: an interrupt may come as the first thing in ``__exit__``, and the
+    thread would be within a call for ever.
 
     Parameters
     ----------
     owned : object
         What is used.
+
+    Attributes
+    ----------
+    id : int
+        What stands for the object in ``CALLS``.
     """
 
     def __init__(self, owned: Any) -> None:
-        self._id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
+        self.id, self._name, self._process = id(owned), type(owned).__name__, belongs_here(owned)
 
     @property
     def is_here(self) -> bool:
         """Whether this is the process that the object belongs to."""
         return os.getpid() == self._process
 
-    def __enter__(self) -> None:
+    def check(self) -> tuple[int, ...]:
+        """Return the objects whose calls this thread is within; refuse if this is one of them."""
         if os.getpid() != self._process:  # before a lock: in a forked process it may be held
             raise _elsewhere(self._name)
-        if self._id in CALLS.objects:
+        outside = CALLS.objects
+        if self.id in outside:
             raise _nested(self._name)
-        CALLS.objects = (*CALLS.objects, self._id)
+        return outside
 
-    def __exit__(self, *_: object) -> None:
-        CALLS.objects = tuple(one for one in CALLS.objects if one != self._id)
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Run something as a call of the object."""
+        outside = self.check()
+        try:
+            CALLS.objects = (*outside, self.id)
+            return work()
+        finally:
+            CALLS.objects = outside  # no call, which an interrupt could come before
 
 
 @claim("ACTIVE", "QUERY", "BBL", "EVER", "STORE")
@@ -129,7 +152,7 @@ def locked(
 
     @functools.wraps(method)
     def alone(self: Owner, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        with self.__dict__.setdefault("_lock", threading.RLock()):
+        with lock_of(self):
             return method(self, *args, **kwargs)
 
     return alone

@@ -22,12 +22,12 @@ import numpy as np
 import cumae
 from cumae import CumaeError, store
 from cumae.concepts import Thresholds
-from cumae.mechanisms import NoisyMajority
+from cumae.mechanisms import Coins, Majority
 from cumae.predictors.state import restore
 from tests.oracles import ROWS
 from tests.simulator.history import WIDE
 from tests.simulator.history import fitted as small
-from tests.simulator.judge import REAL_RELEASE, phase_of
+from tests.simulator.judge import REAL_RELEASE, first_of, phase_of
 from tests.states import rows_of
 
 STORE = str(Path(store.__file__).parent)  # signals come at lines of its files
@@ -127,7 +127,7 @@ class Worker:
         status = 1
         try:
             warnings.simplefilter("ignore")
-            NoisyMajority.release = self._release()  # type: ignore[method-assign]
+            Majority.release = self._release()  # type: ignore[method-assign]
             signal.signal(signal.SIGINT, self._interrupted)
             signal.signal(signal.SIGTERM, self._terminated)
             signal.signal(signal.SIGUSR1, self._nested)
@@ -191,12 +191,12 @@ class Worker:
     def _release(self) -> Any:
         worker = self
 
-        def release(self: NoisyMajority, votes: Any) -> Any:
-            first = self.asked
-            noisy = REAL_RELEASE(self, votes)
+        def release(self: Majority, votes: Any, coins: Coins) -> Any:
+            noisy = REAL_RELEASE(self, votes, coins)
             if worker._calls:
                 number, oracle = worker._calls[-1]
-                noise = (np.asarray(noisy) - np.asarray(votes))[:, -1].tolist()
+                first = first_of(oracle, len(votes))
+                noise = (noisy - votes)[:, -1].tolist()
                 labels = np.argmax(noisy, axis=1).tolist()
                 drawn = (phase_of(oracle), first, noise, labels, self.max_queries)
                 worker.tell("drew", number, *drawn)

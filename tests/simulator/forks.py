@@ -10,12 +10,13 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from tests.simulator.world import Cell, HostLock, Process, World
 
 SHARED = (
     *(int, float, str, bytes, bool, type(None), type, ModuleType, FunctionType),
-    *(BuiltinFunctionType, BaseException, Cell, HostLock, World, Process),
+    *(BuiltinFunctionType, Dispatcher, BaseException, Cell, HostLock, World, Process),
 )
 RLOCK = type(threading.RLock())
 LOCK = type(threading.Lock())

@@ -30,7 +30,7 @@ LABELS = (ROWS[:, 0] > 0.3).astype(int)
 # Noise so wide that four draws in a row are a name: two equal rows have chance 1e-17.
 WIDE: dict[str, Any] = {"epsilon": 1e-3, "delta": 1e-4}
 # After so many lines a signal comes, at most: operations have about so many.
-MOST_LINES = {"open": 2_000, "save": 1_300, "use": 800, "turn_key": 1_400, "rotate": 2_500}
+MOST_LINES = {"open": 1_000, "save": 260, "use": 550, "turn_key": 480, "rotate": 1_200}
 FEW_LINES = 60  # of other operations
 MOST_POINTS = 25  # and so many calls of the world
 STEPS = (20, 60)  # of a history, at least and at most
@@ -276,8 +276,7 @@ class History:
 
     def _cell(self, process: Process) -> Cell | None:
         """Return the home of the oracle that a process has open; None in memory."""
-        journal = getattr(process.oracle, "_journal_", None)
-        writer = getattr(journal, "writer", None)
+        writer = getattr(_journal(process.oracle), "writer", None)
         return None if writer is None else writer.home.cell
 
     def _save(self, process: Process) -> None:
@@ -322,8 +321,7 @@ class History:
     def _leave(self, process: Process) -> None:
         """End the process as a program ends: what is open is let go of."""
         oracle, process.oracle = process.oracle, None
-        journal = getattr(oracle, "_journal_", None)
-        end = getattr(journal, "_end", None)
+        end = getattr(_journal(oracle), "_end", None)
         if end is not None:
             end()
         process.kept.clear()
@@ -502,6 +500,12 @@ class History:
         run = partial(self.scheduler.attempt, process, "last life", partial(go_on, process))
         self.scheduler.begin(process, run)
         self.scheduler.finish(process)
+
+
+def _journal(oracle: Any) -> Any:
+    """Return what records the events of an oracle; None for an account."""
+    counter = getattr(oracle, "_counter_", None)
+    return None if counter is None else counter.journal
 
 
 def _now(cells: dict[str, Cell]) -> dict[str, Any]:

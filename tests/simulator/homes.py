@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, StoreFailed
-from cumae.store.homes.home import FORMAT, Blob, Home, Transaction
+from cumae.store.homes.home import Blob, Home, Transaction
 from cumae.store.homes.sqlite import FilePlace
 from cumae.store.keys import FOLDER, KeyCommand, KeyFolder, KeyStore
 from cumae.store.ledger import LedgerEntry

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cumae.mechanisms import NoisyMajority
+from cumae.mechanisms import Coins, Majority
 from tests.simulator.world import Cell, Process
 
 ROW = 4  # releases whose noise together does not come twice by chance
-REAL_RELEASE = NoisyMajority.release  # before anything watches it
+REAL_RELEASE = Majority.release  # before anything watches it
 
 
 @dataclass
@@ -45,6 +45,14 @@ def phase_of(oracle: Any) -> int:
     """Return the number of the phase that an oracle is in, from 1."""
     phase = getattr(oracle._state_, "phase", None)
     return 1 if phase is None else int(phase.number)
+
+
+def first_of(oracle: Any, count: int) -> int:
+    """Return the number of the first of some releases that are being drawn, from 0.
+
+    They were counted before.
+    """
+    return int(oracle._state_.spent.asked) - count
 
 
 def debited(texts: Iterable[str]) -> tuple[int, int]:
@@ -87,13 +95,14 @@ class Judge:
         if call.request is not None and call.draws:
             self.requests.setdefault(call.request, []).append(call)
 
-    def drawn(self, process: Process, mechanism: Any, first: int, *drawn: list[int]) -> None:
+    def drawn(self, process: Process, mechanism: Majority, *drawn: list[int]) -> None:
         """Take down releases that are being drawn, for the innermost call of a process."""
         own = [call for asking, call in self.calls if asking is process]
         if own:
-            phase = phase_of(own[-1].oracle)
+            oracle = own[-1].oracle
+            phase = phase_of(oracle)
             self.paid.setdefault(phase, mechanism.max_queries)
-            own[-1].draws.append(Draw(phase, first, *drawn))
+            own[-1].draws.append(Draw(phase, first_of(oracle, len(drawn[0])), *drawn))
 
     # What leaves
 
@@ -155,17 +164,16 @@ class Judge:
 
 
 def watched(judge: Any) -> Any:
-    """Return a ``NoisyMajority.release`` that lets a judge see what is drawn.
+    """Return a ``Majority.release`` that lets a judge see what is drawn.
 
     ``judge()`` returns the judge and the process that runs.
     """
 
-    def release(self: NoisyMajority, votes: Any) -> Any:
-        first = self.asked
-        noisy = REAL_RELEASE(self, votes)
+    def release(self: Majority, votes: Any, coins: Coins) -> Any:
+        noisy = REAL_RELEASE(self, votes, coins)
         found, process = judge()
-        noise = (np.asarray(noisy) - np.asarray(votes))[:, -1].tolist()
-        found.drawn(process, self, first, noise, np.argmax(noisy, axis=1).tolist())
+        noise = (noisy - votes)[:, -1].tolist()
+        found.drawn(process, self, noise, np.argmax(noisy, axis=1).tolist())
         return noisy
 
     return release

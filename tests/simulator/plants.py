@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from cumae.predictors.state import State
 from cumae.randomness import SeededSource, SystemSource
-from cumae.store import keys, opening, oracle
+from cumae.store import keys, opening, oracle, pieces
 from cumae.store.keys import KeyStore, Life, Mark
 from cumae.store.writer import Writer
 
@@ -117,14 +116,14 @@ def new_key_forgets_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def noise_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each opening go on with the coins of the one before, as if they were in the file."""
-    real = State.from_arrays
+    real = pieces.state_of
 
     def stored_generator(*given: Any) -> Any:
         source = SeededSource(7)
         monkeypatch.setattr(SystemSource, "words", lambda _, count: source.words(count))
         return real(*given)
 
-    monkeypatch.setattr(State, "from_arrays", staticmethod(stored_generator))
+    monkeypatch.setattr(pieces, "state_of", stored_generator)
 
 
 FILES: dict[str, Any] = {"shared": False, "keys": "command"}  # copies reach the same keys

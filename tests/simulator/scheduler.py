@@ -17,8 +17,8 @@ from unittest import mock
 
 import cumae
 from cumae.errors import CumaeError, LiveState
-from cumae.mechanisms import NoisyMajority
-from cumae.predictors import joining
+from cumae.mechanisms import Majority
+from cumae.predictors import queue
 from cumae.store import accounts, keys, oracle, replicas, writer
 from cumae.store.homes import sqlite
 from tests.simulator import homes, servers
@@ -26,9 +26,16 @@ from tests.simulator.judge import Judge, watched
 from tests.simulator.world import Gate, Killed, Process, Stuck, World, baton
 
 PACKAGE = Path(cumae.__file__).parent
-TRACED = ("store", "predictors", "live.py", "privacy/budget.py")  # lines where signals may come
+TRACED = (
+    "store",
+    "predictors",
+    "live.py",
+    "privacy/budget.py",
+    "locks.py",
+)  # lines where signals may come
 MOST_RESUMES = 5_000  # of one operation
 FIRST_PID = 1_000
+NESTED = "while the same thread is within a call of it"  # what a call within a call is told
 REAL_PID, REAL_COINS = os.getpid, os.urandom
 
 
@@ -36,13 +43,13 @@ REAL_PID, REAL_COINS = os.getpid, os.urandom
 def lines_without_signals(file: str) -> frozenset[int] | None:
     """Return the lines of a file where Python never interrupts; None if no line is of interest.
 
-    Python never interrupts between the last line of a with block and its end, and not at words
-    that do nothing by themselves.
+    Python never interrupts between the last line of a with block and its end, not at words that do
+    nothing by themselves, and not at the end of a block where nothing is called.
     """
     if not any(file.startswith(str(PACKAGE / part)) for part in TRACED):
         return None
     text = Path(file).read_text(encoding="utf-8").splitlines()
-    idle = ("with ", "try:", "finally:", "else:")
+    idle = ("with ", "try:", "finally:", "else:", "CALLS.objects = before")
     return frozenset(n for n, line in enumerate(text, 1) if line.strip().startswith(idle))
 
 
@@ -151,7 +158,7 @@ class Scheduler:
 
     def _trace(self, frame: Any, event: str, _: Any) -> Any:
         code = frame.f_code
-        if code.co_name == "__init__" and code.co_filename.endswith(("live.py", "joining.py")):
+        if code.co_name == "__init__" and code.co_filename.endswith(("live.py", "queue.py")):
             return None  # of what a thread has for itself, made at its first call
         if self.world.process.at_line is None or lines_without_signals(code.co_filename) is None:
             return None
@@ -180,6 +187,8 @@ class Scheduler:
             action()
         except (Killed, KeyboardInterrupt, CumaeError) as error:
             end = type(error).__name__
+            if isinstance(error, LiveState) and process.depth == 1 and NESTED in str(error):
+                self.judge.say(f"{what} is refused as if it were within another call")
             if (
                 isinstance(error, LiveState)
                 and process.depth == 1
@@ -230,16 +239,16 @@ def simulated() -> Iterator[None]:
         (sqlite, "sync_folder", lambda folder: None),
         (sqlite, "remove_files", homes.remove),
         (accounts, "SqliteFile", homes.SimulatedFile),
-        (accounts.AccountLedger, "held", lambda self: homes.world().hold(self.keys.lock_file)),
+        (accounts, "opened_lock", lambda file: homes.world().opened_lock(file)),
         (keys.KeyFolder, "make", homes.SimulatedFolder.make),
-        (NoisyMajority, "release", watched(_now)),
+        (Majority, "release", watched(_now)),
         (os, "getpid", _pid),
         (os, "urandom", _coins),
         (secrets, "token_bytes", _coins),
         (sys, "unraisablehook", _unraisable),
     ]
-    replaced += [(module, "time", _Time()) for module in (keys, replicas, joining)]
-    replaced += [(module, "threading", threads) for module in (writer, joining, replicas)]
+    replaced += [(module, "time", _Time()) for module in (keys, replicas, queue)]
+    replaced += [(module, "threading", threads) for module in (writer, queue, replicas)]
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -6,8 +6,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
+from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
-from cumae.store.homes.home import FORMAT, SHARED, Home, Place, Transaction
+from cumae.store.homes.home import SHARED, Home, Place, Transaction
 from cumae.store.homes.postgres import Head
 from cumae.store.keys import HOME, KeyStore
 from tests.simulator.homes import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,24 +92,25 @@ class Clock:
 
 
 class HostLock:
-    """A lock on an open file, as ``flock`` has it: forked processes share it."""
+    """A lock on an open file, as ``FileLock`` has it: forked processes share it.
+
+    Whoever waits for it waits until those have ended, too, that its taker has forked.
+    """
 
     def __init__(self, world: World, path: Path) -> None:
         self.world, self.path, self.holders = world, path, {world.process.pid}
-        self.taker = 0  # whose end ends it for all; 0 for nobody
+        self.taker, self.waits = world.process.pid, False
 
     def close(self) -> None:
-        self.leave(self.world.process.pid)
-
-    def unlock(self) -> None:
-        """Let go of it for all that share it, as ``LOCK_UN`` does."""
-        if self.world.process.pid in self.holders:
+        """Let go of it; its taker does so for all that share it, as ``LOCK_UN`` does."""
+        pid = self.world.process.pid
+        if pid == self.taker and pid in self.holders:
             self.holders.clear()
-            self.close()
+        self.leave(pid)
 
     def leave(self, pid: int) -> None:
         self.holders.discard(pid)
-        if pid == self.taker:  # and those that it has forked end some time
+        if self.waits and pid == self.taker:  # and those that it has forked end some time
             self.holders.clear()
         if not self.holders and self.world.locks.get(self.path) is self:
             del self.world.locks[self.path]
@@ -121,6 +121,32 @@ class HostLock:
 
     def __del__(self) -> None:
         self.close()
+
+
+class WaitingLock:
+    """A lock that nobody has yet, as ``FileLock`` before ``take``."""
+
+    is_on_file = True
+
+    def __init__(self, world: World, path: Path) -> None:
+        self.world, self.path = world, path
+        self.held: HostLock | None = None
+
+    def take(self) -> None:
+        """Wait for it."""
+        for _ in range(MOST_TURNS):
+            if self.path not in self.world.locks:
+                break
+            self.world.point("wait for a lock")
+            self.world.yielded(self.world.process, signals=True)
+        else:
+            raise Stuck("nobody lets go of a lock")
+        self.held = self.world.take_lock(self.path)
+        self.held.waits = True
+
+    def close(self) -> None:
+        if self.held is not None:
+            self.held.close()
 
 
 class Gate:
@@ -252,22 +278,8 @@ class World:
         self.locks[file] = HostLock(self, file)
         return self.locks[file]
 
-    @contextmanager
-    def hold(self, file: Path) -> Iterator[None]:
-        """Wait for a lock, and hold it."""
-        for _ in range(MOST_TURNS):
-            if file not in self.locks:
-                break
-            self.point("wait for a lock")
-            self.yielded(self.process, signals=True)
-        else:
-            raise Stuck("nobody lets go of a lock")
-        held = self.take_lock(file)
-        held.taker = self.process.pid
-        try:
-            yield
-        finally:
-            held.unlock()
+    def opened_lock(self, file: Path) -> WaitingLock:
+        return WaitingLock(self, file)
 
     def copy(self, path: Path, copy: Path) -> None:
         """Copy a file as it is now; an older one of that name goes on for who has it open."""

@@ -15,15 +15,20 @@ from numpy.typing import NDArray
 
 from cumae.errors import BudgetExhausted
 from cumae.mechanisms import (
+    Between,
     BetweenThresholds,
+    Coins,
     ExponentialMechanism,
     GaussianNoise,
     LaplaceNoise,
     Side,
+    Spent,
+    Stability,
     StabilityTest,
 )
 from cumae.mechanisms import stability as stab
 from cumae.mechanisms.sparse import upper_tail
+from cumae.randomness import Source
 from tests.sources import Forgetful
 from tests.statistics import binomial_rejects, chi_square_rejects
 from tests.unit.test_mechanisms import laplace_mass
@@ -140,44 +145,43 @@ def between_law(count: int) -> Floats:
     return law_of_charged(laplace_mass(EPSILON / 2, t), between, QUERIES)
 
 
-class Halved(BetweenThresholds):
+class Halved(Between):
     """Planted: half the noise."""
 
-    def _fresh_threshold_noise(self) -> int:
-        return round(super()._fresh_threshold_noise() / 2)
+    def fresh_threshold_noise(self, source: Source) -> int:
+        return round(super().fresh_threshold_noise(source) / 2)
 
-    def _query_noise(self, count: int) -> NDArray[np.int64]:
-        return np.rint(super()._query_noise(count) / 2).astype(np.int64)
+    def query_noise(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        return np.rint(super().query_noise(count, coins) / 2).astype(np.int64)
 
 
-class Stale(BetweenThresholds):
+class Stale(Between):
     """Planted: threshold noise is never refreshed."""
 
-    def _fresh_threshold_noise(self) -> int:
-        if not hasattr(self, "_kept"):
-            self._kept = super()._fresh_threshold_noise()
-        return self._kept
+    def fresh_threshold_noise(self, source: Source) -> int:
+        noise: int = vars(self).setdefault("stale", super().fresh_threshold_noise(source))
+        return noise
 
 
-class Reused(BetweenThresholds):
+class Reused(Between):
     """Planted: one noise for all queries."""
 
-    def _query_noise(self, count: int) -> NDArray[np.int64]:
-        return np.repeat(super()._query_noise(1), count)
+    def query_noise(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        return np.repeat(super().query_noise(1, coins), count)
 
 
-class Generous(BetweenThresholds):
+class Generous(Between):
     """Planted: one "between" too many."""
 
-    def ask(self, counts: Any) -> NDArray[np.int64]:
-        self.remaining += self.remaining == 1
-        return super().ask(counts)
+    def sides(self, values: Any, spent: Spent, coins: Coins) -> Any:
+        last = spent.unclear == self.max_between - 1
+        return super().sides(values, spent._replace(unclear=spent.unclear - last), coins)
 
 
-def between_counts(kind: type[BetweenThresholds]) -> NDArray[np.int64]:
+def between_counts(kind: type[Between]) -> NDArray[np.int64]:
     seen = []
     for _ in range(RUNS):
-        mechanism = kind(0, GAP, EPSILON, 0.2, max_between=QUERIES + 1)
+        mechanism = BetweenThresholds._of(kind(0, GAP, EPSILON, QUERIES + 1), None)
         seen.append(int((mechanism.ask([0] * QUERIES) == Side.BETWEEN).sum()))
     return np.bincount(seen, minlength=QUERIES + 1)
 
@@ -186,14 +190,14 @@ def between_counts(kind: type[BetweenThresholds]) -> NDArray[np.int64]:
 def test_between_thresholds_follows_its_law() -> None:
     """Planted: half the noise, stale threshold noise, query noise reused."""
     law = between_law(0)
-    assert not chi_square_rejects(between_counts(BetweenThresholds), law)
+    assert not chi_square_rejects(between_counts(Between), law)
     for planted in (Halved, Stale, Reused):
         assert chi_square_rejects(between_counts(planted), law, checks=0)
 
 
-def betweens_given(kind: type[BetweenThresholds]) -> int:
+def betweens_given(kind: type[Between]) -> int:
     """How many "between" answers come before it refuses."""
-    mechanism = kind(0, 100, 1.0, 0.01, max_between=4)
+    mechanism = BetweenThresholds._of(kind(0, 100, 1.0, max_between=4), None)
     given = 0
     for _ in range(1000):
         try:
@@ -206,44 +210,43 @@ def betweens_given(kind: type[BetweenThresholds]) -> int:
 @pytest.mark.claim("BT")
 def test_exactly_c_between_answers() -> None:
     """Planted: c off by one or more."""
-    assert betweens_given(BetweenThresholds) == 4
+    assert betweens_given(Between) == 4
     assert betweens_given(Generous) > 4
 
 
 # Stability
 
 
-class HalvedTest(StabilityTest):
+class HalvedTest(Stability):
     """Planted: half the noise."""
 
-    def _fresh_threshold_noise(self) -> int:
-        return round(super()._fresh_threshold_noise() / 2)
+    def fresh_threshold_noise(self, source: Source) -> int:
+        return round(super().fresh_threshold_noise(source) / 2)
 
-    def _query_noise(self, count: int) -> NDArray[np.int64]:
-        return np.rint(super()._query_noise(count) / 2).astype(np.int64)
+    def query_noise(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        return np.rint(super().query_noise(count, coins) / 2).astype(np.int64)
 
 
-class StaleTest(StabilityTest):
+class StaleTest(Stability):
     """Planted: threshold noise is never refreshed."""
 
-    def _fresh_threshold_noise(self) -> int:
-        if not hasattr(self, "_kept"):
-            self._kept = super()._fresh_threshold_noise()
-        return self._kept
+    def fresh_threshold_noise(self, source: Source) -> int:
+        noise: int = vars(self).setdefault("stale", super().fresh_threshold_noise(source))
+        return noise
 
 
-class ReusedTest(StabilityTest):
+class ReusedTest(Stability):
     """Planted: one noise for all queries."""
 
-    def _query_noise(self, count: int) -> NDArray[np.int64]:
-        return np.repeat(super()._query_noise(1), count)
+    def query_noise(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        return np.repeat(super().query_noise(1, coins), count)
 
 
-def unstable_counts(kind: type[StabilityTest], votes: list[int]) -> NDArray[np.int64]:
+def unstable_counts(kind: type[Stability], votes: list[int]) -> NDArray[np.int64]:
     seen = []
     for _ in range(RUNS):
-        test = kind(2.0, 0.05, max_queries=QUERIES, max_unstable=QUERIES + 1)
-        seen.append(int((test.ask([votes] * QUERIES) < 0).sum()))
+        rule = kind.of(2.0, 0.05, max_queries=QUERIES, max_unstable=QUERIES + 1)
+        seen.append(int((StabilityTest._of(rule, None).ask([votes] * QUERIES) < 0).sum()))
     return np.bincount(seen, minlength=QUERIES + 1)
 
 
@@ -255,7 +258,7 @@ def test_the_stability_test_follows_its_law() -> None:
     t = np.arange(-400, 401)
     unstable = 1 - upper_tail(0.5, t)
     law = law_of_charged(laplace_mass(1.0, t), unstable, QUERIES)
-    assert not chi_square_rejects(unstable_counts(StabilityTest, votes), law)
+    assert not chi_square_rejects(unstable_counts(Stability, votes), law)
     for planted in (HalvedTest, StaleTest, ReusedTest):
         assert chi_square_rejects(unstable_counts(planted, votes), law, checks=0)
 

@@ -236,7 +236,8 @@ ENOUGH = {
     "checks/learners.py": "turns an error of a learner of ours into a broken law",
     "checks/payments.py": "turns an error of a learner of ours into a broken law",
     "store/writer.py": "errors of disks and keys; what ends a program is raised after it",
-    "predictors/joining.py": "errors of ours, about what was given with a call",
+    "predictors/counter.py": "errors of ours, about what was given with a call",
+    "predictors/queue.py": "an error that cannot be made again is told in other words",
 }
 
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import cumae
 from cumae import InvalidData, InvalidParameter, QueryRelease
 from cumae.data import plain_id
-from cumae.store.sealed import HiddenIds
+from cumae.predictors.ids import HiddenIds
 from tests.oracles import ROWS, everlasting, oracle
 
 OLD = Path(__file__).parent.parent / "stored" / "format_1_ids"
@@ -154,11 +154,11 @@ def test_an_equal_id_is_the_same_user_client_query_and_request(tmp_path: Path, f
     for place, form in enumerate(forms):
         for more in range(2):
             user = f"new {place} {more}"
-            stored.predict(ROWS[:1], users=[user], clients=[form], requests=[user])
+            stored.predict(ROWS[:1], users=[user], clients=[form], query_ids=[user])
     assert stored._state_.n_kept - before == 2
-    stored.predict(ROWS[:1], users=["asks"], clients=["b"], requests=[forms[0]])
+    stored.predict(ROWS[:1], users=["asks"], clients=["b"], query_ids=[forms[0]])
     with pytest.raises(InvalidParameter, match="names another query"):
-        stored.predict(ROWS[:1], users=["more"], clients=["b"], requests=[forms[-1]])
+        stored.predict(ROWS[:1], users=["more"], clients=["b"], query_ids=[forms[-1]])
     stored.add_labels([forms[-1]], [1])
     answered = stored.answered_
     for form in forms:

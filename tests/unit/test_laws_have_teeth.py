@@ -32,7 +32,8 @@ from cumae.predictors.everlasting import fitting
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import Prior
 from cumae.threads import one_core
-from tests.laws import PREDICTORS, THREE, UNIT, Fragile, X, Y, oracle
+from tests.kinds import KINDS
+from tests.laws import ALL, PREDICTORS, THREE, UNIT, Fragile, X, Y, oracle
 from tests.plants import (
     ask_the_prior_about_a_batch,
     halve_failing_batches,
@@ -88,11 +89,11 @@ class Shaped(PrivateBooster):
 
 
 def test_a_prior_that_is_asked_about_a_batch_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    predictor = oracle(None, prior=Shaped(), prior_share=0.5, columns=UNIT, shard_size=8)
-    batches_do_not_matter(predictor, THREE)
+    predictor = oracle(None, prior=Shaped(), prior_share=0.5, columns=KINDS, shard_size=8)
+    batches_do_not_matter(predictor, ALL)
     ask_the_prior_about_a_batch(monkeypatch)
     with pytest.raises(AssertionError, match="the batch that its query came in"):
-        batches_do_not_matter(predictor, THREE)
+        batches_do_not_matter(predictor, ALL)
 
 
 @pytest.mark.parametrize("name", ["no weights", "marks and memo", "prior and logarithms"])

@@ -22,7 +22,7 @@ from cumae.checks.learners import (
     refusals_spend_nothing,
     warnings_ignore_the_rows,
 )
-from cumae.concepts import FiniteClass, Halfspaces, Rectangles, Threshold, Thresholds
+from cumae.concepts import FiniteClass, Halfspaces, Rectangles, Stumps, Threshold, Thresholds
 from cumae.learners import (
     AccuracyBoost,
     ActiveLearner,
@@ -46,11 +46,12 @@ from cumae.learners.wrappers import relabelled
 from cumae.learners.wrappers.base import Wrapper
 from cumae.learners.wrappers.relabelled import RelabellingWrapper
 from cumae.privacy import REPLACE_ONE, Guarantee
+from tests.kinds import FEW, KINDS, OPEN, neighbours
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
 ROWS = 120
-ONE, TWO = [(0.0, 1.0)], [(0.0, 1.0), (0.0, 1.0)]
+ONE = [(0.0, 1.0)]
 GRID = [[x / 10] for x in range(11)]
 
 
@@ -84,31 +85,24 @@ def rows(width: int, *, unlabelled: bool = False, public: bool = False) -> Neigh
     return PublicNeighbours.replacing(X, y, row, new, label, queries=queries, X_public=shown)
 
 
-# Numbers that may be missing, categories with None among them, true and false, and numbers.
-ALL_KINDS: list[Any] = [(0.0, 1.0, "missing"), [0, 1, 2, None], bool, (0.0, 1.0)]
-
-
-def rows_of_all_kinds() -> Neighbours:
-    """Neighbours that differ in a row with another label and other cells missing."""
-    coins = np.random.default_rng(7)
-    X = (coins.random((ROWS, 4)) * 10).round() / 10
-    X[:, 1], X[:, 2] = coins.integers(0, 3, ROWS), coins.integers(0, 2, ROWS)
-    y = (X[:, 3] > 0.5).astype(int)
-    X[::5, 0], X[::7, 1] = np.nan, np.nan
-    new = [0.5, np.nan, 0.0, 1.0]  # instead of a row whose number is missing
-    return PublicNeighbours.replacing(X, y, 60, new, 1 - y[60], queries=X[:20])
-
-
 def private(epsilon: float = 1.0, columns: Any = ONE) -> PrivateLearner:
     return PrivateLearner(Thresholds(), epsilon, columns=columns, n_points=10)
 
 
-HALF = PrivateLearner(Halfspaces(), 1.0, columns=TWO, n_points=3)
+def stumps(epsilon: float = 1.0) -> PrivateLearner:
+    return PrivateLearner(Stumps(), epsilon, columns=KINDS, n_points=3)
+
+
+# Neighbours with columns of all kinds; of these some without labels, some with public rows beside.
+ALL, SOME, SHOWN = neighbours(), neighbours(unlabelled=True), neighbours(public=True)
+FEW_ALL, FEW_SOME = neighbours(few=True), neighbours(few=True, unlabelled=True)
+HALF = PrivateLearner(Halfspaces(), 1.0, columns=FEW, n_points=2)
 SEMI = SemiPrivateLearner(Thresholds(), 1.0)
 CASES: dict[str, tuple[Any, Neighbours]] = {
     "PrivateLearner": (private(), rows(1)),
-    "PrivateLearner, trees": (PrivateLearner(columns=TWO), rows(2)),
-    "PrivateLearner, halfspaces": (HALF, rows(2)),
+    "PrivateLearner, trees": (PrivateLearner(columns=KINDS), ALL),
+    "PrivateLearner, halfspaces": (HALF, FEW_ALL),
+    "PrivateLearner, all kinds and public rows": (PrivateLearner(columns=KINDS), SHOWN),
     "PrivateLearner, undeclared": (PrivateLearner(Thresholds()), rows(1, public=True)),
     "PrivateLearner, finite": (
         PrivateLearner(FiniteClass([Threshold(x / 10) for x in range(10)]), columns=ONE),
@@ -120,12 +114,30 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
         GenericLearner(None, 1.0, 1e-6, sanitizer="stable"),
         rows(2, unlabelled=True),
     ),
+    "GenericLearner, all kinds": (GenericLearner(Stumps(), columns=KINDS), SOME),
+    "GenericLearner, stable and all kinds": (
+        GenericLearner(Stumps(), 1.0, 1e-6, sanitizer="stable", columns=KINDS),
+        SOME,
+    ),
     "SemiPrivateLearner": (SEMI, rows(1, public=True)),
     "SemiPrivateLearner, two columns": (SemiPrivateLearner(), rows(2, public=True)),
+    "SemiPrivateLearner, all kinds": (SemiPrivateLearner(columns=KINDS), SHOWN),
     "LabelBoost": (LabelBoost(private(), Thresholds(), 3.0), rows(1, unlabelled=True)),
     "LabelBoost, base of halfspaces": (
         LabelBoost(HALF, Rectangles(), 3.0, n_labelled=20, n_unlabelled=20),
-        rows(2, unlabelled=True),
+        FEW_SOME,
+    ),
+    "LabelBoost, all kinds": (LabelBoost(stumps(), Stumps(), 3.0), SOME),
+    "LabelBoost, all kinds of a foreign base": (
+        LabelBoost(
+            Adapter(LogisticRegression(), 1.0),
+            Stumps(),
+            3.0,
+            n_labelled=20,
+            n_unlabelled=10,
+            columns=KINDS,
+        ),
+        SOME,
     ),
     "LabelBoost, undeclared": (
         LabelBoost(SEMI, Thresholds(), 3.0, n_labelled=20, n_unlabelled=20),
@@ -140,8 +152,9 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
     "IterLabelBoost": (IterLabelBoost(private(), Thresholds(), 4.0), rows(1, unlabelled=True)),
     "IterLabelBoost, base of halfspaces": (
         IterLabelBoost(HALF, Rectangles(), 4.0),
-        rows(2, unlabelled=True),
+        FEW_SOME,
     ),
+    "IterLabelBoost, all kinds": (IterLabelBoost(stumps(), Stumps(), 4.0), SOME),
     "ActiveLearner": (
         ActiveLearner(GenericLearner(Thresholds(), 2.0, columns=ONE), 1.0, n_labels=20),
         rows(1),
@@ -150,7 +163,11 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
         ActiveLearner(private(1.0), 0.8, n_labels=40, variant="paper"),
         rows(1),
     ),
-    "ActiveLearner, halfspaces": (ActiveLearner(HALF, 1.0, n_labels=40), rows(2)),
+    "ActiveLearner, halfspaces": (ActiveLearner(HALF, 1.0, n_labels=40), FEW_ALL),
+    "ActiveLearner, all kinds": (
+        ActiveLearner(GenericLearner(Stumps(), 2.0, columns=KINDS), 1.0, n_labels=20),
+        ALL,
+    ),
     "ActiveLearner of LabelBoost": (
         ActiveLearner(LabelBoost(SEMI, Thresholds(), 3.0), 3.0, n_labels=30),
         rows(1, public=True),
@@ -159,51 +176,61 @@ CASES: dict[str, tuple[Any, Neighbours]] = {
         PrivateKernelClassifier(n_waves=3),
         rows(2, public=True),
     ),
+    "PrivateKernelClassifier, all kinds and public rows": (
+        PrivateKernelClassifier(n_waves=3, columns=KINDS),
+        SHOWN,
+    ),
     "PrivateKernelClassifier, no public rows": (
-        PrivateKernelClassifier(n_waves=3, columns=TWO),
-        rows(2),
+        PrivateKernelClassifier(n_waves=3, columns=KINDS),
+        ALL,
     ),
-    "PrivateKernelClassifier, all kinds": (
-        PrivateKernelClassifier(9.0, n_waves=3, columns=ALL_KINDS),
-        rows_of_all_kinds(),
+    "PrivateKernelClassifier, made-up rows": (
+        PrivateKernelClassifier(9.0, n_waves=3, columns=KINDS),
+        ALL,
     ),
-    "PrivateLogisticRegression, all kinds": (
-        PrivateLogisticRegression(columns=ALL_KINDS),
-        rows_of_all_kinds(),
-    ),
-    "PrivateBooster, all kinds": (
-        PrivateBooster(columns=ALL_KINDS, n_rounds=3),
-        rows_of_all_kinds(),
-    ),
-    "PrivateLearner, all kinds": (PrivateLearner(columns=ALL_KINDS), rows_of_all_kinds()),
-    "PrivateLogisticRegression": (PrivateLogisticRegression(bounds=TWO), rows(2)),
+    "PrivateLogisticRegression": (PrivateLogisticRegression(bounds=KINDS), ALL),
     "PrivateLogisticRegression, curves": (
-        PrivateLogisticRegression(curves=4),
-        rows(2, public=True),
+        PrivateLogisticRegression(curves=4, columns=KINDS),
+        SHOWN,
     ),
     "PrivateLogisticRegression, undeclared": (
         PrivateLogisticRegression(12.0, curves=6),  # that 120 rows show their ranges
         rows(2),
     ),
-    "PrivateBooster": (PrivateBooster(columns=TWO, n_rounds=3), rows(2)),
-    "PrivateBooster, start": (PrivateBooster(1.0, 1e-6, n_rounds=2, columns=TWO), rows(2)),
-    "PrivateBooster, undeclared": (PrivateBooster(12.0, 1e-6, n_rounds=2), rows(2)),
+    "PrivateLogisticRegression, no ranges": (PrivateLogisticRegression(12.0, columns=OPEN), ALL),
+    "PrivateBooster": (PrivateBooster(columns=KINDS, n_rounds=3), ALL),
+    "PrivateBooster, start": (PrivateBooster(1.0, 1e-6, n_rounds=2, columns=KINDS), ALL),
+    "PrivateBooster, no ranges": (PrivateBooster(12.0, 1e-6, n_rounds=2, columns=OPEN), ALL),
     "PrivateBooster, halfspaces": (
-        PrivateBooster(columns=TWO, n_rounds=3, n_cuts=3, concept_class=Halfspaces()),
-        rows(2),
+        PrivateBooster(columns=FEW, n_rounds=3, n_cuts=3, concept_class=Halfspaces()),
+        FEW_ALL,
     ),
     "OneVsRest": (OneVsRest(private(), [0, 1], 1.0), rows(1)),
+    "OneVsRest, all kinds": (OneVsRest(stumps(), [0, 1], 1.0), ALL),
     "Adapter": (Adapter(LogisticRegression(), 1.0), rows(2)),
+    "Adapter, all kinds": (Adapter(LogisticRegression(), 1.0, columns=KINDS), ALL),
     "HypothesisLearner": (HypothesisLearner(private(), GRID), rows(1)),
+    "HypothesisLearner, all kinds": (HypothesisLearner(stumps(), ALL.queries), ALL),
     "AccuracyBoost": (AccuracyBoost(private(), blocks=5), rows(1)),
+    "AccuracyBoost, all kinds": (AccuracyBoost(stumps(), blocks=5), ALL),
     "AccuracyBoost, foreign": (AccuracyBoost(Foreign(), blocks=5), rows(1)),
     "AccuracyBoost of LabelBoost": (
         AccuracyBoost(LabelBoost(HALF, Rectangles(), 3.0), blocks=3),
-        rows(2, unlabelled=True),
+        FEW_SOME,
     ),
     "PublicDataReduction": (
         PublicDataReduction(SEMI, GRID, n_public=5, n_private=120, one_in=2),
         rows(1),
+    ),
+    "PublicDataReduction, all kinds": (
+        PublicDataReduction(
+            SemiPrivateLearner(Stumps(), columns=KINDS),
+            ALL.queries,
+            n_public=5,
+            n_private=120,
+            one_in=2,
+        ),
+        ALL,
     ),
     "PublicDataReduction, foreign": (
         PublicDataReduction(Foreign(), GRID, n_public=5, n_private=120, one_in=2),
@@ -228,6 +255,9 @@ def test_no_learner_is_forgotten() -> None:
     found = {kind for kind in named if isinstance(kind, type) and issubclass(kind, Learner)}
     assert found - {Learner} == kinds
     assert [kind for kind in kinds if hasattr(kind, "select")] == [ActiveLearner]
+    # Each takes columns, or has a base that does.
+    odd = [learner for learner, pair in CASES.values() if np.isnan(pair.X).any()]
+    assert {type(learner) for learner in odd} == kinds
 
 
 def test_all_laws_are_run() -> None:

@@ -21,6 +21,7 @@ from cumae.learners.wrappers.accuracy import AccuracyBoost
 from cumae.learners.wrappers.hypothesis import HypothesisLearner, n_rounds
 from cumae.learners.wrappers.public_reduction import PublicDataReduction, priv_samp, pub_samp
 from cumae.privacy import REPLACE_ONE, Budget, Guarantee
+from tests.kinds import NAMED, as_frame, labels_of
 from tests.statistics import binomial_rejects
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -455,6 +456,37 @@ def test_names_of_classes_and_columns() -> None:
     for learner in (hypothesis, boost, public):
         assert learner.fit(frame, names).predict(asked).tolist() == ["no", "yes"]
         assert learner.feature_names_in_.tolist() == ["age", "job"]
+
+
+@pytest.mark.claim("REDUCE")
+def test_a_domain_may_have_missing_cells_and_columns_in_another_order(tmp_path: Any) -> None:
+    rows = as_frame(300)
+    domain = rows.drop_duplicates()[["word", "score", "truth", "size"]]
+    base = PrivateLearner(epsilon=50.0, columns=NAMED)
+    learner = HypothesisLearner(base, domain).fit(rows, labels_of(rows))
+    expected = learner.predict(rows).tolist()
+    assert np.mean(expected == labels_of(rows)) > 0.85
+    learner.save(tmp_path / "table.json")
+    loaded = Learner.load(tmp_path / "table.json")
+    listed = rows.to_numpy(dtype=object).tolist()
+    for asked in (rows, rows[["score", "size", "truth", "word"]], listed):
+        for one in (learner, loaded):
+            assert one.predict(asked).tolist() == expected
+    for absent in (math.nan, pd.NA, None, pd.NaT):
+        listed[0] = [absent, absent, absent, listed[0][3]]  # of which nothing equals another
+        assert learner.predict(listed[:1]).tolist() == expected[:1]
+    with pytest.raises(InvalidParameter, match="a row twice"):
+        HypothesisLearner(base, [*listed[:1], *listed[:1]]).fit(rows, labels_of(rows))
+
+
+@pytest.mark.claim("REDUCE")
+@pytest.mark.parametrize("cell", [None, math.nan, math.inf, pd.NA, pd.NaT, np.datetime64("NaT")])
+def test_cells_that_others_cannot_read_are_refused_whoever_draws_them(cell: Any) -> None:
+    table = X.astype(object)
+    table[7, 0] = cell
+    learner = AccuracyBoost(Foreign(promise()), 1.0, blocks=3)
+    with pytest.raises(InvalidData, match="missing or infinite in row 7, column 0"):
+        learner.fit(table, Y)
 
 
 def test_stored_and_loaded(tmp_path: Any) -> None:

@@ -32,9 +32,9 @@ from cumae.mechanisms import (
 )
 from cumae.mechanisms import between_thresholds as bt
 from cumae.mechanisms import stability as stab
-from cumae.mechanisms.sparse import upper_tail
+from cumae.mechanisms.sparse import SparseRule, upper_tail
 from cumae.privacy import Budget, Pure, compose
-from cumae.randomness import SYSTEM
+from cumae.randomness import SYSTEM, Source
 
 Floats = NDArray[np.float64]
 
@@ -514,19 +514,32 @@ def test_delta_zero_is_promised_by_pure_costs_only() -> None:
 
 
 @pytest.mark.claim("BT")
+@pytest.mark.parametrize("after", [0, 2])
+@pytest.mark.parametrize("kind", ["between", "stability"])
 def test_a_charged_answer_is_counted_after_its_noise_is_drawn(
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An interruption while drawing leaves the old count, never the old noise with a new count."""
-    votes = BetweenThresholds.calibrated(10_000, 1.0, 1e-6, max_between=20)
+    mechanism: Any = StabilityTest.calibrated(1.0, 1e-6, max_queries=90, max_unstable=20)
+    questions: Any = [[5_000, 5_000]] * 5
+    if kind == "between":
+        mechanism = BetweenThresholds.calibrated(10_000, 1.0, 1e-6, max_between=20)
+        questions = [5_000] * 5
+    before = mechanism.to_facts()
+    drawn: list[int] = []
+    fresh = SparseRule.fresh_threshold_noise
 
-    def interrupted() -> int:
-        raise KeyboardInterrupt
+    def interrupted(rule: SparseRule, source: Source) -> int:
+        if len(drawn) == after:
+            raise KeyboardInterrupt
+        drawn.append(fresh(rule, source))
+        return drawn[-1]
 
-    monkeypatch.setattr(votes, "_fresh_threshold_noise", interrupted)
+    monkeypatch.setattr(SparseRule, "fresh_threshold_noise", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        votes.ask(5000)
-    assert votes.remaining == 20
+        mechanism.ask(questions)
+    assert len(drawn) == after
+    assert mechanism.to_facts() == before  # and no answer left
 
 
 @pytest.mark.claim("STAB")

@@ -78,15 +78,27 @@ def test_noise_that_was_drawn_ahead_is_thrown_away(which: str) -> None:
     original, untouched = MAKERS[which](3), MAKERS[which](3)
     for mechanism in (original, untouched):
         _ask(mechanism)
-    waiting = original._ahead._waiting.tolist()
+    waiting = _waiting(original)
     assert len(waiting) > 1000
     facts = _stored(original)
     assert set(facts) == {"kind", *type(original).fact_names}
     restored = type(original).from_facts(facts)
     for mechanism in (original, restored):
-        assert len(mechanism._ahead._waiting) == 0
-        assert mechanism._ahead.take(200).tolist() != waiting[:200]
-    assert untouched._ahead.take(200).tolist() == waiting[:200]
+        assert _waiting(mechanism) == []
+        assert _next_noise(mechanism, 200) != waiting[:200]
+    assert _next_noise(untouched, 200) == waiting[:200]
+
+
+def _waiting(mechanism: Any) -> list[int]:
+    """Return the noise that was drawn ahead."""
+    streams = mechanism._coins._streams.values()
+    return [noise for stream in streams for noise in stream.waiting.tolist()]
+
+
+def _next_noise(mechanism: Any, count: int) -> list[int]:
+    rule = mechanism.rule
+    found: list[int] = mechanism._coins.take("votes", rule, rule._drawer, count).tolist()
+    return found
 
 
 @pytest.mark.claim("STAB", "BT")

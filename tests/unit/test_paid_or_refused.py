@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 import cumae
 from cumae import (
@@ -391,4 +392,32 @@ def test_predictors_inside_of_learners_refuse_before_the_payment() -> None:
     )
     with pytest.raises(InvalidData, match="no cell that can be read"):
         learner.fit([[cell] for cell in cells("text")], [0, 1] * 40)
+    assert budget.entries == ()
+
+
+DOMAINS: dict[str, Any] = {
+    "missing": [[0.1], [np.nan]],
+    "none": [[0.1], [None]],
+    "text": [[0.1], ["word"]],
+    "wide": [[0.1, 0.2]],
+}
+ANSWERING: list[Any] = [
+    PrivateLearner(Thresholds(), columns=[(0, 1)]),
+    AccuracyBoost(PrivateLearner(Thresholds(), columns=[(0, 1)]), blocks=3),
+    QueryRelease(Thresholds(), max_queries=9, columns=[(0, 1)]),
+    EverlastingPredictor(Thresholds(), columns=[(0, 1)], prior=False),
+    PrivateClassifier(columns=[(0, 1)]),
+]
+
+
+@pytest.mark.claim("REDUCE")
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("base", ANSWERING, ids=lambda base: type(base).__name__)
+def test_a_domain_that_cannot_be_read_is_refused_before_the_payment(base: Any, domain: str) -> None:
+    budget = Budget(9.0, 1e-3)
+    X = np.random.default_rng(0).random((200, 1))
+    learner = HypothesisLearner(base, DOMAINS[domain])
+    for one in (learner, AccuracyBoost(learner, blocks=2)):
+        with pytest.raises(InvalidData, match=r"^domain: "):
+            clone(one).set_params(budget=budget).fit(X, (X[:, 0] > 0.5).astype(int))
     assert budget.entries == ()

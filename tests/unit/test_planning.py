@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from sklearn.base import clone
 
 from cumae import Budget, InvalidParameter, PrivateClassifier
-from cumae.checks import LEARNER_LAWS, PublicNeighbours
+from cumae.checks import LEARNER_LAWS
 from cumae.checks.learners import one_row_cannot_be_seen, refusals_spend_nothing
 from cumae.concepts import Thresholds
 from cumae.data import Columns
@@ -30,6 +30,7 @@ from cumae.planning.routes import ROUTES, Situation
 from cumae.planning.rules import _blocks, _chances, _Search, draw_rules
 from cumae.planning.simulation import LEAST, RULES, Sample, simulate
 from cumae.randomness import SeededSource
+from tests.kinds import KINDS, as_array, labels_of, neighbours
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -40,7 +41,7 @@ PUBLISHED = [name for name, route in ROUTES.items() if route.publishes]
 
 @pytest.fixture(scope="module")
 def advice() -> Advice:
-    return plan(2_000, n_queries=200, columns=TWO)
+    return plan(2_000, n_queries=200, columns=KINDS)
 
 
 # What a plan says
@@ -111,7 +112,7 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_impossible_input_is_refused_for_each_route_with_a_reason(case: str) -> None:
     changes, words = IMPOSSIBLE[case]
-    given: dict[str, Any] = {"n_labelled": 1_000, "n_queries": 10, "columns": TWO} | changes
+    given: dict[str, Any] = {"n_labelled": 1_000, "n_queries": 10, "columns": KINDS} | changes
     found = plan(**given)
     assert found.best is None
     assert "No route can run" in found.sentence
@@ -136,7 +137,7 @@ def test_what_ranges_would_change_is_told() -> None:
 
 
 def test_without_a_delta_gaussian_routes_are_refused_and_pure_ones_run() -> None:
-    found = plan(2_000, n_queries=50, columns=TWO, delta=0.0)
+    found = plan(2_000, n_queries=50, columns=KINDS, delta=0.0)
     for name in ("kernel", "logistic", "booster", "gaussian", "everlasting"):
         assert not found[name].can_run
         assert "delta" in found[name].outlook.reasons[0]
@@ -356,7 +357,8 @@ def test_a_concept_class_is_where_rules_come_from() -> None:
 
 
 def test_a_sample_decides_the_order_of_routes() -> None:
-    advice = plan(400, columns=TWO, public=sample_of(120), epsilon=2.0)
+    shown = as_array(120)
+    advice = plan(400, columns=KINDS, public=(shown, labels_of(shown)), epsilon=2.0)
     assert advice.best is not None
     assert advice.best.simulated is not None
     assert "right answers" in advice.sentence
@@ -380,25 +382,14 @@ def test_a_sample_that_is_too_small_or_wrong_is_refused() -> None:
 # PrivateClassifier
 
 
-def neighbours(*, public: bool = False) -> PublicNeighbours:
-    X = (np.random.default_rng(5).random((120, 2)) * 10).round() / 10
-    y = (X[:, 0] > 0.5).astype(int)
-    shown = np.random.default_rng(6).random((70, 2)) if public else None
-    found = PublicNeighbours.replacing(
-        X, y, 61, np.full(2, 40.0), 1 - y[61], queries=X[:20], X_public=shown
-    )
-    assert isinstance(found, PublicNeighbours)
-    return found
-
-
 @pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
 def test_it_keeps_the_laws_of_learners(law: Any) -> None:
-    law(PrivateClassifier(1.0, 1e-6, columns=TWO), neighbours())
+    law(PrivateClassifier(1.0, 1e-6, columns=KINDS), neighbours())
 
 
 @pytest.mark.parametrize("law", [refusals_spend_nothing, one_row_cannot_be_seen])
 def test_it_keeps_them_with_public_rows(law: Any) -> None:
-    law(PrivateClassifier(1.0, 1e-6), neighbours(public=True))
+    law(PrivateClassifier(1.0, 1e-6, columns=KINDS), neighbours(public=True))
 
 
 @pytest.fixture(scope="module")
@@ -457,8 +448,9 @@ def test_refusals_come_before_the_payment() -> None:
 
 def test_with_a_number_of_questions_any_route_may_be_taken(monkeypatch: Any) -> None:
     """A route of votes is never ahead of all others here, so the others are hidden."""
-    X, y = sample_of(3_000)
-    model = PrivateClassifier(3.0, 1e-6, columns=TWO, n_queries=60, random_state=0)
+    X = as_array(3_000)
+    y = labels_of(X)
+    model = PrivateClassifier(3.0, 1e-6, columns=KINDS, n_queries=60, random_state=0)
     kept = [route for route in model._routes() if route.name == "gaussian"]
     monkeypatch.setattr(PrivateClassifier, "_routes", lambda _: kept)
     model.fit(X, y)
@@ -473,10 +465,10 @@ def test_with_a_number_of_questions_any_route_may_be_taken(monkeypatch: Any) -> 
 
 
 def test_its_own_plan_is_that_of_the_route(table: Any) -> None:
-    found = PrivateClassifier(columns=TWO).plan(2_000, 2)
+    found = PrivateClassifier(columns=KINDS).plan(2_000, 4)
     assert isinstance(found, Outlook)
     assert found.can_run
-    refused = PrivateClassifier(columns=TWO).plan(0, 2)
+    refused = PrivateClassifier(columns=KINDS).plan(0, 4)
     assert not refused.can_run
     assert any("nothing to learn from" in reason for reason in refused.reasons)
 

@@ -24,21 +24,20 @@ from cumae.checks.predictors import answers_to, fitted
 from cumae.checks.queries import in_batches, odd_queries
 from cumae.concepts import Thresholds
 from cumae.ensembles.blocks import block_rows
+from tests.kinds import KINDS
 from tests.laws import (
+    ALL,
     DISTANCES,
     MARK,
     NAMED,
     ONE,
     PREDICTORS,
     THREE,
-    UNIT,
     WORDS,
     Fragile,
     Marked,
     oracle,
-    pair_of,
 )
-from tests.laws import X as ROWS
 from tests.plants import halve_failing_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -47,7 +46,7 @@ LONG = 150  # queries: more than two blocks of a test, and less than a phase
 FEW_MODELS: dict[str, Any] = {"shard_size": 60, "epsilon": math.inf}
 
 # What answers, and its rows.
-KINDS: dict[str, tuple[Any, Any]] = {
+CASES: dict[str, tuple[Any, Any]] = {
     "a stacked concept class": (oracle(Thresholds(), shard_size=12, epsilon=math.inf), ONE),
     "a stacked tree": (oracle(DecisionTreeClassifier(max_depth=3), **FEW_MODELS), THREE),
     "an estimator that raises": (oracle(Marked(), **FEW_MODELS), THREE),
@@ -59,10 +58,10 @@ KINDS: dict[str, tuple[Any, Any]] = {
             DecisionTreeClassifier(max_depth=2),
             prior=PrivateKernelClassifier(n_waves=5),
             prior_share=0.5,
-            columns=UNIT,
+            columns=KINDS,
             growth=2.0,
         ),
-        pair_of(ROWS, [0.5] * 3),
+        ALL,
     ),
     "GenericBBL": PREDICTORS["bbl"],
     "GenericBBL, rules that raise": PREDICTORS["bbl, marks"],
@@ -100,7 +99,7 @@ def strange(pair: Any) -> st.SearchStrategy[Any]:
 @st.composite
 def companies(draw: st.DrawFn, name: str) -> tuple[list[Any], list[Any], list[int], list[int]]:
     """Return usual queries, the same with strange ones among them, other places, and cuts."""
-    pair = KINDS[name][1]
+    pair = CASES[name][1]
     count = draw(st.integers(2 * block_rows(3), LONG))
     rows = usual(pair, count)
     places = st.integers(0, count - 1)
@@ -111,11 +110,11 @@ def companies(draw: st.DrawFn, name: str) -> tuple[list[Any], list[Any], list[in
 
 
 @pytest.mark.claim("EVER", "BBL", "SHARDS", "PRIOR")
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", CASES)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_answers_ignore_the_company(name: str, data: st.DataObject) -> None:
-    predictor, pair = KINDS[name]
+    predictor, pair = CASES[name]
     rows, asked, kept, cuts = data.draw(companies(name))
     batches = [batch_of(pair, batch) for batch in in_batches(asked, cuts)]
     found = answers_to(predictor, pair, batches)
@@ -123,13 +122,13 @@ def test_answers_ignore_the_company(name: str, data: st.DataObject) -> None:
     assert [found[place] for place in kept] == [wanted[place] for place in kept]
 
 
-EVERLASTING = [name for name, (one, _) in KINDS.items() if isinstance(one, EverlastingPredictor)]
+EVERLASTING = [name for name, (one, _) in CASES.items() if isinstance(one, EverlastingPredictor)]
 
 
 @functools.cache
 def votes_of(name: str) -> Any:
     """Return a function that reads queries and counts the votes for them, under these numbers."""
-    one = fitted(*KINDS[name])
+    one = fitted(*CASES[name])
 
     def votes(batch: Any, numbers: Any) -> Any:
         table, _ = one._reader_.private(batch)
@@ -141,7 +140,7 @@ def votes_of(name: str) -> Any:
 
 
 def votes_ignore_the_company(name: str, drawn: tuple[Any, Any, list[int], list[int]]) -> None:
-    pair, votes = KINDS[name][1], votes_of(name)
+    pair, votes = CASES[name][1], votes_of(name)
     rows, asked, kept, cuts = drawn
     numbers = np.arange(len(rows))
     wanted = votes(batch_of(pair, rows), numbers)
@@ -161,13 +160,13 @@ def test_votes_ignore_the_company(name: str, data: st.DataObject) -> None:
 
 
 def test_a_phase_is_longer_than_these_batches() -> None:
-    for name, (predictor, pair) in KINDS.items():
+    for name, (predictor, pair) in CASES.items():
         assert fitted(predictor, pair)._state_.phase.left > LONG, name
 
 
 def test_halving_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "an estimator that rounds"
-    rows = usual(KINDS[name][1], 140)
+    rows = usual(CASES[name][1], 140)
     asked = [*rows[:3], [1e300] * 3, *rows[4:]]
     drawn = (rows, asked, [place for place in range(140) if place != 3], [9, 100])
     votes_ignore_the_company(name, drawn)

@@ -35,6 +35,7 @@ from cumae.predictors.everlasting import margins, rules
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.prior import Prior
 from cumae.threads import one_thread
+from tests.kinds import KINDS
 from tests.laws import COLUMN, FRAME, NO_WEIGHTS, PREDICTORS, RNG, X, Y, oracle
 from tests.trials import remember_trials
 
@@ -73,6 +74,8 @@ def test_no_predictor_is_forgotten() -> None:
         if isinstance(kind, type) and issubclass(kind, base.Predictor)
     }
     assert {type(predictor) for predictor in tried} == public
+    odd = {type(predictor) for predictor, pair in PREDICTORS.values() if pair.columns == KINDS}
+    assert odd == public  # each takes columns, and has met missing cells in them
     default = EverlastingPredictor().get_params(deep=False)
     changed = {
         name
@@ -363,7 +366,7 @@ def test_no_phase_costs_more_rho_than_is_published(growth: float, n_classes: int
     one = oracle(None, growth=growth, classes=tuple(range(n_classes))).fit(X, labels)
     assert one.guarantee_.rho is not None
     for n_rows in range(100, 1500, 61):
-        majority = one._state_.rules.majority(n_rows, one._state_.fitted.source)
+        majority = one._state_.rules.majority(n_rows)
         assert rules.rho_of(majority) <= one.guarantee_.rho
 
 

@@ -24,6 +24,7 @@ from cumae.ensembles.trainer import weight_parameter
 from cumae.mechanisms import GaussianNoise
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_votes
+from cumae.predictors.ids import HiddenIds
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource, Source, permutation
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
@@ -40,6 +41,7 @@ RNG = np.random.default_rng(1)
 def test_at_infinite_epsilon_it_is_plain_self_training() -> None:
     one = oracle(epsilon=math.inf).fit(X, Y)
     source = SeededSource(3)
+    HiddenIds.draw(source)  # the first coins are a key
     order = permutation(N, source)
     rows, weights, unit = X[order], np.where(Y[order] == 1, 1, -1), 1
     queries = RNG.random((3 * N, 1))
@@ -133,7 +135,7 @@ def test_the_guarantee_follows_from_the_releases_of_a_phase() -> None:
     one = EverlastingPredictor(ABOVE, 1.0, 1e-6, shard_size=10, growth=1.5).fit(X, Y)
     noise = one._state_.phase.majority.noise
     assert isinstance(noise, GaussianNoise)
-    assert one._state_.phase.left == 600
+    assert one._state_.left == 600
     assert Gaussian(noise.scale, math.sqrt(600)).epsilon(1e-6) == pytest.approx(1.0, abs=2e-3)
     assert one.guarantee_.rho == pytest.approx(600 / (2 * noise.scale**2))
     assert one.guarantee_.within(1.0, 1e-6)
@@ -151,11 +153,11 @@ def test_every_phase_has_its_own_noise_for_its_own_releases(
     sizes: list[int] = []
     for number in range(1, 4):
         phase = one._state_.phase if number == 1 else None
-        left = one._state_.phase.left if number == 1 else math.ceil(1.5 * sizes[-1])
+        left = one._state_.left if number == 1 else math.ceil(1.5 * sizes[-1])
         one.predict(RNG.random((left, 1)))
         phase = one._state_.phase
         sizes.append(left)
-        assert (phase.number, phase.left) == (number, 0)
+        assert (phase.number, one._state_.left) == (number, 0)
         assert phase.ensemble.n_shards == phase.n_rows // 10
         noise = phase.majority.noise
         assert isinstance(noise, GaussianNoise)
@@ -164,7 +166,7 @@ def test_every_phase_has_its_own_noise_for_its_own_releases(
         assert len(votes) == left
         assert np.std((noisy - votes)[:, 1]) == pytest.approx(noise.scale, rel=0.2)
         with pytest.raises(BudgetExhausted):
-            phase.majority.release(votes[:1])
+            one._state_.reserve(1)
     assert sizes == [600, 900, 1350]
 
 
@@ -199,7 +201,7 @@ def test_rho_and_epsilon_hold_for_every_phase() -> None:
         assert cost.zcdp is not None
         assert cost.zcdp[0] <= (stated.rho or 0) * (1 + 1e-12)
         assert cost.delta(stated.epsilon) <= 1e-6
-        one.predict(RNG.random((one._state_.phase.left + 1, 1)))
+        one.predict(RNG.random((one._state_.left + 1, 1)))
 
 
 # With the same coins, one change does only what the proof allows

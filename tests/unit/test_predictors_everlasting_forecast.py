@@ -39,7 +39,7 @@ def test_a_batch_that_runs_short_two_phases_on_is_refused_whole(
     with pytest.raises(BudgetExhausted, match=r"700 queries .* Nothing was answered"):
         one.predict(asked, **{who: ids})
     assert (one.answered_, one.phase_, one._state_.n_kept) == (0, 1, 0)
-    assert one._state_.phase.left == N
+    assert one._state_.left == N
     assert len(one.predict(asked, **{who: range(1000, 1700)})) == 700
     assert one.answered_ == 700
 

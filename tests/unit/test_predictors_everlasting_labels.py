@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from cumae import EverlastingPredictor, InvalidData, InvalidParameter
+from cumae.ensembles.split import Split
+from cumae.predictors.events import Answered
 from cumae.predictors.everlasting import phases
-from cumae.predictors.recipes import Recipe
+from cumae.predictors.ids import as_rows
 from cumae.predictors.state import restore
 from tests.everlasting import ABOVE, N, X, Y, oracle
 
@@ -74,8 +76,8 @@ def test_a_label_takes_the_place_of_a_margin_while_the_query_waits(
     one = oracle().fit(X, Y)
     asked = np.arange(10.0, 10.0 + N).reshape(-1, 1)
     asked[7] = np.nan
-    one.predict(asked[:100], requests=[f"q{place}" for place in range(100)])
-    one.predict(asked[100:200], requests=range(100))
+    one.predict(asked[:100], query_ids=[f"q{place}" for place in range(100)])
+    one.predict(asked[100:200], query_ids=range(100))
     one.add_labels(["q3", "q7"], [0, 1])
     one = restore(one.to_arrays())
     one.add_labels([50, 51], [1, 1])
@@ -86,7 +88,7 @@ def test_a_label_takes_the_place_of_a_margin_while_the_query_waits(
     with pytest.raises(InvalidData, match=r"1 labels .* none of classes=\(0, 1\), .* row 1; "):
         one.add_labels([50, 51], [1, 9])
     with pytest.raises(InvalidParameter, match="names another query"):
-        one.predict(asked[:1], requests=["q4"])
+        one.predict(asked[:1], query_ids=["q4"])
     one.predict(asked[200:])
     rows, weights, full = seen[-1]
     assert weights[rows.index(13.0)].tolist() == [full, 0]
@@ -125,10 +127,10 @@ def test_labelled_rows_train_a_new_prior_and_nothing_else(monkeypatch: pytest.Mo
     seen, first = trained_on(monkeypatch), one.prior_
     later = RNG.uniform(0.5, 0.6, (2 * before - 3, 1))
     one.add_labelled(later, later[:, 0] >= 0.55)
-    phase, asked = one._state_.phase.left, RNG.uniform(0.0, 0.5, (one._state_.phase.left, 1))
+    phase, asked = one._state_.left, RNG.uniform(0.0, 0.5, (one._state_.left, 1))
     asked[1] = np.nan
     ids = list(range(phase))
-    one.predict(asked[:-1], requests=ids[:-1])
+    one.predict(asked[:-1], query_ids=ids[:-1])
     one.add_labels([0, 1, 2], [1, 1, 0])  # an unusable query counts like any other
     one = restore(one.to_arrays())
     one.predict(asked[-1:])
@@ -155,7 +157,7 @@ def test_labelled_rows_wait_until_they_are_enough() -> None:
         assert one.prior_ is first
         later = RNG.random((before, 1))
         one.add_labelled(later, later[:, 0] >= 0.37)
-        one.predict(RNG.random((one._state_.phase.left + 1, 1)))
+        one.predict(RNG.random((one._state_.left + 1, 1)))
         one = restore(one.to_arrays()) if one.prior_ is not first else one
     assert one._state_.prior.n_rows == 2 * before
 
@@ -163,11 +165,11 @@ def test_labelled_rows_wait_until_they_are_enough() -> None:
 @pytest.mark.claim("LABELLED")
 def test_a_user_has_one_row_with_a_label_or_without() -> None:
     one = oracle(user_ids=True).fit(X, Y, users=range(N))
-    one.predict([[0.5]], users=["anna"], requests=["first"])
+    one.predict([[0.5]], users=["anna"], query_ids=["first"])
     one.add_labelled([[0.1], [0.2], [0.3]], [0, 0, 0], users=["anna", "ben", 3])
     assert one._state_.n_labelled == 1
-    one.predict([[0.5]], users=["ben"], requests=["second"])
-    assert list(one._state_.requests) == ["first"]
+    one.predict([[0.5]], users=["ben"], query_ids=["second"])
+    assert list(one._state_.query_places) == [one._state_.hide("first")]
     with pytest.raises(InvalidParameter):
         one.add_labels(["second"], [1])
 
@@ -184,29 +186,34 @@ def test_labels_stop_the_boundary_from_wandering() -> None:
             one.fit(rows, rows[:, 0] >= 0.37)
             for step in range(40):
                 asked = generator.random((500, 1))
-                answers = one.predict(asked, requests=[(1000 * step) + i for i in range(500)])
+                names = [(1000 * step) + i for i in range(500)]
+                answers = one.predict(asked, query_ids=names)
                 if step >= 36:
                     wrong.append(np.mean(answers != (asked[:, 0] >= 0.37)))
-                waiting = list(one._state_.requests)[-500:]
-                if labels and waiting:
-                    told = [name for name in waiting if name % 1000 < 25]
-                    right = asked[[name % 1000 for name in told], 0] >= 0.37
-                    one.add_labels(told, right)
+                if labels and one._state_.query_places:  # the next phase has not begun
+                    one.add_labels(names[:25], asked[:25, 0] >= 0.37)
         errors.append(np.mean(wrong))
     assert errors[1] < errors[0]
 
 
 @pytest.mark.claim("LABELLED")
 def test_a_query_without_a_margin_gets_its_label_and_an_unusable_one_does_not() -> None:
-    state = oracle().fit(X, Y)._state_
-    assert not state.told
-    ids = (None, None, [("tied", True), ("unusable", False)])
-    state.keep(np.array([[0.4], [0.0]]), np.zeros((2, 2), dtype=np.int64), ids)
-    state.label_requests(["tied", "unusable"], np.array([[0, 9], [0, 9]]))
-    assert state.kept[-1][1].tolist() == [[0, 9], [0, 0]]
-    state.label_requests(["tied"], np.array([[9, 0]]))
-    assert state.kept[-1][1].tolist() == [[9, 0], [0, 0]]
-    assert state.told == {0, 1}
+    one = oracle().fit(X, Y)
+    state, full = one._state_, one.n_shards_
+    assert not state.kept.told
+    Answered(
+        2,
+        2,
+        rows=np.array([[0.4], [0.0]]),
+        weights=np.zeros((2, 2), dtype=np.int64),
+        query_ids=as_rows([state.hide("tied"), state.hide("unusable")]),
+        places=np.array([0, ~1]),
+    ).apply(state)
+    one.add_labels(["tied", "unusable"], [1, 1])
+    assert state.kept.weights.tolist() == [[0, full], [0, 0]]
+    one.add_labels(["tied"], [0])
+    assert state.kept.weights.tolist() == [[full, 0], [0, 0]]
+    assert state.kept.told == {0, 1}
 
 
 @pytest.mark.claim("EVER")
@@ -220,8 +227,9 @@ def test_a_call_that_was_broken_off_at_the_end_of_a_phase_does_not_block_the_nex
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Recipe, "draw", stop)
+        patch.setattr(Split, "draw", stop)
         with pytest.raises(KeyboardInterrupt):
             one.predict(RNG.random((left, 1)))
+    assert (one.answered_, one._state_.n_kept) == (left, left)  # these count
     assert one.predict(RNG.random((5, 1))).shape == (5,)
-    assert one.phase_ == 2
+    assert (one.phase_, one.answered_) == (2, left + 5)

@@ -14,7 +14,6 @@ from cumae import Budget, BudgetExhausted, EverlastingPredictor, InvalidData, In
 from cumae.concepts import Points
 from cumae.errors import TooFewRows
 from cumae.learners import PrivateBooster
-from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.phases import row_keys
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.waiting import FreshRows
@@ -36,7 +35,7 @@ def test_one_row_of_each_user_is_kept() -> None:
     assert one.guarantee_.protects == "one user"
     one.predict(X[:10], users=[0, 1, 2, "new", "new", 1000, 1001, 1000, 5, 6])
     assert one._state_.n_kept == 3
-    assert one._state_.phase.left == 290  # all of them count
+    assert one._state_.left == 290  # all of them count
     one.predict(RNG.random((280, 1)), users=[f"u{i}" for i in range(280)])
     assert one._state_.n_kept == 283
     one.predict(RNG.random((20, 1)), users=["u1"] * 20)
@@ -114,7 +113,7 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
     one.add_unlabelled(RNG.random((N, 1)))
     assert one.remaining_ == N
     assert len(spy.take()[0]) == N  # labelling them is a release each: 2 N in all
-    assert one._state_.phase.left == 0
+    assert one._state_.left == 0
     asked = RNG.random((N, 1))
     assert len(set(one.predict(asked).tolist())) == 2
     assert (one.phase_, one._state_.phase.n_rows, one.answered_) == (2, N, 2 * N)
@@ -130,11 +129,14 @@ def test_a_labelling_that_was_broken_off_is_not_repeated(monkeypatch: pytest.Mon
     one = oracle(fresh=True, growth=2.0).fit(X, Y)
     one.predict(X)
 
-    def stop(*args: Any, **kwargs: Any) -> None:
+    released = EverlastingPredictor._release
+
+    def stop(self: Any, *asked: Any) -> Any:
+        released(self, *asked)  # the labels are drawn
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(everlasting, "PhaseTraining", stop)
+        patch.setattr(EverlastingPredictor, "_release", stop)
         with pytest.raises(KeyboardInterrupt):
             one.add_unlabelled(X)
     for _ in range(2):
@@ -146,43 +148,61 @@ def test_a_labelling_that_was_broken_off_is_not_repeated(monkeypatch: pytest.Mon
 
 
 @pytest.mark.claim("FRESH")
-def test_rows_are_not_used_twice_if_the_journal_is_broken_off(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("times", [1, 2])
+def test_rows_are_not_used_twice_if_their_event_is_broken_off(
+    monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
+    """Either they are rows of the next phase, or they wait, and nothing is trained on them."""
     one = oracle(fresh=True, growth=2.0).fit(X, Y)
     one.predict(X)
+    left, without = [1] * times, FreshRows.without
 
-    def stop(self: Any, count: int) -> None:
-        raise KeyboardInterrupt
+    def stop(self: FreshRows, count: int) -> FreshRows:
+        if left:
+            left.pop()
+            raise KeyboardInterrupt
+        return without(self, count)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(FreshRows, "take", stop)
-        with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(FreshRows, "without", stop)
+    with pytest.raises(KeyboardInterrupt):
+        one.add_unlabelled(X)
+    assert (one._state_.following is None) == (times == 2)  # once, it is applied to its end
+    assert len(one._state_.waiting) == (N if times == 2 else 0)
+    if times == 2:
+        with pytest.raises(BudgetExhausted, match="broken off"):
             one.add_unlabelled(X)
-    assert one._state_.following is None  # these rows still wait, so nothing is trained on them
+    else:
+        assert one.remaining_ == N
 
 
 @pytest.mark.claim("EVER")
-def test_a_phase_is_not_entered_twice_if_the_journal_is_broken_off() -> None:
+@pytest.mark.parametrize("late", [0.0, 0.25])
+def test_a_phase_is_not_entered_twice_if_its_event_is_broken_off(late: float) -> None:
+    """The event is applied to its end, so that releases of the new phase are not counted anew."""
+
     class Broken(EverlastingState):
-        """Breaks off when the new phase is set."""
+        """Breaks off, once, when half of the new phase is set."""
 
-        def __setattr__(self, name: str, value: Any) -> None:
-            if name == "phase" and "phase" in vars(self) and not broken:
-                broken.append(1)
+        def become(self, other: Any) -> None:
+            if not broken:
+                broken.append(other)
+                vars(self).update(following=None, phase=other.phase)
                 raise KeyboardInterrupt
-            super().__setattr__(name, value)
+            super().become(other)
 
-    broken: list[int] = []
-    one = oracle().fit(X, Y)
+    broken: list[Any] = []
+    one = oracle(late=late).fit(X, Y)
     one.predict(X)
     one._state_.__class__ = Broken
     with pytest.raises(KeyboardInterrupt):
         one.predict(X[:1])
-    assert one._state_.following is None
-    assert one.remaining_ == 0
-    with pytest.raises(BudgetExhausted):
-        one.predict(X[:1])
+    assert (one._state_.following, one.phase_, one.answered_) == (None, 2, N)
+    phase, releases = one._state_.phase, one._state_.releases
+    assert phase is broken[0].phase
+    assert one._state_.left == releases
+    one.predict(X[:5])
+    assert one._state_.phase is phase
+    assert (one.phase_, one._state_.left) == (2, releases - 5)
 
 
 @pytest.mark.claim("FRESH")
@@ -191,16 +211,21 @@ def test_fresh_rows_are_taken_in_order_and_not_kept(kind: Any) -> None:
     waiting = FreshRows()
     parts = [kind(part) for part in np.split(np.arange(7.0).reshape(-1, 1), [3, 3, 5])]
     for part in parts:
-        waiting.append(part)
+        waiting.put(waiting.end, part)
+        waiting.put(waiting.end - len(part), part)  # they are here already
     assert len(waiting) == 7
-    first = waiting.take(4)
+    first, left = waiting.first_rows(4), waiting.without(4)
     # What is left of a part does not keep the rest of it in memory.
-    assert not np.shares_memory(np.asarray(waiting._parts[0]), np.asarray(parts[2]))
-    second = waiting.take(2)
-    assert type(first) is type(kind([[0.0]]))
+    for part in (*parts, waiting.all()):
+        assert not np.shares_memory(np.asarray(left.all()), np.asarray(part))
+    second, last = left.first_rows(2), left.without(2)
+    assert type(first) is type(second) is type(kind([[0.0]]))
     assert np.ravel(first).tolist() == [0.0, 1.0, 2.0, 3.0]
     assert np.ravel(second).tolist() == [4.0, 5.0]
-    assert len(waiting) == 1
+    assert (len(left), len(last), len(last.without(1))) == (3, 1, 0)
+    assert last.without(1).all() is None
+    with pytest.raises(AssertionError, match="in order"):
+        last.put(9, parts[0])
 
 
 @pytest.mark.claim("FRESH")
@@ -232,9 +257,8 @@ def test_the_same_question_gets_the_same_answer_within_a_phase(
     first = one.predict(boundary[:1])
     assert set(one.predict(boundary[1:]).tolist()) == set(first.tolist())
     assert len(spy.take()[0]) == 150  # hits do the same work as misses, and count
-    assert one._state_.phase.left == N - 150
-    weights = np.concatenate([part for _, part in one._state_.kept])
-    assert len(np.unique(weights, axis=0)) == 1
+    assert one._state_.left == N - 150
+    assert len(np.unique(one._state_.kept.weights, axis=0)) == 1
     phase = one._state_.phase
     one.predict(RNG.random((N - 150, 1)))
     one.predict(boundary[:1])

@@ -104,7 +104,7 @@ class Counting(RuleBasedStateMachine):
             sizes.append(tail + releases - late)
             tail = late
         assert one._state_.phase.n_rows == sizes[-1]
-        assert released + math.ceil(self.growth * sizes[-1]) - one._state_.phase.left == self.asked
+        assert released + math.ceil(self.growth * sizes[-1]) - one._state_.left == self.asked
         waiting = one._state_.n_kept + (
             one._state_.following.n_rows if one._state_.following else 0
         )

@@ -66,7 +66,7 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     ).fit(numbered, labels)
     assert len(seen["prior"]) == 500
     assert len(seen["shards"]) == 1400  # a twentieth chose the trust
-    assert one._state_.phase.left == 1400
+    assert one._state_.left == 1400
     assert one._state_.phase.majority.max_queries == 1500
     assert not seen["prior"] & seen["shards"]
     assert isinstance(one.prior_, PrivateBooster)
@@ -347,7 +347,7 @@ def test_a_querys_place_before_the_prior_is_its_running_number_in_any_batch(
         Thresholds(), 3.0, 1e-6, columns=[(0, 1)], growth=1.0, random_state=0
     ).fit(RNG.random((4_000, 1)), RNG.integers(0, 2, 4_000))
     monkeypatch.setattr(Prior, "shares", property(spied))
-    start = one._state_.phase.majority.asked
+    start = one._state_.spent.asked
     for size in sizes:
         one.predict(RNG.random((size, 1)))
     assert seen == list(range(start, start + 6))

@@ -21,13 +21,13 @@ RNG = np.random.default_rng(1)
 @pytest.mark.claim("EVER")
 def test_unusable_queries_count_and_keep_their_place() -> None:
     one = oracle().fit(X, Y)
-    answers = one.predict([[0.95], [np.nan], ["text"], [None], [np.inf], [0.05]])
-    assert answers.tolist() == [1, -1, -1, -1, -1, 0]
+    odd: Any = [[0.95], [np.nan], ["text"], [None], [np.inf], [0.05]]
+    assert one.predict(odd).tolist() == [1, -1, -1, -1, -1, 0]
     assert one.answered_ == 6
-    assert one._state_.phase.left == N - 6
-    ((rows, weights),) = one._state_.kept
-    assert len(rows) == 6
-    assert weights.any(axis=1).tolist() == [True, False, False, False, False, True]
+    assert one._state_.left == N - 6
+    kept = one._state_.kept
+    assert len(kept.rows) == 6
+    assert kept.weights.any(axis=1).tolist() == [True, False, False, False, False, True]
     frame = pd.DataFrame({"size": X[:, 0]})
     framed = oracle(estimator=DecisionTreeClassifier(max_depth=2), prior=False).fit(frame, Y)
     assert framed.predict(pd.DataFrame({"size": [np.nan, 0.95]}))[0] == -1
@@ -93,6 +93,7 @@ def test_the_type_of_answers_does_not_depend_on_them(classes: Any) -> None:
 @pytest.mark.claim("EVER")
 def test_no_form_of_a_query_goes_uncounted() -> None:
     one = oracle().fit(X, Y)
+    asked: Any
     for asked in ([[[1, 2]], [0.5]], [[{}], [0.5]], [[0.95], None], [[0.95], [1, 2]]):
         assert -1 in one.predict(asked).tolist()
     assert one.predict(np.array([[1j], [0.5]])).tolist() == [-1, -1]

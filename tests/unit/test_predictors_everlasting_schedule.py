@@ -83,7 +83,7 @@ def test_releases_of_every_size_stay_within_the_promise() -> None:
         assert cost.epsilon(1e-6) <= 1.0
         rho, _ = cost.zcdp or (math.inf, 0.0)
         assert rho <= (one.guarantee_.rho or 0.0)
-        one.predict(RNG.random((one._state_.phase.left + 1, 1)))
+        one.predict(RNG.random((one._state_.left + 1, 1)))
 
 
 @pytest.mark.claim("EVER")

@@ -6,7 +6,6 @@ import json
 import linecache
 import sys
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,10 @@ from cumae.errors import (
     LiveState,
     StoreFailed,
 )
-from cumae.predictors import joining
-from cumae.predictors.joining import CallQueue, QueuedCall
+from cumae.predictors import counter
+from cumae.predictors import queue as queues
+from cumae.predictors.calls import Call
+from cumae.predictors.queue import CallQueue, QueuedCall
 from tests.forks import answer_in_a_fork
 from tests.oracles import ROWS, SHARED, everlasting, oracle
 
@@ -54,7 +55,7 @@ class Crowd:
         self.failed: dict[int, BaseException] = {}
         self.threads: list[threading.Thread] = []
         self._here, self._go_on = threading.Event(), threading.Event()
-        journal = predictor._journal_
+        journal = predictor._counter_.journal
         real = getattr(journal, held)
 
         def wait(*args: Any, **more: Any) -> Any:
@@ -87,7 +88,7 @@ class Crowd:
 
     @property
     def standing(self) -> int:
-        return len(self.predictor._queue._waiting)
+        return len(self.predictor._counter_._queue._waiting)
 
     def end(self) -> None:
         """Let the first one go on, and wait for all."""
@@ -111,7 +112,7 @@ def used(path: Path) -> int:
 
 def answered(stored: Any) -> list[int]:
     """Return how many answers each entry of the ledger has."""
-    entries = [json.loads(text) for _, text, _ in stored._journal_.writer.home.entries()]
+    entries = [json.loads(text) for _, text, _ in stored._counter_.journal.writer.home.entries()]
     return [facts["count"] for facts in entries if facts["event"] == "answered"]
 
 
@@ -134,7 +135,7 @@ def test_those_who_wait_are_answered_as_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", [{}, {"memoize": True}, {"prior": True}], ids=str)
 def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> None:
     """With the same coins, and with unusable queries among them."""
-    queries = [[[0.31]], [[0.29], [float("nan")]], [["x"]], [[0.3], [0.31], [0.3]]]
+    queries: Any = [[[0.31]], [[0.29], [float("nan")]], [["x"]], [[0.3], [0.31], [0.3]]]
     columns = {"columns": [(0.0, 1.0)]} if more.get("prior") else {}
     one, other = (
         cumae.EverlastingPredictor(
@@ -147,21 +148,18 @@ def test_joined_calls_have_the_answers_of_single_ones(more: dict[str, Any]) -> N
     )
     single = [one.predict(part).tolist() for part in queries]
     calls = [call_of(part) for part in queries]
-    alone: Any = type(other).predict
-    alone = partial(alone.__wrapped__, other)
-    answerer = joining.Answerer(alone, other._predict_joined, other._room)
-    joining._answer(other, answerer, calls)
+    other._counter_._lead(other, calls)
     assert all(call.committed for call in calls)
     assert [call.answers.tolist() for call in calls] == single
     assert other.answered_ == one.answered_ == 7
-    for mine, its in zip(
-        *(np.concatenate([w for _, w in made._state_.kept]) for made in (one, other)), strict=True
-    ):
+    for name in ("rows", "weights"):
+        mine, its = (getattr(made._state_.kept, name) for made in (one, other))
         assert mine.tolist() == its.tolist()
+    assert one._state_.phase.memo.keys() == other._state_.phase.memo.keys()
 
 
 def call_of(X: Any, request_id: Any = None) -> QueuedCall:
-    return QueuedCall(X, {}, request_id)
+    return QueuedCall(Call(X, request_id=request_id))
 
 
 @pytest.mark.claim("STORE")
@@ -172,13 +170,13 @@ def test_what_does_not_fit_is_answered_alone(
     _, stored = oracle(tmp_path)
     stored.predict(ROWS[:390])
     groups: list[int] = []
-    recorded = stored._journal_.recorded
+    answer = stored._counter_._answer_group
 
-    def watched(make: Any, requests: Any) -> Any:
-        groups.append(len(requests))
-        return recorded(make, requests)
+    def watched(desk: Any, calls: list[QueuedCall]) -> None:
+        groups.append(len(calls))
+        answer(desk, calls)
 
-    stored._journal_.recorded = watched
+    stored._counter_._answer_group = watched
     crowd = Crowd(stored)
     for count in (1, 4, 4, 4, 1):  # 9 are left after the first one: 4 and 4, then a new phase
         crowd.ask(*ROWS[:count].tolist())
@@ -187,7 +185,7 @@ def test_what_does_not_fit_is_answered_alone(
     assert (stored.phase_, stored.answered_) == (2, 404)
     assert groups == [1, 2, 1, 1]
     groups.clear()
-    monkeypatch.setattr(joining, "MOST_JOINED", 5)
+    monkeypatch.setattr(counter, "MOST_JOINED", 5)
     crowd = Crowd(stored)
     for count in (1, 3, 2, 1, 7):
         crowd.ask(*ROWS[:count].tolist())
@@ -275,7 +273,7 @@ def test_an_odd_id_fails_alone(tmp_path: Path, place: int) -> None:
     assert isinstance(crowd.failed[2], CumaeError)
     assert crowd.found == {0: [0], 1: [1], 3: [0]}
     assert used(path) == 3
-    writer = stored._journal_.writer
+    writer = stored._counter_.journal.writer
     assert writer.asked == writer.done
 
 
@@ -354,7 +352,7 @@ def test_what_fails_after_the_draw_is_recorded_all_the_same(tmp_path: Path) -> N
     def broken(*_: Any) -> None:
         raise MemoryError
 
-    stored._journal_._kept_for_retries = broken
+    stored._counter_.journal.remember = broken
     with pytest.raises(MemoryError):
         stored.predict([[0.5]], request_id="a")
     assert used(path) == 1
@@ -397,34 +395,43 @@ def test_who_must_be_named_is_named_also_in_company(more: dict[str, Any]) -> Non
 @pytest.mark.claim("EVER")
 def test_nobody_gets_an_array_with_the_answers_of_others() -> None:
     one = everlasting()
-    answers = one._predict_joined([[[0.1], [0.9]], np.ones((1, 3)), [[0.8]]])
-    assert [answers[0].tolist(), answers[2].tolist()] == [[0, 1], [1]]
-    assert isinstance(answers[1], InvalidData)
-    assert all(part.base is None for part in (answers[0], answers[2]))
+    calls = [call_of(X) for X in ([[0.1], [0.9]], np.ones((1, 3)), [[0.8]])]
+    one._counter_._lead(one, calls)
+    first, refused, last = calls
+    assert [first.result().tolist(), last.result().tolist()] == [[0, 1], [1]]
+    with pytest.raises(InvalidData):
+        refused.result()
+    assert all(call.answers.base is None for call in (first, last))
 
 
 @pytest.mark.claim("EVER")
 def test_a_list_that_grows_while_it_is_read_spends_nothing() -> None:
     one = everlasting()
-    with pytest.raises(InvalidData, match="changed while"):
-        one._predict_joined([ROWS.tolist(), [[0.5]]])  # more than the phase has answers
+    grown: list[Any] = [[0.5]]
+    calls = [call_of(grown), call_of([[0.5]])]
+    one._counter_._fits = lambda *_: True  # as if it were shorter when it was counted
+    grown += ROWS.tolist()  # more than the phase has answers
+    one._counter_._lead(one, calls)
+    for call in calls:
+        with pytest.raises(InvalidData, match="changed while"):
+            call.result()
     assert one.answered_ == 0
-    assert one._state_.phase.left == 400
+    assert one._state_.left == 400
 
 
 def test_small_calls_do_not_wait_for_a_large_one(tmp_path: Path) -> None:
     """Those before it are answered and released before its phases are trained."""
     _, stored = oracle(tmp_path)
     done: list[int] = []
-    recorded = stored._journal_.recorded
+    answer = stored._counter_._answer_group
 
-    def watched(make: Any, requests: Any) -> Any:
-        if len(requests[0].body[0]) == 900:
+    def watched(desk: Any, calls: list[QueuedCall]) -> None:
+        if len(calls[0].call.X) == 900:
             wait_until(lambda: {0, 1, 2} <= set(crowd.found))
             done.append(1)
-        return recorded(make, requests)
+        answer(desk, calls)
 
-    stored._journal_.recorded = watched
+    stored._counter_._answer_group = watched
     crowd = Crowd(stored)
     for count in (1, 1, 1, 900, 1):
         crowd.ask(*np.tile(ROWS, (3, 1))[:count].tolist())
@@ -441,14 +448,14 @@ def test_a_commit_that_fails_fails_for_all(tmp_path: Path) -> None:
     for cell in (0.1, 0.9, 0.2):
         crowd.ask([cell])
 
-    commit = stored._journal_.writer.home.commit
+    commit = stored._counter_.journal.writer.home.commit
 
     def broken(change: Any) -> None:
         if change.entries[-1].facts["count"] > 1:
             raise OSError("no space left on device")
         commit(change)
 
-    stored._journal_.writer.home.commit = broken
+    stored._counter_.journal.writer.home.commit = broken
     crowd.end()
     assert crowd.found == {0: [0]}
     assert {type(error) for error in crowd.failed.values()} == {StoreFailed}
@@ -477,7 +484,7 @@ def test_too_few_answers_refuse_those_who_ask_for_more() -> None:
 def settle(calls: list[QueuedCall]) -> None:
     """Answer calls by their ids."""
     for call in calls:
-        call.answers, call.committed, call.done = call.request.id, True, True
+        call.answers, call.committed, call.done = call.call.request_id, True, True
 
 
 class Asking:
@@ -496,7 +503,7 @@ class Asking:
         here, go_on = threading.Event(), threading.Event()
 
         def lead(calls: list[QueuedCall]) -> None:
-            self.groups.append([call.request.id for call in calls])
+            self.groups.append([call.call.request_id for call in calls])
             if len(self.groups) == 1:
                 here.set()
                 assert go_on.wait(PATIENCE)
@@ -530,7 +537,7 @@ def test_who_is_interrupted_holds_up_nobody() -> None:
     """The second one is interrupted while it answers for itself and another."""
 
     def interrupted(calls: list[QueuedCall]) -> None:
-        if calls[0].request.id == 1:
+        if calls[0].call.request_id == 1:
             for call in calls[:2]:
                 call.done = True
             raise KeyboardInterrupt
@@ -580,7 +587,7 @@ def test_an_interrupt_at_any_line_hangs_nobody() -> None:
 
 
 class Shot:
-    """Interrupts its thread at the n-th line that it runs in ``cumae.predictors.joining``, once."""
+    """Interrupts its thread at the n-th line that it runs in ``cumae.predictors.queue``, once."""
 
     def __init__(self, place: int) -> None:
         self.left, self.fired, self.ended = place, False, False
@@ -594,9 +601,9 @@ class Shot:
             self.ended = True
 
     def _trace(self, frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename != joining.__file__:
+        if frame.f_code.co_filename != queues.__file__:
             return None
-        text = linecache.getline(joining.__file__, frame.f_lineno).strip()
+        text = linecache.getline(queues.__file__, frame.f_lineno).strip()
         # Python never interrupts between the last line of a with block and its end.
         if event == "line" and not self.fired and not text.startswith("with "):
             self.left -= 1
@@ -607,7 +614,7 @@ class Shot:
 
 
 def test_a_leader_that_vanished_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(queues, "CHECK_SECONDS", 0.01)
     asking = Asking(settle, 1)
     gone = call_of(None, 7)
     gone.left = True
@@ -634,7 +641,7 @@ def test_an_error_of_several_shows_nobody_what_others_asked(tmp_path: Path) -> N
     def broken(_: Any) -> None:
         raise OSError("no space left on device")
 
-    stored._journal_.writer.home.commit = broken
+    stored._counter_.journal.writer.home.commit = broken
     crowd.end()
     errors = list(crowd.failed.values())
     assert len({id(error) for error in errors}) == 3
@@ -643,7 +650,8 @@ def test_an_error_of_several_shows_nobody_what_others_asked(tmp_path: Path) -> N
         while trace is not None:
             for one in trace.tb_frame.f_locals.values():
                 calls = one if isinstance(one, list) else [one]
-                seen += [part.X for part in calls if isinstance(part, QueuedCall)]
+                seen += [part.call.X for part in calls if isinstance(part, QueuedCall)]
+                seen += [part.X for part in calls if isinstance(part, Call)]
             trace = trace.tb_next
         assert seen
         assert all(one == [[cells[number]]] for one in seen)
@@ -661,7 +669,7 @@ def test_a_call_within_a_call_is_refused_and_nobody_waits_for_it() -> None:
             if self.found is None:
                 self.found = []
                 other.start()
-                wait_until(lambda: one._queue._leader is not None)
+                wait_until(lambda: one._counter_._queue._leader is not None)
                 with pytest.raises(LiveState, match="within a call"):
                     one.predict([[0.9]])
                 self.found = "refused"
@@ -680,13 +688,13 @@ def test_a_call_within_a_call_is_refused_and_nobody_waits_for_it() -> None:
 def test_nobody_waits_for_those_who_do_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last group took a minute, and was large; still the next one begins at once."""
     slept: list[float] = []
-    monkeypatch.setattr("cumae.predictors.joining.time.sleep", slept.append)
+    monkeypatch.setattr("cumae.predictors.queue.time.sleep", slept.append)
     now = iter(range(1_000))
-    monkeypatch.setattr("cumae.predictors.joining.time.monotonic", lambda: next(now) / 1_000)
+    monkeypatch.setattr("cumae.predictors.queue.time.monotonic", lambda: next(now) / 1_000)
     queue = CallQueue()
     queue._together, queue._seconds = 16, 60.0
     queue.join(call_of(None, 1), settle)
-    assert 0 < len(slept) <= 1_000 * joining.MOST_WAIT
+    assert 0 < len(slept) <= 1_000 * queues.MOST_WAIT
     slept.clear()
     queue.join(call_of(None, 2), settle)
     assert slept == []
@@ -694,13 +702,13 @@ def test_nobody_waits_for_those_who_do_not_come_again(monkeypatch: pytest.Monkey
 
 def test_those_who_come_again_are_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever leads waits until all are there that stood here before."""
-    monkeypatch.setattr(joining, "MOST_WAIT", PATIENCE)
+    monkeypatch.setattr(queues, "MOST_WAIT", PATIENCE)
     queue = CallQueue()
     queue._together, queue._seconds = 3, 2 * PATIENCE
     groups: list[list[Any]] = []
 
     def answer(calls: list[QueuedCall]) -> None:
-        groups.append([call.request.id for call in calls])
+        groups.append([call.call.request_id for call in calls])
         settle(calls)
 
     threads = [
@@ -719,6 +727,6 @@ def test_a_forked_process_is_refused_while_the_line_is_busy() -> None:
     one = everlasting()
     crowd = Crowd(one)
     crowd.ask([0.1])
-    with one._queue._mutex:  # as if another thread stood at the line when the process forks
+    with one._counter_._queue._mutex:  # as if another thread stood at the line when the process forks
         assert answer_in_a_fork(one, [[0.5]]) == "refused"
     crowd.end()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,8 @@ from typing import Any
 import pytest
 
 import cumae
-from cumae import Budget, CumaeError, LiveState, StoreFailed, live, store
+from cumae import Budget, CumaeError, LiveState, StoreFailed, live, locks, store
+from cumae.locks import FileLock
 from cumae.predictors import state, stateful
 from cumae.predictors.state import restore
 from cumae.privacy import Pure, account_file, budget
@@ -202,7 +204,7 @@ def test_a_payment_that_is_broken_off_counts_whole_or_not_at_all(
     tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory and file agree afterwards, and the cap holds."""
-    files = {accounts.__file__, account_file.__file__, budget.__file__}
+    files = {accounts.__file__, account_file.__file__, budget.__file__, locks.__file__}
     monkeypatch.setattr(f"{__name__}.FILES", files)
     for place in itertools.count(1):
         path = tmp_path / f"{place}"
@@ -219,6 +221,32 @@ def test_a_payment_that_is_broken_off_counts_whole_or_not_at_all(
         if not shot.fired:
             break
     assert place > 10
+
+
+@pytest.mark.parametrize("where", ["json", "ledger"])
+def test_a_payment_that_is_broken_off_lets_go_of_its_lock(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others can pay though somebody keeps the error, as a console does; its frames hold much."""
+    files = {accounts.__file__, account_file.__file__, budget.__file__, locks.__file__}
+    monkeypatch.setattr(f"{__name__}.FILES", files)
+    kept = []
+    for place in itertools.count(1):
+        path = tmp_path / f"{place}"
+        account = Budget(epsilon=1.0)
+        account.save_to(path) if where == "ledger" else account.save(path)
+        with Interrupted(place) as shot:
+            try:
+                account.spend(Pure(0.5))
+            except KeyboardInterrupt as error:
+                kept.append(error)
+        locked = path if where == "json" else path.with_name(f"{place}.keys") / "lock"
+        lock = FileLock(locked, os.O_CREAT | os.O_RDWR)
+        lock.take(wait=False)
+        lock.close()
+        if not shot.fired:
+            break
+    assert len(kept) == place - 1 > 20
 
 
 @pytest.mark.debian("postgresql")

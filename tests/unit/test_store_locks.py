@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 import cumae
 from cumae import Budget, InvalidParameter, StoreFailed, store
 from cumae.cli import app
+from cumae.locks import FileLock
 from cumae.privacy import Pure
+from cumae.store.keys import KeyFolder
 from tests.oracles import ROWS, everlasting, oracle
 
 TABLE = Path("/proc/locks")
@@ -141,3 +143,75 @@ def test_another_kind_of_file_is_named_before_its_mode(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed, match="another kind of file"):
         cumae.open(table)
     assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+
+
+# --- the lock that keeps other processes away
+
+
+@pytest.fixture
+def children() -> Iterator[list[int]]:
+    """Processes that live until the test ends."""
+    made: list[int] = []
+    yield made
+    for child in made:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def fork(children: list[int]) -> None:
+    child = os.fork()
+    if not child:  # pragma: no cover
+        signal.pause()
+    children.append(child)
+
+
+def test_a_process_that_was_forked_meanwhile_does_not_hold_an_oracle(
+    tmp_path: Path, children: list[int]
+) -> None:
+    path, stored = oracle(tmp_path)
+    fork(children)
+    with pytest.raises(cumae.LiveState):
+        cumae.open(path)
+    stored.close()
+    cumae.open(path).close()
+
+
+def test_a_process_that_was_forked_while_an_account_is_destroyed_does_not_hold_it(
+    tmp_path: Path, children: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever pays waits for the lock: for ever, if the destruction was broken off."""
+    account = Budget(1.0)
+    account.save_to(tmp_path / "account")
+
+    def broken(_: object) -> None:
+        fork(children)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeyFolder, "destroy", broken)
+        with pytest.raises(KeyboardInterrupt):
+            store.destroy(tmp_path / "account")
+    lock = FileLock(tmp_path / "account.keys" / "lock", os.O_RDWR)
+    lock.take(wait=False)
+    lock.close()
+    account.spend(Pure(0.25))
+
+
+def test_an_opening_that_is_broken_off_lets_go_of_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if somebody keeps the error, as a console does."""
+    path, stored = oracle(tmp_path)
+    stored.close()
+    real = FileLock.take
+
+    def taken(self: FileLock, *, wait: bool = True) -> None:
+        real(self, wait=wait)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileLock, "take", taken)
+        with pytest.raises(KeyboardInterrupt) as kept:
+            cumae.open(path)
+    cumae.open(path).close()
+    assert kept.value is not None

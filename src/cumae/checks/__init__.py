@@ -6,6 +6,7 @@ one sentence. ``check_learner``, ``check_predictor`` and ``check_estimator`` run
 
 from cumae.checks.learners import LEARNER_LAWS, PublicNeighbours, check_learner
 from cumae.checks.predictors import PREDICTOR_LAWS, check_predictor
+from cumae.checks.replay import events_rebuild_the_state
 from cumae.checks.shards import SHARD_LAWS, Neighbours, check_estimator
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "check_estimator",
     "check_learner",
     "check_predictor",
+    "events_rebuild_the_state",
 ]

@@ -364,9 +364,10 @@ def _coins(pair: Neighbours) -> list[Neighbours]:
 
 def _spoilt(pair: Neighbours) -> Iterator[NDArray[np.float64]]:
     """Yield the rows with one cell that may be unusable, in the row that differs."""
-    X = np.array(pair.X, dtype=np.float64)
-    differs = np.any(np.array(pair.X_other, dtype=np.float64) != X, axis=1)
+    X, other = (np.array(table, dtype=np.float64) for table in (pair.X, pair.X_other))
+    same = (other == X) | (np.isnan(X) & np.isnan(other))  # cells that are missing in both
+    row = int(np.argmin(same.all(axis=1)))
     for cell in SPOILT:
         spoilt = X.copy()
-        spoilt[np.argmax(differs), -1] = cell
+        spoilt[row, -1] = cell
         yield spoilt

@@ -23,6 +23,7 @@ from cumae.checks.learners import CountedSource
 from cumae.checks.payments import done_or_unpaid, tables_without_contents
 from cumae.checks.plans import demand_agreement, demand_refusal
 from cumae.checks.queries import families, few, in_batches, with_missing_cell
+from cumae.checks.replay import events_rebuild_the_state
 from cumae.checks.shards import Neighbours, demand
 from cumae.concepts import ConceptClass
 from cumae.data import length_of, row_source
@@ -189,6 +190,18 @@ def queries_do_not_meet(predictor: Any, pair: Neighbours) -> None:
         )
 
 
+def stored_events_rebuild_it(predictor: Any, pair: Neighbours) -> None:
+    """What is stored, a state and the events since, becomes the state of the predictor."""
+    one, queries = fitted(predictor, pair), few(pair.queries)
+    batches = [queries] if _answers_one_batch(one) else in_batches(queries, [1])
+
+    def drive(watched: Any) -> None:
+        for batch in batches:
+            ask(watched, batch)
+
+    events_rebuild_the_state(one, drive)
+
+
 class Watched(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """An estimator that writes down the shapes and types of the tables that it is asked about."""
 
@@ -334,6 +347,7 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     queries_do_not_meet,
     models_see_one_shape,
     failures_cannot_be_seen,
+    stored_events_rebuild_it,
 )
 
 

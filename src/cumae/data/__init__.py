@@ -69,7 +69,7 @@ from cumae.data.lenient import (
     usable_rows,
 )
 from cumae.data.parquet import ParquetRows
-from cumae.data.readings import numbers
+from cumae.data.readings import is_missing, numbers
 from cumae.data.rows import (
     ArrayRows,
     EncodedRows,
@@ -130,6 +130,7 @@ __all__ = [
     "family",
     "faults_of",
     "frame_of",
+    "is_missing",
     "label_codes",
     "labelled_table",
     "length_of",

@@ -575,6 +575,18 @@ class Learner(PrivateEstimator, ABC):
         columns = self._columns_of(X)
         need_contents(columns.arrange(X), columns)
 
+    def check_queries(self, X: Any, queries: Any) -> None:
+        """Refuse queries that ``predict`` would refuse after a fit to ``X``.
+
+        Parameters
+        ----------
+        X : table
+            The rows of ``fit``: of them nothing but names, types and width is looked at.
+        queries : table
+            What will be asked.
+        """
+        self._encode(self._columns_of(table_of(X)), table_of(queries))
+
     def _check_readable(self, rows: Rows) -> None:
         """Refuse rows that this learner cannot take, before anything is drawn or paid for."""
 

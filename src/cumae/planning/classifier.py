@@ -258,6 +258,10 @@ class PrivateClassifier(PrivateEstimator):
     def check_contents(self, X: Any) -> None:
         """Leave it to the model: it is asked when it is fitted, before it pays."""
 
+    def check_queries(self, X: Any, queries: Any) -> None:
+        """Refuse queries that cannot be read by what is declared, whichever model is taken."""
+        Columns.of(X, self.columns).encode(queries)
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Label rows. Where no model was published, this spends answers.
 

@@ -35,7 +35,7 @@ from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown, warn
 from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
-from cumae.live import NOT_KEPT, forget
+from cumae.live import NOT_KEPT, forget, refuse_within
 from cumae.made_up import MadeUpRows, few_labels, stand_in_row
 from cumae.outlook import FitPlan, Outlook, check_table_counts, foresee
 from cumae.parameters import (
@@ -207,6 +207,11 @@ class Predictor(PrivateEstimator, ABC):
         """Refuse columns of which nothing is left once they are read, before anything is paid."""
         rows = row_source(X)
         self._check_contents(rows, self._described(rows, np.zeros(0, dtype=np.int64)).reader)
+
+    def check_queries(self, X: Any, queries: Any) -> None:
+        """Refuse queries that no model could read after a fit to ``X``, before anything is paid."""
+        rows = row_source(X)
+        self._described(rows, np.zeros(0, dtype=np.int64)).reader.public(queries)
 
     def _check_contents(self, rows: RowSource, reader: QueryReader) -> None:
         # Models that get data frames as they are can use columns of text.
@@ -407,6 +412,7 @@ class Predictor(PrivateEstimator, ABC):
 def check_fitted(predictor: Any) -> None:
     """Refuse if there was no fit; scikit-learn's check itself takes a tenth of a millisecond."""
     if "_promise_" not in vars(predictor):
+        refuse_within(predictor)  # a fit that goes on in this thread
         check_is_fitted(predictor, "_promise_")
 
 

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from cumae.predictors.events import Event
 
 MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
-
-
-NOBODY = (None, None, None)  # users, clients and ids of queries, where there are none
-PLAIN = (*NOBODY, False)  # the last fields of queries without anything special
+PLAIN = (None, None, None, False)  # the last fields of queries without anything special
 
 
 class Call(NamedTuple):
@@ -55,8 +52,8 @@ class Call(NamedTuple):
 
         That is one with ids, or whose queries are neither a list nor an array.
         """
-        kind = type(self.X)
-        if self[1:4] != NOBODY or not (kind is list or (kind is np.ndarray and self.X.ndim)):
+        kind, named = type(self.X), not (self.users is self.clients is self.query_ids is None)
+        if named or not (kind is list or (kind is np.ndarray and self.X.ndim)):
             return MOST_JOINED + 1
         return len(self.X)
 

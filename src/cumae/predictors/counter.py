@@ -12,23 +12,24 @@ and applies the event to the state. When all parts are done it commits, and only
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, CumaeError, InvalidData, warn
-from cumae.live import Within
+from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
+from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
 from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.events import Event
 from cumae.predictors.journal import Journal
 from cumae.predictors.queue import CallQueue, QueuedCall
 from cumae.predictors.state import State
+
+Result = TypeVar("Result")
 
 
 class Desk(Protocol):
@@ -90,21 +91,27 @@ class Counter:
         self.journal = Journal() if journal is None else journal
         self.coins = Coins(state.fitted.source)
         self.within = Within(owner)
-        self._lock = threading.RLock()
+        self._lock = lock_of(owner)  # that of ``fit``, too
         self._queue = CallQueue()
+        self._reserves = False  # whether something may be reserved that no event records yet
 
     # Calls for answers
 
     @claim("STORE")
     def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
         """Return the answers to a call, when they are recorded."""
-        with self.within:  # before the queue is touched: a forked process has a broken one
+        # First of all: a forked process has a broken queue.
+        outside = self.within.check()
+        try:  # as Within.run does
+            CALLS.objects = (*outside, self.within.id)
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
             found: NDArray[Any] = queued.result()
             for told in queued.warnings:
                 warn(told)
             return found
+        finally:
+            CALLS.objects = outside
 
     @claim("STORE")
     def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
@@ -118,7 +125,7 @@ class Counter:
             for call in taken:
                 call.refuse(error, alone=len(calls) == 1)
             with suppress(Exception):  # nothing that was answered must wait to be committed
-                self.journal.settled()
+                self.journal.end_turn()
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -133,7 +140,10 @@ class Counter:
         """
         ticket = 0
         group: list[QueuedCall] = []
-        with self._lock, self.journal.turn():
+        with self._lock, self.journal.inside:
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again()
+            self.journal.begin_turn()
             for call in calls:
                 try:
                     found = None if call.call.request_id is None else self.journal.known(call)
@@ -228,9 +238,11 @@ class Counter:
     @claim("EVER", "QUERY", "BBL", "UNV", "STORE")
     def _answer_part(self, desk: Desk, part: Asked, count: int) -> Given:
         """Reserve, let the predictor say what it would answer, and take that as an event."""
+        self._reserves = True
         before = self.state.reserve(count)  # first of all
         found = desk._answers(part, self.state, before, self.coins)
         self.take(found.event)
+        self._reserves = False
         return found
 
     @claim("EVER", "LATE", "FRESH", "BBL", "UNV")
@@ -276,9 +288,10 @@ class Counter:
 
     def _break_off(self, error: BaseException) -> None:
         try:
-            lost = self.state.lost(self.journal.used)
+            lost = self.state.lost(self.journal.used) if self._reserves else None
             if lost is not None:
                 self.take(lost)
+            self._reserves = False
             self.journal.break_off()
         except CumaeError:  # whatever it says, the reason is what broke the call off
             self.journal.fail(error)
@@ -301,18 +314,33 @@ class Counter:
         """
 
         def made() -> None:
+            if getattr(desk, "_counter_", None) is not self:
+                raise _fitted_again()
             self.take(make(self.state))
             self._go_on(desk, wanted=False)
 
-        with self.within:
-            with self._lock, self.journal.turn():
-                ticket = self._recorded(made)
-            self.journal.commit(ticket)
+        self.within.run(lambda: self._in_turn(lambda: self._recorded(made)))
 
-    def alone(self, work: Callable[[], Any]) -> Any:
+    def _in_turn(self, make: Callable[[], int]) -> None:
+        """Change something while nobody else does, also not a replica; commit its ticket."""
+        try:
+            with self._lock, self.journal.inside:
+                self.journal.begin_turn()
+                ticket = make()
+            self.journal.commit(ticket)
+        except BaseException:
+            with suppress(Exception):  # no other replica must wait for ever
+                self.journal.end_turn()
+            raise
+
+    def alone(self, work: Callable[[], Result]) -> Result:
         """Run something while nobody else is answered, and return its result."""
-        with self.within, self._lock:
-            return work()
+
+        def alone() -> Result:
+            with self._lock:
+                return work()
+
+        return self.within.run(alone)
 
     @claim("STORE")
     def settled(self) -> Any:
@@ -320,19 +348,31 @@ class Counter:
 
         What was drawn, seen and lost could be drawn again from the same rows.
         """
-        with self.within, self._lock:
+
+        def settled() -> Any:
             self.journal.settled()
             return self.state
 
+        return self.alone(settled)
+
     def rotate(self) -> None:
         """Let the journal take a new key, where there are keys."""
-        with self.within, self._lock, self.journal.turn():
+
+        def rotated() -> int:
             self.journal.rotated()
+            return 0  # it is committed already
+
+        self.within.run(lambda: self._in_turn(rotated))
 
     def close(self) -> None:
         """Let go of what is held outside memory, when answers that are being given are recorded."""
         if self.within.is_here:
-            with self.within, self._lock:
-                self.journal.close()
+            self.alone(lambda: self.journal.close())  # the one that there is then
         else:  # a forked process lets go of nothing
             self.journal.close()
+
+
+def _fitted_again() -> LiveState:
+    return LiveState(
+        "it was fitted again while this call waited. Nothing was answered or spent; ask again."
+    )

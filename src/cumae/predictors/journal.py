@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 from cumae.errors import InvalidParameter
 from cumae.predictors.events import Event
 from cumae.predictors.queue import QueuedCall
 from cumae.privacy import Guarantee
-
-NOT_HERE: AbstractContextManager[None] = nullcontext()
 
 
 class Journal:
@@ -24,6 +22,10 @@ class Journal:
     durable: ClassVar[bool] = False
     used = 0  # releases of the phase that are recorded
 
+    def __init__(self, inside: threading.Lock | None = None) -> None:
+        # Held by the call that changes the state, from before ``begin_turn`` on.
+        self.inside = threading.Lock() if inside is None else inside
+
     def promised(self, guarantee: Guarantee) -> Guarantee:
         """Return what is promised if events are recorded here, given what the fit promised."""
         return guarantee
@@ -35,10 +37,15 @@ class Journal:
         """Refuse if nobody may get a copy of the state."""
         self.check()
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Return a context in which nobody else changes the state, also not a replica."""
+    def begin_turn(self) -> None:
+        """Return when nobody else changes the state, also not a replica.
+
+        Whoever calls this holds ``inside``. When it was let go of, ``commit`` ends the turn.
+        """
         self.check()
-        return NOT_HERE
+
+    def end_turn(self) -> None:
+        """Commit all that was recorded, and let other replicas go on, if nobody is ``inside``."""
 
     def known(self, call: QueuedCall) -> tuple[Any, int] | None:
         """Return the answers of an earlier call of the same name; None if there was none.

@@ -6,14 +6,14 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from cumae.claims import claim
 from cumae.codec import FORMAT, TEXT_FORMATS
 from cumae.errors import InvalidParameter
+from cumae.locks import FileLock, alone
 
 KIND = "cumae budget"
 
@@ -33,9 +33,9 @@ class AccountFile:
     def __str__(self) -> str:
         return str(self.path)
 
-    def held(self) -> AbstractContextManager[None]:
-        """Keep other processes from paying while a block runs."""
-        return held(self.path)
+    def alone(self, work: Callable[[], None]) -> None:
+        """Run something while no other process pays."""
+        alone(lambda: FileLock(self.path, os.O_RDWR), work)
 
     def read(self) -> dict[str, Any]:
         """Return the account."""
@@ -73,65 +73,6 @@ def refuse_several_names(path: Path) -> None:
             f"path={str(path)!r} has another name, a hard link, under which it could go on a "
             "second time; remove the other name."
         )
-
-
-@claim("BUDGET")
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Keep other processes from paying from the account in this file while the block runs."""
-    while True:
-        lock = FileLock(path, os.O_RDWR)
-        try:
-            lock.take()
-            # While this process waited, the file may have been replaced: then lock the new one.
-            if lock.is_on(path):
-                refuse_several_names(path)
-                yield
-                return
-        finally:
-            lock.close()
-
-
-@claim("BUDGET", "STORE")
-class FileLock:
-    """A lock that ends when it is closed or forgotten: an interrupt may come at any line.
-
-    Parameters
-    ----------
-    path : Path
-        The file to lock.
-    flags : int
-        As in ``os.open``.
-    """
-
-    file: int | None = None
-
-    def __init__(self, path: Path, flags: int) -> None:
-        self._process = os.getpid()
-        self.file = os.open(path, flags, 0o600)
-
-    def take(self) -> None:
-        """Wait until nobody else has it."""
-        import fcntl  # noqa: PLC0415 - Windows has none, and accounts in memory do not need it
-
-        fcntl.flock(self.file, fcntl.LOCK_EX)  # type: ignore[arg-type]  # it is open
-
-    def is_on(self, path: Path) -> bool:
-        """Tell whether the file of this name is still the one that is locked."""
-        return self.file is not None and os.path.samestat(os.fstat(self.file), path.stat())
-
-    def close(self) -> None:
-        """Let go of it, for processes as well that were forked meanwhile and have it, too."""
-        import fcntl  # noqa: PLC0415
-
-        if self.file is not None and os.getpid() == self._process:
-            fcntl.flock(self.file, fcntl.LOCK_UN)
-        self.__del__()
-
-    def __del__(self) -> None:
-        file, self.file = self.file, None
-        if file is not None:
-            os.close(file)
 
 
 @claim("BUDGET")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from html import escape
 from pathlib import Path
@@ -149,16 +147,29 @@ the rows are used.
     @only_once
     def _take(self, entry: Entry, *, pay: bool) -> None:
         """Compare a payment with what is left, and make it."""
-        with self._current():
-            totals = self._with(entry)
-            if not pay:
-                return
-            stored = self._stored
-            if self._home is not None:  # first, so that no use begins whose payment may be lost
-                stored = self._to_dict([*self._entries, entry])
-                self._home.write(stored)
-            # All at once: an interrupt comes before or after it.
-            self._entries, self._totals, self._stored = [*self._entries, entry], totals, stored
+        if self._home is None:
+            self._take_here(entry, pay=pay)
+        else:
+            self._home.alone(lambda: self._take_there(entry, pay=pay))
+
+    def _take_there(self, entry: Entry, *, pay: bool) -> None:
+        """Take over what other processes have paid; then compare and pay, while they wait."""
+        found = self._home.read()
+        if found != self._stored:
+            self._adopt(Budget._from_dict(found))
+            self._stored = found
+        self._take_here(entry, pay=pay)
+
+    def _take_here(self, entry: Entry, *, pay: bool) -> None:
+        totals = self._with(entry)
+        if not pay:
+            return
+        stored = self._stored
+        if self._home is not None:  # first, so that no use begins whose payment may be lost
+            stored = self._to_dict([*self._entries, entry])
+            self._home.write(stored)
+        # All at once: an interrupt comes before or after it.
+        self._entries, self._totals, self._stored = [*self._entries, entry], totals, stored
 
     def _with(self, entry: Entry) -> _Totals:
         """Return the totals with one more payment; refuse what is not covered."""
@@ -178,19 +189,6 @@ the rows are used.
                 "a larger budget before the rows are used."
             )
         return totals
-
-    @contextmanager
-    def _current(self) -> Iterator[None]:
-        """Keep other processes from paying, and take over what they have paid."""
-        if self._home is None:
-            yield
-            return
-        with self._home.held():
-            found = self._home.read()
-            if found != self._stored:
-                self._adopt(Budget._from_dict(found))
-                self._stored = found
-            yield
 
     def _adopt(self, stored: Budget) -> None:
         """Take over what other processes have paid from the file of this account."""

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from cumae.claims import claim
 from cumae.codec import FORMAT
 from cumae.errors import StoreFailed
+from cumae.locks import alone
 from cumae.privacy import Guarantee
-from cumae.privacy.account_file import FileLock
 from cumae.privacy.guarantee import REPLACE_ONE
 from cumae.privacy.validation import from_plain_number
 from cumae.store.homes.home import Transaction
 from cumae.store.homes.sqlite import SqliteFile
-from cumae.store.keys import KeyStore, Life, Mark, failing_keys, new_life
+from cumae.store.keys import KeyStore, Life, Mark, new_life, opened_lock
 from cumae.store.ledger import ACCOUNT, LedgerEntry, first_hash, following, walk
 
 CAP = ("epsilon", "delta", "accounting")
@@ -47,17 +45,9 @@ class AccountLedger:
     def __str__(self) -> str:
         return str(self.path)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other processes from paying while the block runs."""
-        if self.keys.lock_file is None:
-            raise AssertionError("an account in a file has a lock")
-        lock = _opened_lock(self.keys.lock_file)
-        try:
-            lock.take()
-            yield
-        finally:
-            lock.close()
+    def alone(self, work: Callable[[], None]) -> None:
+        """Run something while no other process pays."""
+        alone(lambda: opened_lock(self.keys.lock_file), work)
 
     def read(self) -> dict[str, Any]:
         """Return the account: its cap, and all payments.
@@ -107,11 +97,6 @@ class AccountLedger:
                 self.keys.delete(life.mark_name)
                 raise
             life.drop(marks)
-
-
-@failing_keys
-def _opened_lock(file: Path) -> FileLock:
-    return FileLock(file, os.O_CREAT | os.O_RDWR)
 
 
 @claim("STORE")

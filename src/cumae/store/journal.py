@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from typing import Any
 
 from cumae.claims import claim
@@ -13,7 +13,7 @@ from cumae.codec import from_bytes
 from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState
 from cumae.predictors.events import Entered, Event, Remembered, Whole
-from cumae.predictors.journal import NOT_HERE, Journal
+from cumae.predictors.journal import Journal
 from cumae.predictors.queue import QueuedCall
 from cumae.predictors.state import State
 from cumae.privacy import Guarantee
@@ -52,6 +52,7 @@ class DurableJournal(Journal):
     durable = True
 
     def __init__(self, state: State, writer: Writer, reader: Home, lock: Any) -> None:
+        super().__init__(writer.inside)
         self.state, self.writer, self._reader = state, writer, reader
         self.used = state.used
         self.commit = writer.commit  # type: ignore[method-assign]
@@ -89,11 +90,15 @@ class DurableJournal(Journal):
             "Use cumae backup for a copy of the file."
         )
 
-    def turn(self) -> AbstractContextManager[None]:
+    def begin_turn(self) -> None:
         writer = self.writer
         if os.getpid() != self._process or not self._end.alive or writer.failed is not None:
             self.check()  # refuses; it is called only then, because each answer comes by here
-        return writer.in_turn() if writer.home.shared else NOT_HERE
+        if writer.home.shared:
+            writer.begin_turn()
+
+    def end_turn(self) -> None:
+        self.writer.commit(self.writer.asked)
 
     @claim("REPLICAS")
     def learn(
@@ -354,9 +359,11 @@ def _let_go(process: int, writer: Writer, reader: Home, lock: Any) -> None:
     """Close everything; a forked process leaves alone what is not its own."""
     if os.getpid() != process:
         return
-    reader.close()  # first: the last one to close puts SQLite's log back into the file
     try:
-        writer.close()
+        reader.close()  # first: the last one to close puts SQLite's log back into the file
     finally:
-        if lock is not None:
-            lock.close()
+        try:
+            writer.close()
+        finally:
+            if lock is not None:
+                lock.close()

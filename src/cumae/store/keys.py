@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import json
 import os
@@ -20,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
+from cumae.locks import FileLock
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -430,25 +430,33 @@ def keys_elsewhere(given: str, lock_file: Path | None = None) -> KeyFolder | Key
     return KeyCommand(given, lock_file)
 
 
-@claim("STORE")
 @failing_keys
-def take_lock(file: Path | None) -> Any:
-    """Return a lock that lasts until it is closed or the process ends; refuse if it is taken."""
+def opened_lock(file: Path | None) -> FileLock:
+    """Return the lock of an oracle or account in a file, which nobody has taken yet."""
     if file is None:
         raise AssertionError("an oracle in a file has a lock")
-    held = os.fdopen(os.open(file, os.O_CREAT | os.O_RDWR, 0o600), "rb")
-    for _ in range(TRIES):  # somebody may just be asking whether it is taken
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return held
-    held.close()
-    raise LiveState(
-        "this oracle is open in another process, or was opened twice in this one; close it there "
-        "first, because what was paid once must not be had twice."
-    )
+    return FileLock(file, os.O_CREAT | os.O_RDWR)
+
+
+@claim("STORE")
+def take_lock(file: Path | None) -> FileLock:
+    """Return a lock that lasts until it is closed or the process ends; refuse if it is taken."""
+    lock = opened_lock(file)
+    try:
+        for _ in range(TRIES):  # somebody may just be asking whether it is taken
+            try:
+                lock.take(wait=False)
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return lock
+        raise LiveState(
+            "this oracle is open in another process, or was opened twice in this one; close it "
+            "there first, because what was paid once must not be had twice."
+        )
+    except BaseException:  # also an interrupt: who keeps the error must not keep the lock
+        lock.close()
+        raise
 
 
 def refuse_if_others_read(path: Path) -> None:

@@ -59,6 +59,7 @@ class Moved(Journal):
     durable = True
 
     def __init__(self, path: str) -> None:
+        super().__init__()
         self._path = path
 
     def check(self) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from cumae.claims import claim
 from cumae.errors import CumaeError, LiveState, StoreFailed
@@ -61,29 +61,24 @@ class SharedWriter(Writer):
         super().__init__(home, life, oracle, oracle_key, totals, last, seal, n_entries)
         self._head = head
         self._gate = threading.RLock()  # of what a turn is made of
-        self._depth = 1  # of calls that change something, within each other: an opening is one
         self._has_turn, self._began = True, time.monotonic()
+        self.inside.acquire()  # until ``opened``
 
     # Turns
 
-    @contextmanager
-    def in_turn(self) -> Iterator[None]:
-        """Return a context in which no other replica changes the oracle, and the state is fresh.
+    def begin_turn(self) -> None:
+        """Return when no other replica changes the oracle, and the state is fresh.
 
-        Whoever enters holds the lock of the predictor, so that this is one thread at a time.
+        Whoever calls this holds ``inside``, until the change is made; then ``commit`` ends the
+        turn.
         """
-        if not self._depth and time.monotonic() > self._began + TURN_SECONDS:
-            self.commit(self.asked)  # others want to answer, too
-        before = self._depth
-        try:
-            with self._gate:
-                self.check()
-                if not self._has_turn:
-                    self._begin_turn()
-                self._depth = before + 1
-            yield
-        finally:
-            self._end_turn_if_done(before)
+        if self._has_turn and time.monotonic() > self._began + TURN_SECONDS:
+            super().commit(self.asked)  # others want to answer, too
+            self._end_turn_if_done(changing=False)
+        with self._gate:
+            self.check()
+            if not self._has_turn:
+                self._begin_turn()
 
     @claim("REPLICAS")
     def _begin_turn(self) -> None:
@@ -97,21 +92,19 @@ class SharedWriter(Writer):
             self._end_session(error)  # and so the turn, if it had begun
             raise
 
-    def _end_turn_if_done(self, depth: int | None = None) -> None:
-        """End the turn, unless a change waits to be committed, or somebody goes on in it.
+    def _end_turn_if_done(self, *, changing: bool | None = None) -> None:
+        """End the turn, unless a change is being made, or waits to be committed.
 
-        ``depth`` is that of the calls that go on, where one has ended.
+        ``changing`` tells whether one is being made; None if ``inside`` tells.
         """
         try:
-            if depth is None and not self._has_turn and self.failed is None:
+            if not self._has_turn and self.failed is None:
                 return  # and do not wait for a thread that waits for the next turn
             with self._gate:
-                self._depth = self._depth if depth is None else depth
+                changing = self.inside.locked() if changing is None else changing
                 if self.failed is not None:
                     self.home.close()  # which ends the turn as well; nobody begins another one
-                elif self._has_turn and not (
-                    self._depth or self._pending or self._writing.locked()
-                ):
+                elif self._has_turn and not (changing or self._pending or self._writing.locked()):
                     self._has_turn = False
                     self.home.end_turn()
         except BaseException as error:  # nobody knows whether it has ended: the session ends it
@@ -193,7 +186,8 @@ class SharedWriter(Writer):
     @claim("REPLICAS")
     def opened(self, marks: Iterable[str]) -> None:
         super().opened(marks)
-        self._end_turn_if_done(0)
+        self.inside.release()
+        self._end_turn_if_done()
 
     @claim("REPLICAS")
     def has_ended(self, mark: str) -> bool:

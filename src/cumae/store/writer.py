@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -98,15 +98,15 @@ class Writer:
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
         self._mutex, self._writing = threading.Lock(), threading.Lock()
+        self.inside = threading.Lock()  # held by the call that changes the state
 
     @property
     def mark(self) -> Mark | None:
         """The mark of this life, as it is stored; None before there is one."""
         return self.life.mark
 
-    def in_turn(self) -> AbstractContextManager[None]:
-        """Return a context in which no other process changes the oracle: here none ever does."""
-        return nullcontext()
+    def begin_turn(self) -> None:
+        """Return when no other process changes the oracle: here none ever does."""
 
     def add(self, change: Change) -> int:
         """Take a change; return its ticket. Whoever adds holds the lock of the predictor."""

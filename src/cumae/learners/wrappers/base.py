@@ -21,6 +21,7 @@ from cumae.data import (
     RowSource,
     SomeRows,
     cells_of_columns,
+    is_missing,
     length_of,
     names_of,
     width_of,
@@ -230,7 +231,7 @@ def check_all_rows(reader: Any, X: Any, X_public: Any) -> None:
         names = names_of(X) or range(width_of(X))
         for name, cells in zip(names, cells_of_columns(X), strict=True):
             for row, cell in enumerate(cells.tolist()):
-                if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
+                if is_missing(cell) or (isinstance(cell, float) and math.isinf(cell)):
                     raise InvalidData(
                         f"X is missing or infinite in row {row}, column {name}; replace it, or "
                         "drop the row."
@@ -291,6 +292,13 @@ class Wrapper(Learner):
         base = self._copy()
         if isinstance(base, PrivateEstimator):
             base.check_contents(X)
+
+    def check_queries(self, X: Any, queries: Any) -> None:
+        """Let the base refuse queries that it cannot read."""
+        super().check_queries(X, queries)
+        base = self._copy()
+        if isinstance(base, PrivateEstimator):
+            base.check_queries(X, queries)
 
     def _encode(self, columns: Columns, X: Any) -> Any:
         return columns.arrange(X, type(self).__name__)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import cells_of_columns, check_labels, check_rows, length_of
+from cumae.data import cells_of_columns, check_labels, check_rows, is_missing, length_of
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners.base import ACCOUNT, Rows, Sizes
 from cumae.learners.wrappers.base import ANY_BASE, take_rows
@@ -110,6 +110,14 @@ class HypothesisLearner(Reduction):
         self.budget = budget
         self.random_state = random_state
 
+    def check_contents(self, X: Any) -> None:
+        """Refuse a domain that the predictor could not read once it is fitted and paid for."""
+        super().check_contents(X)
+        try:
+            self.check_queries(X, self.domain)
+        except InvalidData as error:
+            raise InvalidData(f"domain: {error}") from None
+
     def _run_sizes(self, sizes: Sizes) -> list[Sizes]:
         self._questions()  # refuse what cannot be asked before anything is spent
         return [sizes]
@@ -151,20 +159,30 @@ class HypothesisLearner(Reduction):
         return {"table_": table, "failed_": failed}
 
     def _labels(self, table: Any) -> Integers:
-        places = {key: place for place, key in enumerate(_keys(self.domain))}
+        places = {key: place for place, key in enumerate(self._points())}
         found = [places.get(key) for key in _keys(table)]
         if None in found:
             raise InvalidData(f"X has a row, {found.index(None)}, that is not in the domain.")
         return np.asarray(self.table_[np.array(found, dtype=np.int64)])
 
+    def _points(self) -> list[tuple[Any, ...]]:
+        """Return the rows of the domain with their columns in the order of ``fit``."""
+        return _keys(self.columns_.arrange(self.domain))
+
     def _stored_params(self) -> dict[str, Any]:
-        points = [list(key) for key in _keys(self.domain)]
-        return super()._stored_params() | {"domain": points}
+        return super()._stored_params() | {"domain": [list(point) for point in self._points()]}
 
 
 def _keys(X: Any) -> list[tuple[Any, ...]]:
-    """Return rows as something that a dict can look up."""
-    return list(zip(*(column.tolist() for column in cells_of_columns(X)), strict=True))
+    """Return rows as something that a dict can look up; None stands for every missing cell.
+
+    What is missing equals nothing, not even itself, and comes in several types.
+    """
+    columns = (
+        [None if is_missing(cell) else cell for cell in column.tolist()]
+        for column in cells_of_columns(X)
+    )
+    return list(zip(*columns, strict=True))
 
 
 def n_rounds(points: int, beta: float) -> int:

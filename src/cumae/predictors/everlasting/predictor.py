@@ -22,7 +22,7 @@ from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted, options_of
-from cumae.predictors.calls import NOBODY, Asked, Call, Given, Step
+from cumae.predictors.calls import Asked, Call, Given, Step
 from cumae.predictors.events import Answered, Labelled, Supplied, Told, Used
 from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
@@ -381,7 +381,8 @@ class EverlastingPredictor(PhasedPredictor):
     def _read(self, call: Call) -> Asked:
         rows, usable = self._reader_.private(call.X)
         rules, count = self._counter_.state.school.rules, len(usable)
-        if not rules.is_named and call[1:4] == NOBODY:
+        # By identity: an array of ids is not to be compared.
+        if not rules.is_named and call.users is call.clients is call.query_ids is None:
             return Asked(rows, usable)
         owners = check_ids(call.users, rules.user_ids, count, "users")
         askers = check_ids(call.clients, rules.client_cap is not None, count, "clients")

@@ -482,7 +482,7 @@ class UniversalQueryRelease(StatefulPredictor):
             return Step(published, before=Whole(ready), slow=True)
         rows, points = state.waiting.need_rows(), state.lesson.queries
         drawn = partial(self._drawn, state, points, rows, coins.source)
-        return Step(drawn, before=Used(state.spent), slow=True)
+        return Step(drawn, before=Used(state.spent))  # a crash before it ends repeats the draw
 
     @claim("UNV")
     def _taught(self, state: UniversalState, seed: int) -> Entered:
