@@ -209,7 +209,15 @@ class Predictor(PrivateEstimator, ABC):
         self._check_contents(rows, self._described(rows, np.zeros(0, dtype=np.int64)).reader)
 
     def check_queries(self, X: Any, queries: Any) -> None:
-        """Refuse queries that no model could read after a fit to ``X``, before anything is paid."""
+        """Refuse queries that no model could read after a fit to ``X``, before anything is paid.
+
+        Parameters
+        ----------
+        X : table
+            The rows of ``fit``: of them nothing but names, types and width is looked at.
+        queries : table
+            What will be asked.
+        """
         rows = row_source(X)
         self._described(rows, np.zeros(0, dtype=np.int64)).reader.public(queries)
 
