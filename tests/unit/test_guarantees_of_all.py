@@ -71,8 +71,8 @@ NEEDED: dict[str, Callable[[Any], bool]] = {
     "AGPRIV": lambda one: isinstance(one, AgnosticQueryRelease),
     "UNV": lambda one: isinstance(one, UniversalQueryRelease),
     "SSPP": lambda one: getattr(one, "mechanism", "") == "offline",
-    "STORE": lambda one: isinstance(one._journal_, DurableJournal),
-    "REPLICAS": lambda one: NEEDED["STORE"](one) and one._journal_.writer.home.shared,
+    "STORE": lambda one: isinstance(one._counter_.journal, DurableJournal),
+    "REPLICAS": lambda one: NEEDED["STORE"](one) and one._counter_.journal.writer.home.shared,
 }
 
 FIT = MODELS[0]
@@ -118,9 +118,10 @@ def fitted(name: str) -> Any:
 
 def carried(one: Any) -> set[str]:
     """Return the claims that the methods of an object carry, and those of what records for it."""
-    parts = [one, one._state_, one._journal_]
-    if isinstance(one._journal_, DurableJournal):
-        parts += [one._journal_.writer, one._journal_.writer.home]
+    journal = one._counter_.journal
+    parts = [one, one._state_, one._counter_, journal]
+    if isinstance(journal, DurableJournal):
+        parts += [journal.writer, journal.writer.home]
     kinds = [kind for part in parts for kind in type(part).__mro__]
     members = [member for kind in kinds for member in vars(kind).values()]
     marked = [one for one in (*kinds, *members) if hasattr(one, "__dict__")]
