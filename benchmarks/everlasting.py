@@ -49,9 +49,9 @@ Problem = tuple[Any, Table, Callable[[int], tuple[Any, Table]]]  # rows, labels,
 class HardLabels(EverlastingPredictor):
     """Keeps labels in the place of margins."""
 
-    def _release(self, table: Any) -> Any:
-        labels, weights = super()._release(table)
-        return labels, np.where(weights > 0, self.n_shards_, 0)
+    def _release(self, table: Any, state: Any, spent: Any, coins: Any) -> Any:
+        labels, weights, memo = super()._release(table, state, spent, coins)
+        return labels, np.where(weights > 0, state.phase.ensemble.n_shards, 0), memo
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ import numpy as np
 import cumae
 import cumae.store
 from cumae.concepts import Thresholds
-from cumae.predictors.everlasting.state import KeptParts
+from cumae.predictors.waiting import KeptRows
 from cumae.store.homes import sqlite
 
 RESULTS = Path(__file__).parent / "results"
@@ -195,10 +195,10 @@ def sizes(folder: Path) -> dict[str, float]:
 def opening(folder: Path) -> dict[str, float]:
     """Return how long it takes to open an oracle with a million rows."""
     one = fitted(50_000, WIDTH)
-    kept = KeptParts()
+    kept = KeptRows()
     rng = np.random.default_rng(2)
-    for _ in range(MANY // BATCH):
-        kept.append((rng.random((BATCH, WIDTH)), np.ones((BATCH, 2), dtype=np.int64)))
+    for at in range(0, MANY, BATCH):
+        kept.put(at, rng.random((BATCH, WIDTH)), np.ones((BATCH, 2), dtype=np.int64))
     one._state_.kept = kept
     started = time.perf_counter()
     one.save_to(folder / "many.db")

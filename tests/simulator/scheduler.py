@@ -49,7 +49,7 @@ def lines_without_signals(file: str) -> frozenset[int] | None:
     if not any(file.startswith(str(PACKAGE / part)) for part in TRACED):
         return None
     text = Path(file).read_text(encoding="utf-8").splitlines()
-    ends = ("CALLS.objects = before", "self._inside = False")
+    ends = ("CALLS.objects = before", "CALLS.objects = outside", "self._inside = False")
     idle = ("with ", "try:", "finally:", "else:", *ends)
     return frozenset(n for n, line in enumerate(text, 1) if line.strip().startswith(idle))
 

@@ -15,6 +15,7 @@ from cumae.audit import Game, audit
 from cumae.audit.attacks import learners as models
 from cumae.concepts import FiniteClass
 from cumae.learners.wrappers import relabelled
+from tests.plants import missing_numbers_become_means
 from tests.statistics import audited
 
 if TYPE_CHECKING:
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.claim("AUDIT")
 ALL = [build(epsilon=1.0, delta=1e-6) for builds in models.ATTACKS.values() for build in builds]
 # The others take the same draws, or too long for the suite; benchmarks/audit.py runs them all.
-FAST = [
-    models.private_learner(1.0),
-    models.semi_private_learner(1.0),
-    models.generic_label(1.0),
-    models.private_booster(1.0),
-    models.active_learner(1.0),
+QUICK = [
+    models.private_learner,
+    models.semi_private_learner,
+    models.generic_label,
+    models.private_booster,
+    models.active_learner,
 ]
+LABELS = [build(1.0) for build in QUICK]
+CELLS = [build(1.0, missing=True) for build in QUICK[:4]]
+FAST = LABELS + CELLS
 
 
 class Repeated(FiniteClass):
@@ -51,15 +55,25 @@ def broken(attack: Attack, runs: int) -> bool:
 @pytest.mark.statistical
 @pytest.mark.parametrize("attack", FAST, ids=[attack.name for attack in FAST])
 def test_learners_keep_what_they_claim(attack: Attack) -> None:
-    assert not audited(attack, runs=200, checks=5).broken
+    assert not audited(attack, runs=200, checks=9).broken
 
 
 @pytest.mark.statistical
 def test_a_draw_with_more_budget_than_it_claims_is_found() -> None:
-    """Planted: four times the epsilon that is stated."""
-    attack = models.private_learner(4.0)
-    claim = models.private_learner(1.0).claimed
-    assert broken(replace(attack, claimed=claim), 400)
+    """Planted: four times the epsilon that is stated, for a label and for a missing cell."""
+    for claimed in (LABELS[0], CELLS[0]):
+        attack = models.private_learner(4.0, missing=claimed is CELLS[0])
+        assert broken(replace(attack, claimed=claimed.claimed), 400)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("attack", CELLS, ids=[attack.name for attack in CELLS])
+def test_gaps_that_are_filled_from_all_rows_are_found(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One number would become that of all rows which lack theirs."""
+    missing_numbers_become_means(monkeypatch)
+    assert broken(attack, 300)
 
 
 @pytest.mark.statistical
@@ -89,10 +103,10 @@ def test_label_boost_without_subsampling_is_found(monkeypatch: pytest.MonkeyPatc
 
 def test_every_learner_is_attacked() -> None:
     """An `Adapter` is left out: it promises what the learner inside promises, and adds nothing."""
-    names = " ".join(attack.name for attack in ALL)
-    assert [learner for learner in cumae._HOMES["cumae.learners"] if learner not in names] == [
-        "Adapter"
-    ]
+    names = [attack.name for attack in ALL]
+    for attacked in (names, [name for name in names if name.endswith("a missing cell")]):
+        learners = {name.partition(",")[0] for name in attacked}
+        assert set(cumae._HOMES["cumae.learners"]) - learners == {"Adapter"}
 
 
 @pytest.mark.parametrize("attack", ALL, ids=[attack.name for attack in ALL])

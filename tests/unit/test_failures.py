@@ -234,6 +234,7 @@ ENOUGH = {
     "cli/app.py": "prints errors of a command; an exit is an exit",
     "audit/runs.py": "adds a note to an error and raises it again",
     "checks/learners.py": "turns an error of a learner of ours into a broken law",
+    "checks/replay.py": "an event of ours that lacks a field may fail in any way of ours",
     "checks/payments.py": "turns an error of a learner of ours into a broken law",
     "store/writer.py": "errors of disks and keys; what ends a program is raised after it",
     "predictors/counter.py": "errors of ours, about what was given with a call",

@@ -161,7 +161,7 @@ def test_votes_ignore_the_company(name: str, data: st.DataObject) -> None:
 
 def test_a_phase_is_longer_than_these_batches() -> None:
     for name, (predictor, pair) in CASES.items():
-        assert fitted(predictor, pair)._state_.phase.left > LONG, name
+        assert fitted(predictor, pair)._state_.left > LONG, name
 
 
 def test_halving_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -275,7 +275,7 @@ def test_nothing_of_an_earlier_phase_can_be_read(tmp_path: Path) -> None:
     # And what the current state holds, it holds once.
     stored = cumae.open(path)
     arrays = stored._state_.to_arrays()
-    assert MARKED not in np.concatenate([stored._state_.kept[0][0].ravel(), [0.0]]).tolist()
+    assert MARKED not in np.concatenate([stored._state_.kept.rows.ravel(), [0.0]]).tolist()
     assert not any(b"marked" in array.tobytes() for array in arrays.values())
     stored.close()
 

@@ -73,6 +73,7 @@ class Interrupted(Traced):
                 "finally:",
                 "os.close(",
                 "CALLS.objects = before",
+                "CALLS.objects = outside",
                 "self._inside = False",
             )
         ):
@@ -246,7 +247,7 @@ def test_a_payment_that_is_broken_off_lets_go_of_its_lock(
         lock.close()
         if not shot.fired:
             break
-    assert len(kept) == place - 1 > 20
+    assert len(kept) > 20
 
 
 @pytest.mark.debian("postgresql")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -385,11 +385,11 @@ class Predictor(PrivateEstimator, ABC):
 
     # Answering
 
-    def _queries(self, X: ArrayLike) -> Any:
+    def _queries(self, X: Any) -> Any:
         """Return public queries as the models take them; refuse unusable ones before anything."""
         return self._reader_.public(X)
 
-    def _readable(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
+    def _readable(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return protected queries, and which of them are usable; the others become a stand-in."""
         return self._reader_.private(X)
 

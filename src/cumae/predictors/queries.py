@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -58,7 +58,7 @@ class QueryReader:
     as_frames: bool
     stand_in: Any
 
-    def public(self, X: ArrayLike) -> Any:
+    def public(self, X: Any) -> Any:
         """Return public queries as the models take them; raise ``InvalidData`` for unusable ones.
 
         Whether a cell is usable follows from the types of the training columns alone: whether a
@@ -85,7 +85,7 @@ class QueryReader:
             _check_finite(numbers, [known[place]])
         return typed_frame(frame, self.numeric)
 
-    def private(self, X: ArrayLike) -> tuple[Any, NDArray[np.bool_]]:
+    def private(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return private queries, and which of them are usable; the others become the stand-in.
 
         Only what all queries of a call share can be refused: the kind of their container, the

@@ -4,6 +4,10 @@ The model is public, so the adversary needs no queries: it looks at the labels t
 to points of its choice, or at the weights. Most learners draw a hypothesis by the exponential
 mechanism; with two candidates, rows that are all alike and nearly balanced labels, one label moves
 their odds as far as it may.
+
+Beside the column that matters, tables have columns of numbers, categories and booleans whose cells
+may be missing, and are. In one attack on each learner the row that differs has these cells: then
+candidates tell a number from a missing one, and the row moves their odds as far as a label does.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from cumae.audit.distinguishers import Distinguisher, by_likelihood, by_training
 from cumae.audit.game import Game, InProcess
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
-from cumae.concepts import ConceptClass, FiniteClass, Threshold, Thresholds
+from cumae.concepts import ConceptClass, FiniteClass, Stump, Stumps, Thresholds
 from cumae.data import UNLABELLED
 from cumae.errors import TooFewRows
 from cumae.learners import (
@@ -42,15 +46,21 @@ from cumae.learners import (
 
 Rows = tuple[NDArray[np.float64], NDArray[np.int64]]
 View = Callable[[Any], ArrayLike]
-HERE = 0.5  # where rows are
-BOUNDS: dict[str, Any] = {"columns": [(0, 1)], "n_points": 1}
+HERE = 0.5  # where rows are, in the column that matters
+MAY_LACK: list[Any] = [(0, 1, "missing"), [0, 1, None], {"boolean": True, "missing": True}]
+COLUMNS = [(0, 1), *MAY_LACK]
+LACKING, CELLS = (HERE, np.nan, np.nan, np.nan), (0.0, 1.0, 1.0)  # a row, and what it lacks
+BOUNDS: dict[str, Any] = {"columns": COLUMNS, "n_points": 1}
+# Rules that label a row which lacks its number 1, and one that has it 0, or the other way round:
+# in the place of a missing number stands the middle of its range, unless rows decide.
+TELLING = (Stump(1, 0.25), Stump(1, 0.25, above=False))
 # Rules that never turn back to 0: of a point below all rows, only those that label the rows 1 can
 # make two; of one above them, only those that label them 0.
 RISING = (
-    Threshold(None, above=True),
-    Threshold(None, above=False),
-    Threshold(HERE / 2),
-    Threshold(HERE * 1.5),
+    Stump(0, None, above=True),
+    Stump(0, None, above=False),
+    Stump(0, HERE / 2),
+    Stump(0, HERE * 1.5),
 )
 
 
@@ -66,11 +76,11 @@ class LearnerDriver(InProcess):
 
     Examples
     --------
-    >>> from cumae.audit.attacks.learners import HERE, LearnerDriver, chooser
+    >>> from cumae.audit.attacks.learners import LACKING, LearnerDriver, chooser
     >>> from cumae.learners import ActiveLearner
     >>> driver = LearnerDriver(lambda: ActiveLearner(chooser(90.0), epsilon=90.0, n_labels=2))
-    >>> driver.train([[HERE]] * 3, [1, 1, 1])
-    >>> driver.published().predict([[HERE]])
+    >>> driver.train([LACKING] * 3, [1, 1, 1])
+    >>> driver.published().predict([LACKING])
     array([1])
     """
 
@@ -87,9 +97,22 @@ class LearnerDriver(InProcess):
         self.estimator.fit(X, labels, *public, **whose)
 
 
-def chooser(epsilon: float) -> PrivateLearner:
-    """Return a learner that draws among thresholds, half of which label the rows 1."""
-    return PrivateLearner(Thresholds(), epsilon, **BOUNDS)
+def rules(missing: bool) -> ConceptClass:
+    """Return stumps, which label all rows alike here, or those that look at a missing number."""
+    return FiniteClass(TELLING) if missing else Stumps()
+
+
+def chooser(epsilon: float, missing: bool = False) -> PrivateLearner:
+    """Return a learner that draws among rules, half of which label the rows 1.
+
+    Parameters
+    ----------
+    epsilon : float above 0
+        What it costs.
+    missing : bool
+        Whether the rules look at a number that may be missing.
+    """
+    return PrivateLearner(rules(missing), epsilon, **BOUNDS)
 
 
 def attack_on(
@@ -135,7 +158,13 @@ def attack_on(
 
 
 def a_label(
-    name: str, make: Callable[[], Any], epsilon: float, *, unlabelled: int = 0, **options: Any
+    name: str,
+    make: Callable[[], Any],
+    epsilon: float,
+    *,
+    unlabelled: int = 0,
+    missing: bool = False,
+    **options: Any,
 ) -> Attack:
     """Return the attack on a label where rows are all alike and ones are a few fewer than zeros.
 
@@ -152,38 +181,47 @@ def a_label(
         Privacy parameter of the draw that decides what the model says.
     unlabelled : int of 0 or more
         Number of rows without a label.
+    missing : bool
+        Whether the row that differs has cells that all others lack, and no other label.
     **options : object
         Further options of ``attack_on``.
     """
     behind = int(2 / epsilon)
-    labels = np.append(np.zeros(behind + 3), 1)
-    zero, one = (_alike(np.append(first, labels[1:]), unlabelled) for first in (0, 1))
-    return attack_on(f"{name}, a label", make, zero, one, **options)
+    zero, one = _worlds(np.append(np.zeros(behind + 3), 1), unlabelled, missing=missing)
+    return attack_on(f"{name}, {_what(missing)}", make, zero, one, **options)
 
 
-def private_learner(epsilon: float, learner: Any = PrivateLearner) -> Attack:
-    """Return the attack on a label of PrivateLearner."""
-    return a_label("PrivateLearner", partial(learner, Thresholds(), epsilon, **BOUNDS), epsilon)
+def private_learner(
+    epsilon: float, learner: Any = PrivateLearner, *, missing: bool = False
+) -> Attack:
+    """Return the attack on a label or a missing cell of PrivateLearner."""
+    make = partial(learner, rules(missing), epsilon, **BOUNDS)
+    return a_label("PrivateLearner", make, epsilon, missing=missing)
 
 
-def semi_private_learner(epsilon: float, learner: Any = SemiPrivateLearner) -> Attack:
-    """Return the attack on a label of SemiPrivateLearner, with one public row."""
-    make = partial(learner, Thresholds(), epsilon)
-    return a_label("SemiPrivateLearner", make, epsilon, public=[[HERE]])
+def semi_private_learner(
+    epsilon: float, learner: Any = SemiPrivateLearner, *, missing: bool = False
+) -> Attack:
+    """Return the attack on a label or a missing cell of SemiPrivateLearner, with a public row."""
+    make = partial(learner, rules(missing), epsilon, columns=COLUMNS)
+    return a_label("SemiPrivateLearner", make, epsilon, missing=missing, public=[LACKING])
 
 
-def generic_label(epsilon: float, learner: Any = GenericLearner) -> Attack:
-    """Return the attack on a label of GenericLearner."""
-    make = partial(learner, Thresholds(), epsilon, **BOUNDS)
-    return a_label("GenericLearner", make, epsilon, unlabelled=2)
+def generic_label(
+    epsilon: float, learner: Any = GenericLearner, *, missing: bool = False
+) -> Attack:
+    """Return the attack on a label or a missing cell of GenericLearner."""
+    make = partial(learner, rules(missing), epsilon, **BOUNDS)
+    return a_label("GenericLearner", make, epsilon, missing=missing, unlabelled=2)
 
 
 def generic_unlabelled(epsilon: float, learner: Any = GenericLearner) -> Attack:
     """Return the attack on an unlabelled row of GenericLearner, which moves the median.
 
-    Labels say that the cut is somewhere between the ends; where it is tells the median.
+    Labels say that the cut is somewhere between the ends; where it is tells the median. There is
+    one column, as each further one would take its share of epsilon for a median of its own.
     """
-    make = partial(learner, Thresholds(), epsilon, **BOUNDS)
+    make = partial(learner, Thresholds(), epsilon, columns=[(0, 1)], n_points=1)
     sure = math.ceil(40 / epsilon)
     X = np.append(np.repeat([0.0, 1.0], sure), [HERE, HERE])
     y = np.append(np.repeat([0, 1], sure), [UNLABELLED] * 3)
@@ -198,14 +236,21 @@ def generic_unlabelled(epsilon: float, learner: Any = GenericLearner) -> Attack:
     )
 
 
-def private_booster(epsilon: float, learner: Any = PrivateBooster) -> Attack:
-    """Return the attack on a label of PrivateBooster, without a start and with one round."""
-    make = partial(learner, epsilon, columns=[(0, 1)], n_cuts=1, n_rounds=1)
-    return a_label("PrivateBooster", make, epsilon)
+def private_booster(
+    epsilon: float, learner: Any = PrivateBooster, *, missing: bool = False
+) -> Attack:
+    """Return the attack on a label or a missing cell of PrivateBooster, with one round."""
+    concept = rules(missing) if missing else None
+    make = partial(learner, epsilon, columns=COLUMNS, n_cuts=1, n_rounds=1, concept_class=concept)
+    return a_label("PrivateBooster", make, epsilon, missing=missing)
 
 
 def logistic_regression(
-    epsilon: float, delta: float, learner: Any = PrivateLogisticRegression
+    epsilon: float,
+    delta: float,
+    learner: Any = PrivateLogisticRegression,
+    *,
+    missing: bool = False,
 ) -> Attack:
     """Return the attack on a label of PrivateLogisticRegression, in a row as long as any.
 
@@ -218,15 +263,16 @@ def logistic_regression(
         What the learner may cost.
     learner : class
         The class of the learner that is attacked.
+    missing : bool
+        Whether the row with another label also has cells that all others lack.
     """
-    make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_steps=1)
-    X = np.array([[1.0], [1.0], [-1.0], [-1.0]])
-    y = np.array([0, 1, 0, 1])
+    make = partial(learner, epsilon, delta, columns=[(-1, 1), *MAY_LACK], n_steps=1)
+    rows = _lacking([1.0, 1.0, -1.0, -1.0]), np.array([0, 1, 0, 1])
     return attack_on(
-        "PrivateLogisticRegression, a label",
+        f"PrivateLogisticRegression, {_what(missing)}",
         make,
-        (X, y),
-        (X, np.append(1, y[1:])),
+        rows,
+        _other(rows, missing=missing, label=True),
         view=_weights,
         distinguish=by_training,
     )
@@ -238,6 +284,7 @@ def kernel_classifier(
     learner: Any = PrivateKernelClassifier,
     *,
     classes: Sequence[int] = (0, 1),
+    missing: bool = False,
 ) -> Attack:
     """Return the attack on a label of PrivateKernelClassifier, in a row as long as any.
 
@@ -252,38 +299,44 @@ def kernel_classifier(
         The class of the learner that is attacked.
     classes : sequence of int
         The classes.
+    missing : bool
+        Whether the row with another label also has cells that all others lack.
     """
-    make = partial(learner, epsilon, delta, columns=[(-1, 1)], n_waves=0, classes=classes)
+    columns = [(-1, 1), *MAY_LACK]
+    make = partial(learner, epsilon, delta, columns=columns, n_waves=0, classes=classes)
     half = len(classes) * (2 + round(40 / epsilon))  # with fewer, trees would be fitted
-    X = np.repeat([[1.0], [-1.0]], half, axis=0)
-    y = np.resize(classes, len(X))
+    X = _lacking(np.repeat([1.0, -1.0], half))
+    rows = X, np.resize(classes, len(X))
+    shown = _lacking(np.linspace(-1, 1, 50))
+    shown[::2, 1:] = CELLS
     several = "" if len(classes) == 2 else f" of {len(classes)} classes"
     return attack_on(
-        f"PrivateKernelClassifier, a label{several}",
+        f"PrivateKernelClassifier, {_what(missing)}{several}",
         make,
-        (X, y),
-        (X, np.append(classes[1], y[1:])),
+        rows,
+        _other(rows, missing=missing, label=True),
         view=_weights,
         distinguish=by_training,
-        public=np.linspace(-1, 1, 50).reshape(-1, 1),
+        public=shown,
     )
 
 
-def one_vs_rest(epsilon: float, learner: Any = OneVsRest) -> Attack:
-    """Return the attack on a label of OneVsRest, which moves two of its three members."""
-    make = partial(learner, chooser(1.0), (0, 1, 2), epsilon)
-    y = np.array([0, 1, 2, 0, 1])
-    zero, one = (_alike(np.append(first, y)) for first in (0, 1))
-    return attack_on(
-        "OneVsRest, a label", make, zero, one, view=_members, distinguish=by_likelihood
-    )
+def one_vs_rest(epsilon: float, learner: Any = OneVsRest, *, missing: bool = False) -> Attack:
+    """Return the attack on a label, which moves two of three members, or on a missing cell."""
+    make = partial(learner, chooser(1.0, missing), (0, 1, 2), epsilon)
+    zero, one = _worlds([0, 0, 1, 2, 0, 1], missing=missing)
+    what = f"OneVsRest, {_what(missing)}"
+    return attack_on(what, make, zero, one, view=_members, distinguish=by_likelihood)
 
 
-def active_learner(epsilon: float, learner: Any = ActiveLearner) -> Attack:
-    """Return the attack on a label of ActiveLearner, which asks for one of two."""
+def active_learner(
+    epsilon: float, learner: Any = ActiveLearner, *, missing: bool = False
+) -> Attack:
+    """Return the attack on a row of ActiveLearner, which asks for one of two labels."""
     inner = math.log1p(2 * math.expm1(epsilon)) * (1 - 1e-6)
-    make = partial(learner, chooser(inner), epsilon, n_labels=1)
-    return attack_on("ActiveLearner, a label", make, _alike([0, 0]), _alike([1, 0]))
+    make = partial(learner, chooser(inner, missing), epsilon, n_labels=1)
+    zero, one = _worlds([0, 0], missing=missing)
+    return attack_on(f"ActiveLearner, {_what(missing)}", make, zero, one)
 
 
 def boosted_label(
@@ -292,8 +345,9 @@ def boosted_label(
     *,
     n_labelled: int = 200,
     epsilon_boost: float | str = "auto",
+    missing: bool = False,
 ) -> Attack:
-    """Return the attack on a label of LabelBoost or IterLabelBoost.
+    """Return the attack on a label or a missing cell of LabelBoost or IterLabelBoost.
 
     All rows are alike and the labels balanced, so that one label decides which of two hypotheses
     relabels all of them; then the base learns from so many rows that it tells which.
@@ -308,13 +362,13 @@ def boosted_label(
         Number of labels.
     epsilon_boost : float above 0, or "auto"
         What the draw of a hypothesis may cost, a parameter of the learner.
+    missing : bool
+        Whether the row that differs has cells that all others lack, and no other label.
     """
-    make = partial(
-        learner, chooser(epsilon / 4), Thresholds(), epsilon, epsilon_boost=epsilon_boost
-    )
-    labels = np.arange(n_labelled) % 2
-    zero, one = (_alike(np.append(first, labels[1:]), 8) for first in (0, 1))
-    return attack_on(f"{learner.__name__}, a label", make, zero, one)
+    inner = chooser(epsilon / 4, missing)
+    make = partial(learner, inner, rules(missing), epsilon, epsilon_boost=epsilon_boost)
+    zero, one = _worlds(np.arange(n_labelled) % 2, 8, missing=missing)
+    return attack_on(f"{learner.__name__}, {_what(missing)}", make, zero, one)
 
 
 def boosted_point(
@@ -351,36 +405,63 @@ def boosted_point(
     )
     X, y = _alike(np.arange(n_labelled) % 2, n_unlabelled)
     zero, one = X.copy(), X.copy()
-    zero[-1], one[-1] = 1.0, 0.0
+    zero[-1, 0], one[-1, 0] = 1.0, 0.0
     return attack_on(f"{learner.__name__}, an unlabelled row", make, (zero, y), (one, y))
 
 
-def accuracy_boost(epsilon: float) -> Attack:
-    """Return the attack on a label of AccuracyBoost, with one block."""
-    return a_label("AccuracyBoost", partial(AccuracyBoost, chooser(epsilon), blocks=1), epsilon)
+def accuracy_boost(epsilon: float, *, missing: bool = False) -> Attack:
+    """Return the attack on a label or a missing cell of AccuracyBoost, with one block."""
+    make = partial(AccuracyBoost, chooser(epsilon, missing), blocks=1)
+    return a_label("AccuracyBoost", make, epsilon, missing=missing)
 
 
-def hypothesis_learner(epsilon: float) -> Attack:
-    """Return the attack on a label of HypothesisLearner, with one public row."""
-    make = partial(HypothesisLearner, chooser(epsilon), [[HERE]])
-    return a_label("HypothesisLearner", make, epsilon)
+def hypothesis_learner(epsilon: float, *, missing: bool = False) -> Attack:
+    """Return the attack on a label or a missing cell of HypothesisLearner, with one public row."""
+    make = partial(HypothesisLearner, chooser(epsilon, missing), [LACKING])
+    return a_label("HypothesisLearner", make, epsilon, missing=missing)
 
 
-def public_data_reduction(epsilon: float) -> Attack:
-    """Return the attack on a label of PublicDataReduction, with one public row."""
-    inner = SemiPrivateLearner(Thresholds(), epsilon)
-    make = partial(PublicDataReduction, inner, [[HERE]], n_public=1, n_private=9, one_in=1)
-    return a_label("PublicDataReduction", make, epsilon)
+def public_data_reduction(epsilon: float, *, missing: bool = False) -> Attack:
+    """Return the attack on a row of PublicDataReduction, with one public row."""
+    inner = SemiPrivateLearner(rules(missing), epsilon, columns=COLUMNS)
+    make = partial(PublicDataReduction, inner, [LACKING], n_public=1, n_private=9, one_in=1)
+    return a_label("PublicDataReduction", make, epsilon, missing=missing)
+
+
+def _what(missing: bool) -> str:
+    return "a missing cell" if missing else "a label"
+
+
+def _worlds(labels: ArrayLike, unlabelled: int = 0, *, missing: bool) -> tuple[Rows, Rows]:
+    """Return rows that are all alike, the first of them labelled 0, and a neighbour of them."""
+    zero = _alike(labels, unlabelled)
+    return zero, _other(zero, missing=missing, label=not missing)
+
+
+def _other(rows: Rows, *, missing: bool, label: bool) -> Rows:
+    """Return a neighbour: the first row has label 1, or cells that all others lack, or both."""
+    X, y = rows[0].copy(), rows[1].copy()
+    if missing:
+        X[0, 1:] = CELLS
+    if label:
+        y[0] = 1
+    return X, y
 
 
 def _alike(labels: ArrayLike, unlabelled: int = 0) -> Rows:
     """Return rows that are all alike with these labels, and some without."""
     y = np.append(labels, [UNLABELLED] * unlabelled).astype(np.int64)
-    return np.full((len(y), 1), HERE), y
+    return _lacking(np.full(len(y), HERE)), y
+
+
+def _lacking(column: ArrayLike) -> NDArray[np.float64]:
+    """Return rows with this column in front of cells that are all missing."""
+    first = np.asarray(column, dtype=np.float64)
+    return np.column_stack([first, np.full((len(first), len(MAY_LACK)), np.nan)])
 
 
 def _label_here(model: Any) -> Any:
-    return model.predict([[HERE]])
+    return model.predict([LACKING])
 
 
 def _cut(model: Any) -> Any:
@@ -393,7 +474,7 @@ def _weights(model: Any) -> Any:
 
 
 def _members(model: Any) -> Any:
-    return [int(member.predict([[HERE]])[0]) for member in model.members_]
+    return [int(member.predict([LACKING])[0]) for member in model.members_]
 
 
 def _pure(attack: Callable[[float], Attack]) -> Callable[..., Attack]:
@@ -401,25 +482,34 @@ def _pure(attack: Callable[[float], Attack]) -> Callable[..., Attack]:
     return lambda epsilon, delta: attack(epsilon)  # noqa: ARG005 (by name)
 
 
+def _both(attack: Callable[..., Attack]) -> tuple[Callable[..., Attack], ...]:
+    """Return the attacks on a label and on a missing cell of something without a delta."""
+    return _pure(attack), _pure(partial(attack, missing=True))
+
+
 SEVERAL_ROUNDS: dict[str, Any] = {"learner": IterLabelBoost, "n_labelled": 2_000}
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
-    "PrivateLearner": (_pure(private_learner),),
-    "SemiPrivateLearner": (_pure(semi_private_learner),),
-    "GenericLearner": (_pure(generic_label), _pure(generic_unlabelled)),
-    "PrivateBooster": (_pure(private_booster),),
+    "PrivateLearner": _both(private_learner),
+    "SemiPrivateLearner": _both(semi_private_learner),
+    "GenericLearner": (*_both(generic_label), _pure(generic_unlabelled)),
+    "PrivateBooster": _both(private_booster),
     "PrivateKernelClassifier": (
         kernel_classifier,
         partial(kernel_classifier, classes=(0, 1, 2)),
+        partial(kernel_classifier, missing=True),
     ),
-    "PrivateLogisticRegression": (logistic_regression,),
-    "OneVsRest": (_pure(one_vs_rest),),
-    "ActiveLearner": (_pure(active_learner),),
-    "LabelBoost": (_pure(boosted_label), _pure(boosted_point)),
+    "PrivateLogisticRegression": (
+        logistic_regression,
+        partial(logistic_regression, missing=True),
+    ),
+    "OneVsRest": _both(one_vs_rest),
+    "ActiveLearner": _both(active_learner),
+    "LabelBoost": (*_both(boosted_label), _pure(boosted_point)),
     "IterLabelBoost": (
-        _pure(partial(boosted_label, **SEVERAL_ROUNDS)),
+        *_both(partial(boosted_label, **SEVERAL_ROUNDS)),
         _pure(partial(boosted_point, **SEVERAL_ROUNDS)),
     ),
-    "AccuracyBoost": (_pure(accuracy_boost),),
-    "HypothesisLearner": (_pure(hypothesis_learner),),
-    "PublicDataReduction": (_pure(public_data_reduction),),
+    "AccuracyBoost": _both(accuracy_boost),
+    "HypothesisLearner": _both(hypothesis_learner),
+    "PublicDataReduction": _both(public_data_reduction),
 }

@@ -32,7 +32,8 @@ from cumae.randomness import SYSTEM, SeededSource
 
 NUMBERS = [(-1.0, 1.0), (-1.0, 1.0)]
 MAY_BE_MISSING = (-1.0, 1.0, "missing")
-DECLARED = Columns([(-1.0, 1.0), MAY_BE_MISSING, ["a", "b", "c", None], bool], None, 4)
+TRUTH: dict[str, Any] = {"boolean": True, "missing": True}
+DECLARED = Columns([(-1.0, 1.0), MAY_BE_MISSING, ["a", "b", "c", None], TRUTH], None, 4)
 Rows = tuple[Floats, Integers]  # encoded, with labels
 WHOLE = 1.001  # by how much whole noise can differ from real noise, as in Claimed.by
 
@@ -40,7 +41,7 @@ WHOLE = 1.001  # by how much whole noise can differ from real noise, as in Claim
 def _rows() -> Floats:
     """Return encoded rows: corners first, then others that lie evenly; some cells are missing."""
     sides = np.linspace(-1.0, 1.0, 5).tolist()
-    kinds, truths = ["a", "b", "c", None], [False, True]
+    kinds, truths = ["a", "b", "c", None], [False, True, None]
     cells = list(itertools.product(sides, [*sides, None], kinds, truths))
     table = DECLARED.encode(cells)
     return np.asarray(table[np.argsort(-np.abs(table[:, :2]).sum(axis=1), kind="stable")])
@@ -85,8 +86,8 @@ class Summed:
     >>> from cumae.audit.attacks.sums import ROWS, Summed, made_up_counts
     >>> driver = made_up_counts().attack(1.0, 1e-6).make()
     >>> driver.train(ROWS[:4], np.zeros(4, dtype=np.int64))
-    >>> len(driver.published())  # bins of two columns, and six marks
-    62
+    >>> len(driver.published())  # bins of two columns, and seven marks
+    63
     """
 
     def __init__(self, sums: Sequence[Sum], scales: Sequence[float]) -> None:
@@ -233,6 +234,18 @@ def made_up_products() -> Target:
     return Target("a row in products", (_of_table(summed, made.products_move, first),))
 
 
+def mixed_products() -> Target:
+    """Return the products of columns of all kinds, whose cells may be missing."""
+    made = MadeUp(DECLARED)
+    edge = first_edges(NUMBERS[0])
+    even = Marginal.of(edge, np.diff(edge) / 2, NUMBERS[0])
+    shares = [np.full(len(marks), 1 / (len(marks) + 1)) for marks in made.marks]
+    summed = partial(made.products, marginals=[even] * len(made.numbers), shares=shares)
+    return Target(
+        "a row in products of columns of all kinds", (_of_table(summed, made.products_move),)
+    )
+
+
 def question(scores: int = 1, sure: float = 0.0) -> tuple[Question, NDArray[np.uint8]]:
     """Return what a first step asks, and the reference rows it was made from.
 
@@ -293,6 +306,7 @@ TARGETS: tuple[Callable[[], Target], ...] = (
     made_up_counts,
     missing_counts,
     made_up_products,
+    mixed_products,
 )
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "PrivateKernelClassifier": tuple(partial(_attack, target) for target in TARGETS),

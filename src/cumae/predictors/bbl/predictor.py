@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -329,7 +329,7 @@ class GenericBBL(PhasedPredictor):
     # Answering
 
     @claim("BBL")
-    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order; some of them become rows of the next phase.
 
         A batch may cross phases. A query with unusable cells gets the answer -1, and counts like
@@ -438,7 +438,7 @@ class GenericBBL(PhasedPredictor):
         return Prepared(phase.number + 1, state.used, *own)
 
     @claim("BBL")
-    def add_unlabelled(self, X: ArrayLike) -> Self:
+    def add_unlabelled(self, X: Any) -> Self:
         """Supply rows for the next phases; they are protected like training rows.
 
         Only with ``fresh=True``. A row with an unusable cell counts as a made-up one: refusing it

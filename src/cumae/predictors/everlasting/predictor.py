@@ -338,7 +338,7 @@ class EverlastingPredictor(PhasedPredictor):
     @claim("EVER", "USER", "FRESH", "MEMO", "LATE")
     def predict(
         self,
-        X: ArrayLike,
+        X: Any,
         *,
         users: Any = None,
         clients: Any = None,
@@ -531,7 +531,7 @@ class EverlastingPredictor(PhasedPredictor):
     # Labels that come later, and fresh rows
 
     @claim("LABELLED")
-    def add_labelled(self, X: ArrayLike, y: ArrayLike, *, users: Any = None) -> Self:
+    def add_labelled(self, X: Any, y: ArrayLike, *, users: Any = None) -> Self:
         """Add labelled rows to those of the next phase; they are protected like training rows.
 
         They cost nobody else anything. A row with a cell that cannot be used counts like any other,
@@ -610,7 +610,7 @@ class EverlastingPredictor(PhasedPredictor):
         return self
 
     @claim("FRESH")
-    def add_unlabelled(self, X: ArrayLike) -> Self:
+    def add_unlabelled(self, X: Any) -> Self:
         """Supply rows for the next phases; they are protected like queries.
 
         Only with ``fresh=True``.

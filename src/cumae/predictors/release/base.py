@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -234,7 +234,7 @@ class Release(StatefulPredictor):
         # Whether unclear answers are left depends on rows.
         return int(self._settled_state().remaining)
 
-    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order, and count them.
 
         If the last unclear answer is among them, the rest of the batch is not looked at and is
@@ -263,7 +263,7 @@ class Release(StatefulPredictor):
         check_fitted(self)
         return self._counter_.answer(self, Call(X, request_id=request_id))
 
-    def noisy_votes(self, X: ArrayLike, *, request_id: Any = None) -> Integers:
+    def noisy_votes(self, X: Any, *, request_id: Any = None) -> Integers:
         """Return noisy vote counts, one column per class: spends like ``predict``.
 
         The label is the largest one. Only the mechanisms ``"gaussian"`` and ``"laplace"`` have

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -414,7 +414,7 @@ class UniversalQueryRelease(StatefulPredictor):
     # Answering
 
     @claim("UNV")
-    def predict(self, X: ArrayLike, *, request_id: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, request_id: Any = None) -> NDArray[Any]:
         """Answer queries in order: never refused for their number; a batch may cross the stages.
 
         Parameters
