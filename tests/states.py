@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from cumae.codec import to_plain
+from cumae.codec import from_bytes, to_bytes, to_plain
 from cumae.data import Columns
-from cumae.codec import from_bytes, to_bytes
 from cumae.randomness import SeededSource, SystemSource
 from cumae.sanitizers import Sanitizer
 
