@@ -94,7 +94,7 @@ class CapsByValue(EverlastingPredictor):
     """Does not count some queries of a client, by what they ask."""
 
     def _answers(self, part: Asked, *rest: Any) -> Given:
-        counted: list[Any] = np.where(part.rows[:, 0] > 0.5, -1, part.clients).tolist()
+        counted: list[Any] = np.where(part.rows[:, 0] > 0.5, -1, np.array(part.clients)).tolist()
         return super()._answers(part._replace(clients=counted), *rest)
 
 
