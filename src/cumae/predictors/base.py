@@ -144,7 +144,7 @@ class Predictor(PrivateEstimator, ABC):
     a forked process once it is fitted.
 
     Every ``fit`` goes the same way: ``_training`` checks the parameters and reads what is declared,
-    the class plans from public numbers, ``_try_out`` trains on made-up rows, ``_start`` pays, and
+    ``decide`` plans from public numbers, ``_try_out`` trains on made-up rows, ``_start`` pays, and
     only then private rows are used. Every ``predict`` reads queries with ``_queries`` if they are
     public or ``_readable`` if they are protected, and names its answers with ``_named``.
     """
