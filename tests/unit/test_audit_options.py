@@ -94,7 +94,9 @@ class CapsByValue(EverlastingPredictor):
     """Does not count some queries of a client, by what they ask."""
 
     def _answers(self, part: Asked, *rest: Any) -> Given:
-        counted: list[Any] = np.where(part.rows[:, 0] > 0.5, -1, np.array(part.clients)).tolist()
+        nobody = self._state_.hide.known_as(-1)
+        pairs = zip(part.rows[:, 0], part.clients or [], strict=True)
+        counted = [nobody if cell > 0.5 else client for cell, client in pairs]
         return super()._answers(part._replace(clients=counted), *rest)
 
 

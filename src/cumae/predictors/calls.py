@@ -67,17 +67,19 @@ class Asked(NamedTuple):
         The queries.
     usable : array of bool, or None
         Which of them are usable; None if all are.
-    users, clients, query_ids : list, or None
-        Ids, one for each query.
+    users, clients : list of tuples of bytes, or None
+        Hidden ids, one for each query (``HiddenIds.known_as``).
+    query_ids : list of bytes, or None
+        The same.
     as_counts : bool
         Whether noisy vote counts are asked for, and not labels.
     """
 
     rows: Any
     usable: NDArray[np.bool_] | None = None
-    users: list[Any] | None = None
-    clients: list[Any] | None = None
-    query_ids: list[Any] | None = None
+    users: list[tuple[bytes, ...]] | None = None
+    clients: list[tuple[bytes, ...]] | None = None
+    query_ids: list[bytes] | None = None
     as_counts: bool = False
 
     def __repr__(self) -> str:

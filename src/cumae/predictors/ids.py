@@ -47,7 +47,7 @@ class HiddenIds:
         return cls(source.words(KEY_BYTES // 8).tobytes())
 
     def __call__(self, one: Any) -> bytes:
-        return self._hidden(_id_bytes(one))
+        return self._hidden(_id_bytes(plain_id(one)))
 
     def known_as(self, one: Any) -> tuple[bytes, ...]:
         """Return the HMAC of an id, and then the one that earlier versions may have written.
@@ -55,9 +55,10 @@ class HiddenIds:
         These took a fraction that was a ``np.float64`` for another id than the same ``float``.
         """
         number = plain_id(one)
+        found = self._hidden(_id_bytes(number))
         if not isinstance(number, float):
-            return (self(one),)
-        return self(one), self._hidden(f"fnp.float64({number!r})".encode())
+            return (found,)
+        return found, self._hidden(f"fnp.float64({number!r})".encode())
 
     def row(self, cells: bytes) -> bytes:
         """Return what stands for the cells of a row in a memo."""
@@ -89,8 +90,7 @@ def from_rows(table: NDArray[np.uint8]) -> list[bytes]:
     return [row.tobytes() for row in table]
 
 
-def _id_bytes(given: Any) -> bytes:
-    one = plain_id(given)
+def _id_bytes(one: Any) -> bytes:
     if isinstance(one, bytes):
         return b"b" + one
     if isinstance(one, str):

@@ -14,12 +14,11 @@ from cumae.predictors.everlasting.state import EverlastingState
 
 
 @claim("LABELLED")
-def check_new(names: list[Any], state: EverlastingState) -> None:
-    """Refuse ids of queries that name two of them; ids alone decide."""
+def check_new(hidden: list[bytes], state: EverlastingState) -> None:
+    """Refuse hidden ids of queries that name two of them; ids alone decide."""
     if not state.rows_from.keeps_queries:
         raise InvalidParameter("query_ids have no meaning with fresh=True, which keeps no queries.")
-    hidden = set(map(state.hide, names))
-    if len(hidden) < len(names) or state.query_places.keys() & hidden:
+    if len(set(hidden)) < len(hidden) or not state.query_places.keys().isdisjoint(hidden):
         raise InvalidParameter(
             "query_ids have an id that names another query, too, here or in an earlier call; give "
             "each its own."

@@ -386,8 +386,9 @@ class EverlastingPredictor(PhasedPredictor):
             return Asked(rows, usable)
         owners = check_ids(call.users, rules.user_ids, count, "users")
         askers = check_ids(call.clients, rules.client_cap is not None, count, "clients")
-        given = call.query_ids
-        return Asked(rows, usable, owners, askers, check_ids(given, given is not None, count, IDS))
+        names = check_ids(call.query_ids, call.query_ids is not None, count, IDS)
+        hidden = None if names is None else list(map(self._state_.hide, names))
+        return Asked(rows, usable, self._hidden(owners), self._hidden(askers), hidden)
 
     @claim("EVER")
     def _read_calls(self, calls: list[Call]) -> tuple[list[int | Exception], Asked]:
@@ -398,8 +399,7 @@ class EverlastingPredictor(PhasedPredictor):
     def _check(self, asked: Asked, state: EverlastingState) -> None:
         if asked.query_ids is not None:
             check_new(asked.query_ids, state)
-        users, clients = self._hidden(asked.users), self._hidden(asked.clients)
-        state.rows_from.check_batch(state, len(asked.rows), users, clients)
+        state.rows_from.check_batch(state, len(asked.rows), asked.users, asked.clients)
 
     def _hidden(self, ids: list[Any] | None) -> list[tuple[bytes, ...]] | None:
         return None if ids is None else list(map(self._state_.hide.known_as, ids))
@@ -445,8 +445,7 @@ class EverlastingPredictor(PhasedPredictor):
         self, kept: dict[str, Any], part: Asked, state: EverlastingState
     ) -> dict[str, Any]:
         """Return what an event keeps of queries: those rows that the ids admit, and the ids."""
-        users, clients = self._hidden(part.users), self._hidden(part.clients)
-        admitted = state.admission.decide(len(part.rows), users, clients)
+        admitted = state.admission.decide(len(part.rows), part.users, part.clients)
         mask, at = admitted.kept, kept["at"]
         found = {"at": at, "rows": kept["rows"][mask], "weights": kept["weights"][mask]}
         if admitted.users is not None:
@@ -457,7 +456,7 @@ class EverlastingPredictor(PhasedPredictor):
         if part.query_ids is not None and part.usable is not None:
             numbers = np.flatnonzero(mask)
             places = at + np.arange(len(numbers))
-            found["query_ids"] = as_rows(state.hide(part.query_ids[one]) for one in numbers)
+            found["query_ids"] = as_rows(part.query_ids[one] for one in numbers)
             found["places"] = np.where(part.usable[numbers], places, ~places)
         return found
 
