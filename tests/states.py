@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from cumae.codec import to_plain
+from cumae.codec import from_bytes, to_bytes, to_plain
 from cumae.data import Columns
 from cumae.randomness import SeededSource, SystemSource
 from cumae.sanitizers import Sanitizer
@@ -29,6 +31,21 @@ def through_a_file(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     file.seek(0)
     with np.load(file, allow_pickle=False) as found:
         return {name: found[name] for name in found.files}
+
+
+def rewritten(arrays: dict[str, NDArray[Any]], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Change the facts of a stored state, as somebody would who knows how they are written."""
+    facts = from_bytes(arrays["state"].tobytes())
+    change(facts)
+    content = to_bytes(facts)
+    check = np.array([crc32(content)], dtype=np.uint32)
+    return {"state": np.frombuffer(content, dtype=np.uint8), "check": check}
+
+
+def ahead_of(one: Any) -> dict[str, NDArray[Any]]:
+    """Return what a predictor has drawn and not used yet."""
+    streams = one._counter_.coins._streams
+    return {name: stream.waiting for name, stream in streams.items()}
 
 
 def rows_of(table: Any, start: int, stop: int) -> Any:

@@ -125,7 +125,15 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     @abstractmethod
     def check_queries(self, X: Any, queries: Any) -> None:
-        """Refuse queries that cannot be read after a fit to ``X``, before anything is paid."""
+        """Refuse queries that cannot be read after a fit to ``X``, before anything is paid.
+
+        Parameters
+        ----------
+        X : table
+            The rows of ``fit``: of them nothing but names, types and width is looked at.
+        queries : table
+            What will be asked.
+        """
 
     @abstractmethod
     def plan(self, n_samples: int, n_features: int, n_public: int = 0) -> Outlook:

@@ -184,7 +184,7 @@ def test_never_more_than_was_asked(epsilon: float, delta: float, resample: bool)
 def test_many_answers_with_laplace_noise_are_read_at_their_delta() -> None:
     release = AgnosticQueryRelease(Thresholds(), 1.0, 1e-3, 400, mechanism="laplace", n_shards=5)
     release.fit(X, Y)
-    assert release._state_.need_voting().answers.cost.pure > release.epsilon_answers_
+    assert release._state_.need_voting().rule.cost.pure > release.epsilon_answers_
     assert release.stages_[0]["delta"] > 0
     assert release.guarantee_.epsilon <= 1.0
 
@@ -403,7 +403,7 @@ def test_the_paper_runs_with_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert release.n_sampled_ == len(watch.draws[0][1]) == math.floor(0.9 / 56 * 6000)
     assert release.epsilon_boost_ == watch.draws[0][0] == 1.0
     assert (release.mechanism_, release.n_shards_) == ("stability", 12)
-    assert release._state_.need_voting().answers.max_unstable == 4  # type: ignore[attr-defined]
+    assert release._state_.need_voting().rule.max_unstable == 4
     names = [stage["name"] for stage in release.stages_]
     assert names == ["answers", "resampled", "relabelled", "sampled"]
     inner = resampling(release.stages_[0]["epsilon"], 96)[0] + 2 * math.log(1 + math.exp(0.5))

@@ -25,7 +25,7 @@ from cumae.errors import (
     LiveState,
     TooFewRows,
 )
-from cumae.mechanisms import NoisyMajority
+from cumae.mechanisms import Majority
 from cumae.predictors import recipes
 from cumae.predictors.bbl import predictor as generic_bbl
 from cumae.predictors.bbl.costs import AfterDraw, label_draw, scored_epsilon
@@ -72,16 +72,16 @@ class Watch:
         self.votes: list[Any] = []
         self.phases: list[Any] = []
         choose, votes, train = Thresholds.choose, Ensemble.votes, Labelled.train
-        release = NoisyMajority.release
+        release = Majority.release
 
         def chosen(concept: Any, points: Any, X: Any, y: Any, epsilon: float, **more: Any) -> Any:
             drawn = choose(concept, points, X, y, epsilon, **more)
             self.draws.append((epsilon, np.array(points), np.array(X), np.array(y), drawn))
             return drawn
 
-        def noisy(majority: Any, counts: Any) -> Any:
+        def noisy(majority: Any, counts: Any, coins: Any) -> Any:
             self.scales.append((majority.noise.scale, len(counts)))
-            return release(majority, counts)
+            return release(majority, counts, coins)
 
         def voted(ensemble: Any, X: Any, numbers: Any) -> Any:
             self.votes.append(votes(ensemble, X, numbers))
@@ -95,7 +95,7 @@ class Watch:
             return train(labelled, *given, **more)
 
         monkeypatch.setattr(Thresholds, "choose", chosen)
-        monkeypatch.setattr(NoisyMajority, "release", noisy)
+        monkeypatch.setattr(Majority, "release", noisy)
         monkeypatch.setattr(Ensemble, "votes", voted)
         monkeypatch.setattr(Labelled, "train", trained)
 
@@ -422,7 +422,7 @@ def test_refused_calls_spend_nothing() -> None:
     with pytest.raises(InvalidParameter, match="fresh=True"):
         oracle.add_unlabelled(QUERIES)
     assert oracle.answered_ == 0
-    assert oracle._state_.phase.left == 600
+    assert oracle._state_.left == 600
     assert oracle.predict(np.zeros((0, 1))).tolist() == []
     named = small().fit(pd.DataFrame(X, columns=["a"]), Y)
     with pytest.raises(InvalidData, match="columns"):
@@ -754,7 +754,7 @@ def test_thresholds_over_phases() -> None:
     x = rng.random((20_000, 1))
     oracle = GenericBBL(Thresholds(), 3.0, shard_size=12, growth=1.0).fit(x, x[:, 0] > 0.3)
     for number in (1, 2, 3):
-        queries = rng.random((oracle._state_.phase.left, 1))
+        queries = rng.random((oracle._state_.left, 1))
         answers = oracle.predict(queries)
         assert oracle.phase_ == number
         assert np.mean(answers != (queries[:, 0] > 0.3)) < 0.05

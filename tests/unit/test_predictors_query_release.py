@@ -16,8 +16,13 @@ from cumae import BudgetExhausted, InvalidData, InvalidParameter, QueryRelease, 
 from cumae.checks import PREDICTOR_LAWS, Neighbours
 from cumae.concepts import Rectangles, Stumps, Thresholds
 from cumae.estimators import own_clone
-from cumae.mechanisms import BetweenThresholds, GaussianNoise, NoisyMajority, StabilityTest
-from cumae.mechanisms.base import Ahead
+from cumae.mechanisms import (
+    BetweenThresholds,
+    Coins,
+    GaussianNoise,
+    NoisyMajority,
+    StabilityTest,
+)
 from cumae.mechanisms.sparse import unstable_answers
 from cumae.predictors.release import query as query_release
 from cumae.predictors.release.answers import Demand, plan_answers
@@ -65,8 +70,6 @@ def test_at_infinite_epsilon_several_classes() -> None:
 def test_the_votes_are_those_of_the_shards() -> None:
     release = QueryRelease(epsilon=math.inf, n_shards=40, random_state=3).fit(X, Y)
     source = SeededSource(3)
-    plan = plan_answers("auto", Demand(math.inf, 1e-6, 1000, 155))
-    plan.start(40, source)
     from cumae.ensembles.split import Split, shard_seeds
 
     split = Split.draw(len(X), 40, source)
@@ -85,7 +88,7 @@ def test_the_votes_are_those_of_the_shards() -> None:
 @pytest.mark.claim("QUERY")
 def test_the_gaussian_guarantee_matches_its_formula() -> None:
     release = QueryRelease(Thresholds(), 1.0, 1e-6, 200, n_shards=300).fit(X[:, :1], Y)
-    answers: Any = release._state_.need_voting().answers
+    answers: Any = release._state_.need_voting().rule
     noise = answers.noise
     assert isinstance(noise, GaussianNoise)
     closed = Gaussian(noise.scale, math.sqrt(200)).epsilon(1e-6)
@@ -116,7 +119,7 @@ def test_the_other_guarantees_are_those_of_their_mechanisms() -> None:
 def test_several_classes_pay_for_two_counts() -> None:
     three = np.digitize(X[:, 1], [0.3, 0.6])
     release = QueryRelease(max_queries=10, classes=(0, 1, 2), mechanism="gaussian").fit(X, three)
-    answers: Any = release._state_.need_voting().answers
+    answers: Any = release._state_.need_voting().rule
     noise = answers.noise
     assert noise.moves == 2
     closed = Gaussian(noise.scale, math.sqrt(20)).epsilon(1e-6)
@@ -127,7 +130,7 @@ def test_several_classes_pay_for_two_counts() -> None:
 def test_single_query_prediction_costs_one_release() -> None:
     release = QueryRelease(Thresholds(), epsilon=1.0, delta=0.0, max_queries=1).fit(X[:, :1], Y)
     assert release.mechanism_ == "laplace"
-    answers: Any = release._state_.need_voting().answers
+    answers: Any = release._state_.need_voting().rule
     assert answers.noise.epsilon == pytest.approx(1.0, rel=1e-4)
     assert release.guarantee_.epsilon == pytest.approx(1.0, rel=1e-4)
     assert release.guarantee_.delta == 0
@@ -140,18 +143,19 @@ def test_single_query_prediction_costs_one_release() -> None:
 def test_the_noise_drawn_is_that_of_the_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
     scales: list[float] = []
     used: list[int] = []
-    draw, take = GaussianNoise.release, Ahead.take
+    draw, take = GaussianNoise.draw, Coins.take
 
-    def spy(self: GaussianNoise, counts: Any) -> Any:
+    def spy(self: GaussianNoise, *given: Any) -> Any:
         scales.append(self.scale)
-        return draw(self, counts)
+        return draw(self, *given)
 
-    def taken(self: Ahead, count: int) -> Any:
-        used.append(count)
-        return take(self, count)
+    def taken(self: Coins, name: str, law: object, make: Any, count: int) -> Any:
+        if name == "votes":
+            used.append(count)
+        return take(self, name, law, make, count)
 
-    monkeypatch.setattr(GaussianNoise, "release", spy)
-    monkeypatch.setattr(Ahead, "take", taken)
+    monkeypatch.setattr(GaussianNoise, "draw", spy)
+    monkeypatch.setattr(Coins, "take", taken)
     release = QueryRelease(Thresholds(), 1.0, 1e-6, 60, mechanism="gaussian").fit(X[:, :1], Y)
     release.predict(QUERIES[:, :1])
     release.noisy_votes(QUERIES[:10, :1])
@@ -200,8 +204,10 @@ def test_the_lead_is_what_a_class_needs_to_win() -> None:
         wins = 0
         for _ in range(25):
             lead = np.full(40, shards // 2 + math.ceil(plan.lead))
-            asked = plan.start(shards, SeededSource(int(RNG.integers(2**31))))
-            wins += int(np.count_nonzero(asked.ask(np.column_stack([shards - lead, lead])) == 1))
+            source, rule = SeededSource(int(RNG.integers(2**31))), plan.rule(shards)
+            votes = np.column_stack([shards - lead, lead])
+            answers, _ = rule.ask(votes, rule.start(source), Coins(source))
+            wins += int(np.count_nonzero(answers == 1))
         assert 0.90 < wins / 1000 < 0.995  # 1,000 seeded trials: the same each time
 
 
@@ -245,7 +251,7 @@ def test_paper_constants_refuse_with_the_rows_they_need(monkeypatch: pytest.Monk
     monkeypatch.setattr(query_release, "subsamp_sizes", lambda *_: small)
     release.fit(X[:, :1], Y)
     assert (release.n_shards_, release.mechanism_) == (300, "stability")
-    answers: Any = release._state_.need_voting().answers
+    answers: Any = release._state_.need_voting().rule
     assert answers.max_unstable == few.max_unstable
     assert release.guarantee_.within(1.0, 1e-6)
     for changes in (

@@ -40,7 +40,7 @@ FAST: dict[str, Any] = {"mechanism": "gaussian", "n_shards": 15}
 
 def voting(one: UniversalQueryRelease) -> Voting:
     """Return what answers in the first stage."""
-    found = one._state_.first.voting
+    found: Voting | None = one._state_.voting
     assert found is not None
     return found
 
@@ -94,9 +94,9 @@ def test_both_stages_add_up(release: str, share: float, monkeypatch: pytest.Monk
     assert len(budget.entries) == 1  # the release inside did not pay again
     assert budget.spent[0] == pytest.approx(one.guarantee_.epsilon, rel=1e-7)
     if release == "query":
-        inner = voting(one).answers
+        inner = voting(one).rule
         assert first["epsilon"] == pytest.approx(inner.cost.epsilon(1e-6), rel=1e-6)
-        assert inner.max_queries == 40  # type: ignore[attr-defined]
+        assert inner.max_queries == 40
     draws.clear()
     one.predict(QUERIES)
     ((epsilon, points, scored),) = draws
@@ -162,7 +162,7 @@ def test_private_things_are_gone_after_the_first_stage() -> None:
         _ = one.hypothesis_
     one.predict(QUERIES[:20])
     assert one.stage_ == 2
-    assert one._state_.first.voting is None
+    assert one._state_.voting is None
     assert one._state_.waiting is not None
     assert one._state_.waiting.rows is None
     with pytest.raises(AttributeError, match="student"):
@@ -273,7 +273,7 @@ def test_a_pool_is_labelled_at_once() -> None:
     one.fit(x, y, X_public=pool)
     assert (one.stage_, one.n_first_) == (2, 300)
     assert isinstance(one.student_, LogisticRegression)
-    assert one._state_.first.voting is None
+    assert one._state_.voting is None
     queries = rng.random((2000, 2))
     assert np.mean(one.predict(queries) == (queries[:, 0] > 0.3)) > 0.9
     assert np.array_equal(one.first_answers_[0], pool)
@@ -442,5 +442,5 @@ def test_the_paper_runs_with_its_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "subsamp_sizes", lambda *_: sizes)
     one = UniversalQueryRelease(Thresholds(), 1.0, 1e-6, 50, constants="paper").fit(X, Y)
     assert (one.mechanism_, one.n_shards_) == ("stability", 20)
-    assert voting(one).answers.max_unstable == 3  # type: ignore[attr-defined]
+    assert voting(one).rule.max_unstable == 3  # type: ignore[attr-defined]
     assert one.guarantee_.epsilon <= 1.0

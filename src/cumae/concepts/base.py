@@ -59,7 +59,13 @@ class Hypothesis(ABC):
         return self.named_fields(name_of(type(self)))
 
     def named_fields(self, name: str) -> dict[str, Any]:
-        """Return plain values, with a name for the kind of hypothesis."""
+        """Return plain values, with a name for the kind of hypothesis.
+
+        Parameters
+        ----------
+        name : str
+            The name under which its class is stored.
+        """
         return {"kind": name, **self._fields()}
 
     @staticmethod

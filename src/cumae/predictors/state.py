@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeAlias
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from cumae.predictors.events import Charged, Event
 from cumae.privacy import Cost
 from cumae.randomness import Source
 
-STATE = "state"  # the name of the array that holds a stored one
+STATE, CHECK = "state", "check"  # names of the arrays that hold a stored one and its checksum
 BLOCKS = 256  # a crash costs this part of the answers of a phase at most
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -158,7 +159,9 @@ class State(ABC):
             Arrays of numbers, texts and bytes; ``numpy.savez`` can write them.
         """
         facts = {"format": FORMAT, "kind": self.kind, "secret": self.secret, **self.to_facts()}
-        return {STATE: np.frombuffer(to_bytes(facts), dtype=np.uint8)}
+        content = to_bytes(facts)
+        check = np.array([crc32(content)], dtype="<u4")
+        return {STATE: np.frombuffer(content, dtype=np.uint8), CHECK: check}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Any], estimator: Any = None) -> State:
@@ -177,8 +180,11 @@ class State(ABC):
             If the arrays are broken, or the estimator is not the one that was stored.
         """
         with broken_arrays():
-            (content,) = (np.asarray(arrays[name]) for name in {STATE, *arrays})
-            if content.dtype != np.uint8:
+            content, check = (np.asarray(arrays[name]) for name in (STATE, CHECK))
+            shapes = (content.dtype.str, content.ndim, check.dtype.str, check.shape)
+            if shapes != ("|u1", 1, "<u4", (1,)) or set(arrays) != {STATE, CHECK}:
+                raise _broken()
+            if crc32(content.tobytes()) != check[0]:  # a damaged row would be read as another one
                 raise _broken()
             facts = from_bytes(content.tobytes())
             if facts["format"] != FORMAT:
