@@ -443,11 +443,11 @@ def test_events_that_change_later_are_noticed(monkeypatch: pytest.MonkeyPatch) -
     """Planted: labels are written into the array that an event holds, too."""
 
     def tell(self: Any, places: Any, weights: Any) -> None:
-        starts = np.cumsum([0, *(len(own) for _, own in self._parts)])
+        starts = np.cumsum([0, *(len(own) for _, own in self.parts)])
         for place, weight in zip(places.tolist(), weights, strict=True):
             if place >= 0:
                 part = int(np.searchsorted(starts, place, side="right")) - 1
-                self._parts[part][1][place - starts[part]] = weight
+                self.parts[part][1][place - starts[part]] = weight
             self.told.add(place if place >= 0 else ~place)
 
     monkeypatch.setattr(KeptRows, "tell", tell)

@@ -5,30 +5,46 @@ from __future__ import annotations
 import itertools
 import linecache
 import shutil
+import tempfile
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import cumae
-from cumae import QueryRelease, StoreFailed, store
+from cumae import CumaeError, GenericBBL, QueryRelease, StoreFailed, UniversalQueryRelease, store
+from cumae.checks.differences import difference
 from cumae.concepts import Thresholds
-from cumae.store import journal, writer
+from cumae.predictors import counter, events, queue, waiting
+from cumae.predictors.events import EVENTS, Charged, Entered, Whole
+from cumae.predictors.state import restore
+from cumae.store import journal, pieces, writer
+from cumae.store.journal import DurableJournal
 from cumae.store.writer import Change
-from tests.oracles import ROWS, oracle
+from tests.oracles import ROWS, everlasting, oracle
 from tests.states import rows_of
 from tests.tracing import Traced
 
 pytestmark = [pytest.mark.claim("STORE"), pytest.mark.filterwarnings("ignore::UserWarning")]
 
-FILES = (writer.__file__, journal.__file__)
+CORE = (counter, queue, events, waiting, journal, writer, pieces)
+FILES = {module.__file__ for module in CORE}
+# Python never interrupts between the last line of a with block and its end, and not at words that
+# do nothing by themselves.
+IDLE = ("with ", "try:", "finally:", "else:", "CALLS.objects = outside")
+# The way to an answer is the same for all kinds of events.
+SAME = {"answer", "_lead", "_answer_first", "_answer_group", "join", "_leave", "__init__"}
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - syncs are free there
+LABELS = (ROWS[:, 0] > 0.3).astype(int)
 
 
 class Interrupt(Traced):
-    """Raises ``KeyboardInterrupt`` at the n-th line of the writer or the journal, once.
+    """Raises ``KeyboardInterrupt`` at the n-th line of counter, events, journal or writer, once.
 
     Parameters
     ----------
@@ -36,60 +52,293 @@ class Interrupt(Traced):
         Which of the lines.
     start : str
         What lines that count begin with.
+    passed : set of str
+        Functions whose lines do not count.
     """
 
-    def __init__(self, place: int, start: str = "") -> None:
-        self.left, self.start, self.fired = place, start, False
+    def __init__(self, place: int, start: str = "", passed: Iterable[str] = ()) -> None:
+        self.left, self.start, self.passed, self.fired = place, start, passed, ""
+        self._seen: set[tuple[str, int]] = set()
 
     def trace(self, frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code.co_filename not in FILES:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if file not in FILES or frame.f_code.co_name in self.passed:
             return None
-        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-        # Python never interrupts between the last line of a with block and its end.
-        if text.startswith("with ") or not text.startswith(self.start):
+        text = linecache.getline(file, line).strip()
+        if event != "line" or text.startswith(IDLE) or not text.startswith(self.start):
             return self.trace
-        if event == "line" and not self.fired:
+        if not self.fired and (file, line) not in self._seen:  # a line counts once
+            self._seen.add((file, line))
             self.left -= 1
             if self.left == 0:
-                self.fired = True
+                self.fired = f"{frame.f_code.co_qualname}: {text}"
                 raise KeyboardInterrupt
         return self.trace
 
 
-def broken_off(path: Path, place: int) -> bool:
-    """Break a call off, ask again, and compare memory and file; tell whether it was broken off."""
+# --- every kind of event
+
+
+class Scenario(NamedTuple):
+    """A call that is broken off.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a predictor that is ready for the call.
+    call : callable
+        Gets the oracle that the predictor became.
+    records : set of str
+        What the call records.
+    """
+
+    make: Callable[[], Any]
+    call: Callable[[Any], Any]
+    records: set[str]
+
+
+def asked(one: Any, left: int = 2, **ids: Any) -> Any:
+    """Ask a predictor until so many answers are left in its phase."""
+    count = one._state_.left - left
+    one.predict(rows_of(ROWS, 0, count), **{name: given(count) for name, given in ids.items()})
+    return one
+
+
+def bbl(**more: Any) -> Any:
+    given: dict[str, Any] = {"shard_size": 10, "phase_length": 20, "query_share": 0.5, **more}
+    return GenericBBL(Thresholds(), epsilon=60.0, label_share=0.1, **given).fit(ROWS, LABELS)
+
+
+def fresh(**more: Any) -> Any:
+    """Return an oracle whose next answer but one ends its phase."""
+    one = everlasting(fresh=True, growth=1.5, **more).add_unlabelled(np.tile(ROWS, (3, 1)))
+    one.predict(rows_of(ROWS, 0, one._state_.rows_from.until_next(one._state_) - 2))
+    return one
+
+
+def bbl_fresh() -> Any:
+    one = bbl(fresh=True).add_unlabelled(np.tile(ROWS, (1, 1)))
+    one.predict(ROWS[:18])
+    return one
+
+
+def named(one: Any) -> Any:
+    one.predict(ROWS[:3], query_ids=["a", "b", "c"])
+    return one
+
+
+def release(mechanism: str, **more: Any) -> Any:
+    given: dict[str, Any] = {"max_queries": 20, "mechanism": mechanism, **more}
+    return QueryRelease(Thresholds(), 60.0, 1e-5, **given).fit(ROWS, LABELS)
+
+
+def universal(**more: Any) -> Any:
+    made = UniversalQueryRelease(Thresholds(), 60.0, n_first=10, **more).fit(ROWS, LABELS)
+    made.predict(ROWS[:8])
+    return made
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "answers": Scenario(
+        everlasting, lambda one: one.predict([[0.5]], query_ids=["first"]), {"Answered"}
+    ),
+    "users": Scenario(
+        lambda: everlasting(user_ids=True),
+        lambda one: one.predict(ROWS[:3], users=["a", "a", 7]),
+        {"Answered"},
+    ),
+    "clients": Scenario(
+        lambda: everlasting(client_cap=0.5),
+        lambda one: one.predict(ROWS[:3], clients=["a", "a", "b"]),
+        {"Answered"},
+    ),
+    "memo": Scenario(
+        lambda: everlasting(memoize=True), lambda one: one.predict(ROWS[[1, 1, 2]]), {"Answered"}
+    ),
+    "a request": Scenario(
+        everlasting, lambda one: one.predict(ROWS[:3], request_id="one"), {"Answered"}
+    ),
+    "labels": Scenario(
+        lambda: named(everlasting()), lambda one: one.add_labels(["a", "c"], [1, 0]), {"Told"}
+    ),
+    "labelled rows": Scenario(
+        lambda: everlasting(user_ids=True),
+        lambda one: one.add_labelled(ROWS[:3], LABELS[:3], users=[7, "a", "b"]),
+        {"Labelled"},
+    ),
+    "supplied rows": Scenario(
+        lambda: everlasting(fresh=True, growth=1.5),
+        lambda one: one.add_unlabelled(ROWS[:3]),
+        {"Supplied"},
+    ),
+    "a phase": Scenario(
+        lambda: asked(everlasting()),
+        lambda one: one.predict(ROWS[:5]),
+        {"Answered", "Prepared", "Entered"},
+    ),
+    "a late phase": Scenario(
+        lambda: asked(everlasting(late=0.4), left=162),
+        lambda one: one.predict(ROWS[:5]),
+        {"Answered", "Prepared"},
+    ),
+    "a phase of labelled rows": Scenario(
+        fresh,
+        lambda one: one.predict(ROWS[:5]),
+        {"Answered", "Used", "Prepared", "Entered"},
+    ),
+    "bbl": Scenario(
+        lambda: asked(bbl()),
+        lambda one: one.predict(ROWS[:5]),
+        {"Answered", "Used", "Prepared", "Entered"},
+    ),
+    "bbl, supplied rows": Scenario(
+        bbl_fresh,
+        lambda one: one.predict(ROWS[:5]),
+        {"Answered", "Used", "Prepared", "Entered"},
+    ),
+    "a release": Scenario(
+        lambda: release("gaussian"), lambda one: one.noisy_votes(ROWS[:3]), {"Answered"}
+    ),
+    "stability": Scenario(
+        lambda: release("stability", max_unstable=3),
+        lambda one: one.predict(np.full((9, 1), 0.3)),
+        {"Answered"},
+    ),
+    "offline": Scenario(lambda: release("offline"), lambda one: one.predict(ROWS[:5]), {"Entered"}),
+    "a hypothesis": Scenario(
+        universal, lambda one: one.predict(ROWS[:5]), {"Answered", "Used", "Entered"}
+    ),
+    "a student": Scenario(
+        lambda: universal(student=LogisticRegression()),
+        lambda one: one.predict(ROWS[:5]),
+        {"Answered", "Whole", "Entered"},
+    ),
+    "a new key": Scenario(everlasting, lambda one: one.rotate_key(), {"Whole"}),
+    "a request over phases": Scenario(
+        universal,
+        lambda one: one.predict(ROWS[:5], request_id=1),
+        {"Answered", "Used", "Entered", "Remembered"},
+    ),
+}
+
+
+def broken_off(path: Path, scenario: Scenario, place: int, passed: Iterable[str]) -> str:
+    """Break a call off, and compare memory and file; return where it was broken off."""
     opened = cumae.open(path)
     answered = False
-    with Interrupt(place) as shot, suppress(KeyboardInterrupt, StoreFailed):
-        opened.predict([[0.5]], query_ids=["first"])
+    with Interrupt(place, passed=passed) as shot, suppress(KeyboardInterrupt, StoreFailed):
+        scenario.call(opened)
         answered = True
-    assert answered != shot.fired
+    assert answered != bool(shot.fired), shot.fired
     try:
-        opened.predict([[0.7]], query_ids=["second"])
-    except StoreFailed:
+        opened._settled_state()
+    except StoreFailed:  # it refuses
         opened.close()
-    else:  # then it may go on, and the file holds all that memory does
-        known, kept = dict(opened._state_.query_places), opened._state_.n_kept
-        used = opened._state_.spent.asked
+        known = None
+    else:  # it goes on, and the file holds all that memory does
+        known = opened._state_.to_facts()
         opened.close()
-        assert store.status(path).totals.used == used
-        again = cumae.open(path)
-        assert (dict(again._state_.query_places), again._state_.n_kept) == (known, kept)
-        again.close()
+    again = cumae.open(path)
+    state, totals = again._state_, again._counter_.journal.writer.totals
+    if known is not None:
+        found = state.to_facts()
+        if state.rule is None:  # what was published answers for free, and nobody counts that
+            del known["answered"], found["answered"]
+        assert not difference(known, found), shot.fired
+    assert (totals.used, totals.phase) == (state.used, state.phase_number), shot.fired
+    assert totals.answers == state.answered, shot.fired
+    with suppress(CumaeError):
+        scenario.call(again)
+    again.close()
     return shot.fired
 
 
-def test_a_call_is_broken_off_at_every_line_of_writer_and_journal(tmp_path: Path) -> None:
-    path, opened = oracle(tmp_path)
-    opened.close()
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_call_is_broken_off_at_every_line(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = SCENARIOS[name]
+    scenario.make().save_to(folder / "oracle.db")
+    assert recorded(scenario, copied(folder, 0), monkeypatch) == scenario.records
+    passed = SAME if name != "answers" else ()
     for place in itertools.count(1):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        shutil.copy(path, folder)
-        shutil.copytree(path.with_name("oracle.db.keys"), folder / "oracle.db.keys")
-        if not broken_off(folder / "oracle.db", place):
+        path = copied(folder, place)
+        if not broken_off(path, scenario, place, passed):
             break
-    assert place > 100
+        shutil.rmtree(path.parent)
+    assert place > 50
+
+
+def copied(folder: Path, number: int) -> Path:
+    """Return a copy of the oracle in a folder, with its keys."""
+    here = folder / str(number)
+    here.mkdir()
+    shutil.copy(folder / "oracle.db", here)
+    shutil.copytree(folder / "oracle.db.keys", here / "oracle.db.keys")
+    return here / "oracle.db"
+
+
+def recorded(scenario: Scenario, path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return the kinds of events that a call records."""
+    found, real = set(), DurableJournal.record
+
+    def record(self: Any, event: Any, *said: Any) -> None:
+        found.add(type(event).__name__)
+        real(self, event, *said)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DurableJournal, "record", record)
+        opened = cumae.open(path)
+        scenario.call(opened)
+        opened.close()
+    return found
+
+
+def test_every_kind_of_event_is_broken_off() -> None:
+    kinds = {kind.__name__ for kind in (*EVENTS.values(), Whole, Entered)}
+    seen = set().union(*(scenario.records for scenario in SCENARIOS.values()))
+    assert seen | {Charged.__name__} == kinds  # what was broken off is charged
+
+
+# --- in memory
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_in_memory_an_event_is_applied_whole_or_not_at_all(name: str) -> None:
+    """What is counted is there, once; what was reserved stays spent."""
+    scenario = SCENARIOS[name]
+    if name in ("a new key", "a request", "a request over phases"):
+        return  # of durable oracles alone
+    arrays = scenario.make().to_arrays()
+    for place in itertools.count(1):
+        one = restore(arrays)
+        before = one._state_.answered
+        with Interrupt(place, passed=SAME) as shot, suppress(KeyboardInterrupt):
+            scenario.call(one)
+        state = one._state_
+        tables = [getattr(state, part, None) for part in ("kept", "labelled")]
+        for table in [each for each in tables if isinstance(each, waiting.KeptRows)]:
+            counts = {len(table.weights), len(table.rows)} if table.n_rows else {0}
+            assert counts == {table.n_rows}, shot.fired
+        supplied = getattr(state, "waiting", None)
+        if isinstance(supplied, waiting.FreshRows):
+            assert len(supplied) == (0 if supplied.all() is None else len(supplied.all()))
+        assert not difference(state.to_facts(), restore(state.to_arrays())._state_.to_facts())
+        assert state.answered - before <= 9
+        with suppress(CumaeError):
+            scenario.call(one)
+        if not shot.fired:
+            break
+    assert place > 20
+
+
+# --- what else breaks a call off
 
 
 def test_who_waits_for_a_commit_that_was_broken_off_gets_no_answer(tmp_path: Path) -> None:
@@ -161,7 +410,7 @@ def test_what_breaks_a_phase_change_off_is_what_is_raised(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal.DurableJournal, "_record_whole", handled)
+        patch.setattr(journal.DurableJournal, "_begin_epoch", handled)
         with pytest.raises(error):
             opened.predict(ROWS[:10])
     with pytest.raises(StoreFailed):  # memory may know more than the disk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,18 +29,23 @@ class KeptRows:
     """
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Any, Any]] = []
-        self.n_rows = 0
+        # Tables, each with the number of rows up to its end: no interrupt comes between the two.
+        self._parts: list[tuple[int, Any, Any]] = []
         self.told: set[int] = set()  # places of rows that got a label later
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._parts[-1][0] if self._parts else 0
 
     def put(self, at: int, rows: Any, weights: Any) -> None:
         """Add rows whose first one has the place ``at``, unless they are here already."""
-        if at + len(rows) <= self.n_rows:
+        end, before = at + len(rows), self._parts[-1][0] if self._parts else 0
+        if end <= before:
             return
-        if at != self.n_rows:
+        if at != before:
             raise AssertionError("rows come in order")
-        self._parts.append((rows, weights))
-        self.n_rows = at + len(rows)
+        self._parts.append((end, rows, weights))
 
     @claim("LABELLED")
     def tell(self, places: Integers, weights: Integers) -> None:
@@ -48,30 +54,32 @@ class KeptRows:
         A row that was unusable, which has the place ``~place`` here, has no weight, and gets none;
         but it counts like any other.
         """
-        starts = np.cumsum([0, *(len(own) for _, own in self._parts)])
+        ends = [end for end, _, _ in self._parts]
+        changed: dict[int, Any] = {}
         for place, weight in zip(places.tolist(), weights, strict=True):
             if place >= 0:
-                part = int(np.searchsorted(starts, place, side="right")) - 1
-                rows, own = self._parts[part]
-                own = own.copy()  # an event that is not written yet holds the same array
-                own[place - starts[part]] = weight
-                self._parts[part] = (rows, own)
-            self.told.add(place if place >= 0 else ~place)
+                part = bisect_right(ends, place)
+                if part not in changed:  # an event that is not written yet holds the same array
+                    changed[part] = self._parts[part][2].copy()
+                changed[part][place - ends[part]] = weight
+        for part, own in changed.items():
+            self._parts[part] = (*self._parts[part][:2], own)
+        self.told.update(np.where(places >= 0, places, ~places).tolist())
 
     @property
     def parts(self) -> list[tuple[Any, Any]]:
         """Tables of rows with their weights, one for each call."""
-        return list(self._parts)
+        return [(rows, weights) for _, rows, weights in self._parts]
 
     @property
     def rows(self) -> Any:
         """All rows as one table; None if there are none."""
-        return joined([rows for rows, _ in self._parts])
+        return joined([rows for _, rows, _ in self._parts])
 
     @property
     def weights(self) -> Any:
         """The weights of all rows; None if there are none."""
-        return joined([weights for _, weights in self._parts])
+        return joined([weights for _, _, weights in self._parts])
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""
@@ -111,20 +119,25 @@ class FreshRows:
     """
 
     def __init__(self, first: int = 0) -> None:
-        self.first = self.end = first
-        self._parts: list[Any] = []
+        self.first = first
+        self._parts: list[tuple[int, Any]] = []  # as those of ``KeptRows``
+
+    @property
+    def end(self) -> int:
+        """How many were supplied, with those that are used by now."""
+        return self._parts[-1][0] if self._parts else self.first
 
     def __len__(self) -> int:
         return self.end - self.first
 
     def put(self, at: int, rows: Any) -> None:
         """Add rows before which ``at`` were supplied, unless they are here already."""
-        if at + len(rows) <= self.end:
+        end, before = at + len(rows), self.end
+        if end <= before:
             return
-        if at != self.end:
+        if at != before:
             raise AssertionError("rows come in order")
-        self._parts.append(rows)
-        self.end = at + len(rows)
+        self._parts.append((end, rows))
 
     def first_rows(self, count: int) -> Any:
         """Return the rows that came first; so many must be there."""
@@ -139,9 +152,10 @@ class FreshRows:
 
     def all(self) -> Any:
         """Return all rows; None if there are none."""
+        rows = joined([rows for _, rows in self._parts])
         if len(self._parts) > 1:
-            self._parts = [joined(self._parts)]
-        return joined(self._parts)
+            self._parts = [(self.end, rows)]
+        return rows
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""

@@ -220,8 +220,12 @@ class DurableJournal(Journal):
 
     @claim("STORE")
     def end(self) -> int:
-        ticket = self._hand_over(self._change or Change())
-        self._change = None  # not before: until then, ``break_off`` has something to do
+        try:
+            ticket = self._hand_over(self._change or Change())
+            self._change = None
+        except BaseException as error:  # nobody knows whether the writer has it
+            self.fail(error)
+            raise
         if self._kept:
             remembered = self._crossed if self._has_crossed else self._unwritten
             for name, own in self._kept.items():
@@ -273,8 +277,9 @@ class DurableJournal(Journal):
 
     def training(self) -> None:
         if self._change is not None and self._change.entries:
-            change, self._change, self._has_begun = self._change, Change(), True
-            self.commit(self._hand_over(change))
+            ticket = self.end()
+            self._change, self._has_begun = Change(), True
+            self.commit(ticket)
 
     # Whole states without a new phase
 
