@@ -301,7 +301,8 @@ def recorded(scenario: Scenario, path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_kind_of_event_is_broken_off() -> None:
-    kinds = {kind.__name__ for kind in (*EVENTS.values(), Whole, Entered)}
+    events: list[type] = [*EVENTS.values(), Whole, Entered]
+    kinds = {kind.__name__ for kind in events}
     seen = set().union(*(scenario.records for scenario in SCENARIOS.values()))
     assert seen | {Charged.__name__} == kinds  # what was broken off is charged
 
