@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from html import escape
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from cumae.effort import Effort
 from cumae.errors import AnswersDrift, CumaeError, EveryFitPays, TooFewRows
@@ -46,10 +46,10 @@ class FitPlan(Plan, Generic[Steps]):
         steps: Steps,
         facts: Mapping[str, Fact],
         work: tuple[Effort, ...] | None,
-    ) -> FitPlan[Steps]:
+    ) -> Self:
         """Return a plan together with all that was decided with it."""
         price: dict[str, Any] = {part.name: getattr(plan, part.name) for part in fields(Plan)}
-        return FitPlan(**price, steps=steps, facts=facts, work=work)
+        return cls(**price, steps=steps, facts=facts, work=work)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cumae.predictors.state import state_of
 from cumae.randomness import SeededSource, SystemSource
 from cumae.store import keys, opening, oracle, pieces
 from cumae.store.keys import KeyStore, Life, Mark
@@ -116,7 +117,7 @@ def new_key_forgets_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def noise_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each opening go on with the coins of the one before, as if they were in the file."""
-    real = pieces.state_of
+    real = state_of
 
     def stored_generator(*given: Any) -> Any:
         source = SeededSource(7)

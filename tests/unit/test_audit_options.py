@@ -24,8 +24,10 @@ from cumae.audit.attacks.predictors import MARKED, UNMARKED
 from cumae.audit.attacks.priors import prior_label, prior_row, renewed_row
 from cumae.errors import InvalidParameter
 from cumae.predictors import EverlastingPredictor
+from cumae.predictors.calls import Asked, Given
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.everlasting.state import EverlastingState, Prepared
 
 pytestmark = pytest.mark.usefixtures("trials_remembered")
 
@@ -49,11 +51,13 @@ def is_soon_found(attack: Attack, runs: int) -> bool:
 
 
 def test_a_user_whose_queries_are_all_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def admit(self: Any, count: int, users: Any, clients: Any) -> Any:
-        return np.ones(count, dtype=bool)
+    decide = Admission.decide
+
+    def all_kept(self: Admission, count: int, users: Any, clients: Any) -> Any:
+        return decide(self, count, users, clients)._replace(kept=np.ones(count, dtype=bool))
 
     attack = user(**PROMISE)
-    monkeypatch.setattr(Admission, "admit", admit)
+    monkeypatch.setattr(Admission, "decide", all_kept)
     assert is_found(attack, 60)
 
 
@@ -89,9 +93,9 @@ def test_the_row_of_a_user_is_marked_too(owns_a_row: bool) -> None:
 class CapsByValue(EverlastingPredictor):
     """Does not count some queries of a client, by what they ask."""
 
-    def _answer(self, table: Any, usable: Any, ids: Any) -> Any:
-        counted = np.where(table[:, 0] > 0.5, -1, ids[1]).tolist()
-        return super()._answer(table, usable, (ids[0], counted))
+    def _answers(self, part: Asked, *rest: Any) -> Given:
+        counted: list[Any] = np.where(part.rows[:, 0] > 0.5, -1, np.array(part.clients)).tolist()
+        return super()._answers(part._replace(clients=counted), *rest)
 
 
 def test_a_cap_that_looks_at_values_is_found() -> None:
@@ -112,10 +116,10 @@ def test_rows_without_labels_that_are_copied_are_found() -> None:
 class Learns(EverlastingPredictor):
     """Takes queries for fresh rows, too."""
 
-    def _answer(self, table: Any, *rest: Any) -> Any:
-        if table[0, 0] > 0.5:
-            self._state_.waiting._parts.appendleft(table[:1].repeat(8, axis=0))
-        return super()._answer(table, *rest)
+    def _answers(self, part: Asked, *rest: Any) -> Given:
+        if part.rows[0, 0] > 0.5:
+            self._state_.waiting._parts.insert(0, part.rows[:1].repeat(8, axis=0))
+        return super()._answers(part, *rest)
 
 
 def test_queries_that_leave_a_trace_beside_fresh_rows_are_found() -> None:
@@ -149,16 +153,25 @@ def test_a_later_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.Mon
     assert is_soon_found(attack, 300)
 
 
-class LabelsTwice(EverlastingPredictor):
+class KeepsLabelled(EverlastingState):
     """Keeps labelled rows for the next phase, too, in many copies."""
 
-    def _prepare(self) -> None:
-        labelled, phase = self._state_.labelled, self._state_.following
-        super()._prepare()
-        if self._state_.following is not phase:
-            self._state_.labelled = [
-                (rows[:1].repeat(40, 0), own[:1].repeat(40, 0)) for rows, own in labelled
-            ]
+    def prepare(self, event: Prepared) -> None:
+        parts, phase = self.labelled.parts, self.following
+        super().prepare(event)
+        if self.following is not phase:
+            for rows, own in parts:
+                at = self.labelled.n_rows
+                self.labelled.put(at, rows[:1].repeat(40, 0), own[:1].repeat(40, 0))
+
+
+class LabelsTwice(EverlastingPredictor):
+    """Has a state that keeps labelled rows."""
+
+    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+        super().fit(X, y, **more)
+        self._state_.__class__ = KeepsLabelled
+        return self
 
 
 class LabelsCopied(EverlastingPredictor):
@@ -176,13 +189,13 @@ def test_labelled_rows_that_are_used_twice_are_found(planted: Any) -> None:
 class GrowsByValue(EverlastingPredictor):
     """Lets a phase grow by what is asked."""
 
-    def _answer(self, table: Any, *rest: Any) -> Any:
+    def _answers(self, part: Asked, *rest: Any) -> Given:
         rules = self._state_.rules
-        if (table > 0.5).any():
+        if (part.rows > 0.5).any():
             schedule = replace(rules.schedule, growth=1.0)
             school = replace(self._state_.school, rules=replace(rules, schedule=schedule))
             self._state_.school = school
-        return super()._answer(table, *rest)
+        return super()._answers(part, *rest)
 
 
 def test_a_schedule_that_looks_at_values_is_found() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,17 +14,22 @@ from joblib.externals.loky.backend.reduction import dumps
 from cumae.audit import Game, audit
 from cumae.audit.attacks import mechanisms as parts
 from cumae.mechanisms import (
+    Between,
     BetweenThresholds,
+    Coins,
     ExponentialMechanism,
     GaussianNoise,
     LaplaceNoise,
+    Stability,
     StabilityTest,
     stability,
 )
-from cumae.randomness import discrete_gaussian, discrete_laplace
+from cumae.randomness import Source, discrete_gaussian, discrete_laplace
 from tests.statistics import audited
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cumae.audit import Attack
 
 pytestmark = pytest.mark.claim("AUDIT")
@@ -40,29 +46,26 @@ def _fast_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
 class HalfGaussian(GaussianNoise):
     """Planted: half the noise that is paid for."""
 
-    def release(self, counts: Any) -> Any:
-        values = np.asarray(counts)
-        return values + discrete_gaussian(self.scale / 2, values.size).reshape(values.shape)
+    def draw(self, count: int, source: Source) -> Any:
+        return discrete_gaussian(self.scale / 2, count, source)
 
 
 class HalfLaplace(LaplaceNoise):
     """Planted: half the noise that is paid for."""
 
-    def release(self, counts: Any) -> Any:
-        values = np.asarray(counts)
-        rate = 2 * self.epsilon / self.sensitivity
-        return values + discrete_laplace(rate, values.size).reshape(values.shape)
+    def draw(self, count: int, source: Source) -> Any:
+        return discrete_laplace(2 * self.epsilon / self.sensitivity, count, source)
 
 
-class Batched(StabilityTest):
+class Batched(Stability):
     """Not planted: the same noise, drawn many at a time, because thousands are started here."""
 
     pools: ClassVar[dict[Any, list[int]]] = {}
 
-    def _fresh_threshold_noise(self) -> int:
+    def fresh_threshold_noise(self, source: Source) -> int:
         return self._take(self.threshold_rate, 1)[0]
 
-    def _query_noise(self, count: int) -> Any:
+    def query_noise(self, count: int, coins: Coins) -> Any:
         return np.array(self._take(self.query_rate, count))
 
     def _take(self, rate: Any, count: int) -> list[int]:
@@ -77,9 +80,10 @@ class Batched(StabilityTest):
 class TenUnstable(Batched):
     """Planted: it stops after ten times as many charged answers as are paid for."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.unstable_remaining = 10 * self.max_unstable
+    @classmethod
+    def of(cls, *given: Any) -> TenUnstable:
+        found = super().of(*given)
+        return replace(found, max_unstable=10 * found.max_unstable)
 
 
 class Doubled(ExponentialMechanism):
@@ -94,22 +98,39 @@ class OnceForAll(Batched):
 
     drawn: ClassVar[int] = discrete_laplace(1.5)
 
-    def _fresh_threshold_noise(self) -> int:
+    def fresh_threshold_noise(self, source: Source) -> int:
         return self.drawn
 
 
-class Lasting(StabilityTest):
+class Lasting(Stability):
     """Harmless: its threshold noise is its own, and lasts for all charged answers."""
 
-    def _refresh(self) -> None:
-        """Keep the threshold noise."""
+    def fresh_threshold_noise(self, source: Source) -> int:
+        noise: int = vars(self).setdefault("own", super().fresh_threshold_noise(source))
+        return noise
 
 
-class LastingBetween(BetweenThresholds):
+class LastingBetween(Between):
     """Harmless: the same."""
 
-    def _refresh(self) -> None:
-        """Keep the threshold noise."""
+    def fresh_threshold_noise(self, source: Source) -> int:
+        noise: int = vars(self).setdefault("own", super().fresh_threshold_noise(source))
+        return noise
+
+
+def stability_by(rule: type[Stability]) -> Callable[..., StabilityTest]:
+    """Return what makes live mechanisms of another rule."""
+    return lambda *given: StabilityTest._of(rule.of(*given), None)
+
+
+def between_by(rule: type[Between]) -> Callable[..., BetweenThresholds]:
+    """Return what makes live mechanisms of another rule."""
+
+    def made(lower: int, upper: int, epsilon: float, delta: float, most: int) -> BetweenThresholds:
+        del delta  # it follows from the thresholds
+        return BetweenThresholds._of(rule(lower, upper, epsilon, most), None)
+
+    return made
 
 
 def broken(attack: Attack, runs: int) -> bool:
@@ -145,7 +166,7 @@ def test_an_exponent_without_its_half_is_found() -> None:
 @pytest.mark.statistical
 def test_ten_times_as_many_charged_answers_are_found() -> None:
     """The bound is 4 on average, the claim 3; BetweenThresholds would need more runs."""
-    attack = parts.stability_test(3.0, 1e-6, repeats=8, mechanism=TenUnstable)
+    attack = parts.stability_test(3.0, 1e-6, repeats=8, mechanism=stability_by(TenUnstable))
     assert broken(attack, 4_000)
 
 
@@ -158,7 +179,9 @@ def test_threshold_noise_that_serves_all_mechanisms_is_found() -> None:
     It takes many runs, because the loss is in a rare event only.
     """
     drawn = OnceForAll.drawn
-    attack = parts.stability_test(3.0, 1e-6, pattern=(0,) * 7, mechanism=OnceForAll, offset=drawn)
+    attack = parts.stability_test(
+        3.0, 1e-6, pattern=(0,) * 7, mechanism=stability_by(OnceForAll), offset=drawn
+    )
     assert broken(attack, 16_000)
 
 
@@ -177,8 +200,10 @@ def test_threshold_noise_that_outlasts_a_charged_answer_is_harmless() -> None:
     """
     options: Any = {"repeats": 5}
     for attack in (
-        parts.stability_test(1.0, 1e-6, max_unstable=5, mechanism=Lasting, **options),
-        parts.between_thresholds(1.0, 1e-6, max_between=5, mechanism=LastingBetween, **options),
+        parts.stability_test(1.0, 1e-6, max_unstable=5, mechanism=stability_by(Lasting), **options),
+        parts.between_thresholds(
+            1.0, 1e-6, max_between=5, mechanism=between_by(LastingBetween), **options
+        ),
     ):
         assert not audited(attack, runs=400, checks=2).broken
 
@@ -197,7 +222,11 @@ def test_a_gap_taken_with_sensitivity_one_is_found(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(stability, "distance_to_instability", gap)
     attack = parts.stability_test(
-        3.0, 1e-6, pattern=(0, 0, 0, 0, 1, 1), gap_at=lambda distance: distance, mechanism=Batched
+        3.0,
+        1e-6,
+        pattern=(0, 0, 0, 0, 1, 1),
+        gap_at=lambda distance: distance,
+        mechanism=stability_by(Batched),
     )
     assert broken(attack, 8_000)
 

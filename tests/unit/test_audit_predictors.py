@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from cumae.audit.attacks.everlasting import (
 from cumae.audit.attacks.predictors import ATTACKS, bbl_halt, release_row
 from cumae.ensembles.split import Split
 from cumae.errors import InvalidParameter
-from cumae.mechanisms import GaussianNoise, NoisyMajority
+from cumae.mechanisms import Coins, GaussianNoise, Majority, Spent, VoteRule
 from cumae.predictors import EverlastingPredictor, QueryRelease
+from cumae.predictors.calls import Asked, Given
 from cumae.predictors.everlasting.margins import weights_of_votes
 from cumae.randomness import permutation
 from tests.statistics import audited
@@ -43,10 +45,11 @@ def found(attack: Attack, runs: int) -> Any:
 # Half the noise
 
 
-def halved(majority: NoisyMajority) -> NoisyMajority:
+def halved(majority: VoteRule) -> Majority:
+    assert isinstance(majority, Majority)
     assert isinstance(majority.noise, GaussianNoise)
     noise = GaussianNoise(majority.noise.scale / 2, moves=majority.noise.moves)
-    return NoisyMajority(noise, majority.n_classes, majority.max_queries)
+    return replace(majority, noise=noise)
 
 
 class HalfTheNoise(EverlastingPredictor):
@@ -68,14 +71,15 @@ def test_half_the_noise_is_found() -> None:
 class SameNoise(EverlastingPredictor):
     """Keeps the noise of a query for the next phases."""
 
-    def _release(self, table: Any) -> Any:
-        phase = self._state_.phase
+    def _release(self, table: Any, state: Any, spent: Spent, coins: Coins) -> Any:
+        del spent
+        phase = state.phase
         votes = phase.ensemble.votes(table)
-        noise = phase.majority.release(votes) - votes
+        noise = phase.majority.release(votes, coins) - votes
         known = self.__dict__.setdefault("_known_", {})
         pairs = zip(table[:, 0].tolist(), noise, strict=True)
         noisy = votes + np.array([known.setdefault(key, own) for key, own in pairs])
-        return np.argmax(noisy, axis=1), weights_of_votes(noisy, phase.ensemble.n_shards)
+        return np.argmax(noisy, axis=1), weights_of_votes(noisy, phase.ensemble.n_shards), {}
 
 
 def test_noise_reused_for_equal_queries_is_found() -> None:
@@ -138,10 +142,12 @@ def test_an_answer_that_shows_up_in_a_later_one_is_found() -> None:
 class EndsByValue(EverlastingPredictor):
     """Does not count some queries, by what they ask."""
 
-    def _answer(self, table: Any, *rest: Any) -> Any:
-        labels = super()._answer(table, *rest)
-        self._state_.phase.majority.remaining += int((table[:, 0] > 0.5).sum())
-        return labels
+    def _answers(self, part: Asked, *rest: Any) -> Given:
+        found = super()._answers(part, *rest)
+        event: Any = found.event
+        uncounted = int((part.rows[:, 0] > 0.5).sum())
+        spent = event.spent._replace(asked=event.spent.asked - uncounted)
+        return found._replace(event=replace(event, spent=spent))
 
 
 def test_a_phase_that_ends_by_a_value_is_found() -> None:
@@ -214,8 +220,7 @@ class HalfRelease(QueryRelease):
     def fit(self, X: Any, y: Any) -> Any:
         super().fit(X, y)
         voting = self._state_.need_voting()
-        assert isinstance(voting.answers, NoisyMajority)
-        voting.answers = halved(voting.answers)
+        self._state_.voting = replace(voting, rule=halved(voting.rule))
         return self
 
 

@@ -293,7 +293,8 @@ class Flatterer(PrivateLearner):
     def plan(self, *counts: Any, **more: Any) -> Outlook:
         outlook: Any = super().plan(*counts, **more)
         better = dataclasses.replace(outlook.guarantee, epsilon=outlook.guarantee.epsilon / 2)
-        return dataclasses.replace(outlook, guarantee=better)
+        found: Outlook = dataclasses.replace(outlook, guarantee=better)
+        return found
 
 
 class Spender(PrivateLearner):

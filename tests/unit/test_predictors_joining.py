@@ -409,7 +409,8 @@ def test_a_list_that_grows_while_it_is_read_spends_nothing() -> None:
     one = everlasting()
     grown: list[Any] = [[0.5]]
     calls = [call_of(grown), call_of([[0.5]])]
-    one._counter_._fits = lambda *_: True  # as if it were shorter when it was counted
+    # As if it were shorter when it was counted.
+    one._counter_._fits = lambda *_: True  # type: ignore[method-assign]
     grown += ROWS.tolist()  # more than the phase has answers
     one._counter_._lead(one, calls)
     for call in calls:

@@ -19,7 +19,7 @@ from cumae.audit.attacks.predictors import FEW, alike, mark_a_row, release_row
 from cumae.audit.runs import Attack, audit
 from cumae.predictors import EverlastingPredictor
 from cumae.predictors.events import Answered, Charged
-from cumae.predictors.state import State
+from cumae.predictors.state import State, state_of
 from cumae.randomness import SeededSource, SystemSource
 from cumae.store import journal, keys, ledger, pieces
 from cumae.store.driver import OracleInFile, in_a_file
@@ -116,7 +116,7 @@ def test_noise_from_a_stored_generator_is_found(
         path, stored = oracle(folder, epsilon=2.0)  # so that noise decides
         stored.close()
         if planted:
-            real = pieces.state_of
+            real = state_of
 
             def stored_generator(*given: Any, real: Any = real) -> Any:
                 source = SeededSource(7)  # as if it came from the file

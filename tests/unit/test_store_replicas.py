@@ -37,7 +37,7 @@ from tests.oracles import MARKED, ROWS, Where, ask_part, break_off, everlasting,
 from tests.servers import PROGRAMS, PostgresServer, new_schema
 from tests.states import rows_of
 from tests.unit.test_predictors_state_of_all import CASES, begun
-from tests.unit.test_store_oracles import EVERLASTING, restore_state
+from tests.unit.test_store_oracles import EVERLASTING
 
 pytestmark = [
     pytest.mark.claim("REPLICAS"),
@@ -84,8 +84,8 @@ def test_replicas_in_turn_answer_as_one_predictor_would(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(base, "PORTION", 1)
-    twin, one = everlasting(**more), everlasting(**more)
-    twin = twin.from_state(restore_state(one))
+    one = everlasting(**more)
+    twin = restore(one.to_arrays())
     where.save(one)
     replicas = [where.open(), where.open()]
     queries = np.random.default_rng(1).random((1_200, 1)).round(2)

@@ -64,7 +64,7 @@ class Hypothesis(ABC):
         Parameters
         ----------
         name : str
-            The name under which the class is stored.
+            The name under which its class is stored.
         """
         return {"kind": name, **self._fields()}
 

@@ -259,7 +259,15 @@ class PrivateClassifier(PrivateEstimator):
         """Leave it to the model: it is asked when it is fitted, before it pays."""
 
     def check_queries(self, X: Any, queries: Any) -> None:
-        """Refuse queries that cannot be read by what is declared, whichever model is taken."""
+        """Refuse queries that cannot be read by what is declared, whichever model is taken.
+
+        Parameters
+        ----------
+        X : table
+            The rows of ``fit``: of them nothing but names, types and width is looked at.
+        queries : table
+            What will be asked.
+        """
         Columns.of(X, self.columns).encode(queries)
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -144,7 +144,7 @@ class Predictor(PrivateEstimator, ABC):
     a forked process once it is fitted.
 
     Every ``fit`` goes the same way: ``_training`` checks the parameters and reads what is declared,
-    the class plans from public numbers, ``_try_out`` trains on made-up rows, ``_start`` pays, and
+    ``decide`` plans from public numbers, ``_try_out`` trains on made-up rows, ``_start`` pays, and
     only then private rows are used. Every ``predict`` reads queries with ``_queries`` if they are
     public or ``_readable`` if they are protected, and names its answers with ``_named``.
     """
@@ -209,7 +209,15 @@ class Predictor(PrivateEstimator, ABC):
         self._check_contents(rows, self._described(rows, np.zeros(0, dtype=np.int64)).reader)
 
     def check_queries(self, X: Any, queries: Any) -> None:
-        """Refuse queries that no model could read after a fit to ``X``, before anything is paid."""
+        """Refuse queries that no model could read after a fit to ``X``, before anything is paid.
+
+        Parameters
+        ----------
+        X : table
+            The rows of ``fit``: of them nothing but names, types and width is looked at.
+        queries : table
+            What will be asked.
+        """
         rows = row_source(X)
         self._described(rows, np.zeros(0, dtype=np.int64)).reader.public(queries)
 

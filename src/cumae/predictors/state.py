@@ -160,7 +160,7 @@ class State(ABC):
         """
         facts = {"format": FORMAT, "kind": self.kind, "secret": self.secret, **self.to_facts()}
         content = to_bytes(facts)
-        check = np.array([crc32(content)], dtype=np.uint32)
+        check = np.array([crc32(content)], dtype="<u4")
         return {STATE: np.frombuffer(content, dtype=np.uint8), CHECK: check}
 
     @staticmethod
@@ -181,8 +181,8 @@ class State(ABC):
         """
         with broken_arrays():
             content, check = (np.asarray(arrays[name]) for name in (STATE, CHECK))
-            known = (content.dtype, content.ndim, check.dtype, check.shape, set(arrays))
-            if known != (np.uint8, 1, np.uint32, (1,), {STATE, CHECK}):
+            shapes = (content.dtype.str, content.ndim, check.dtype.str, check.shape)
+            if shapes != ("|u1", 1, "<u4", (1,)) or set(arrays) != {STATE, CHECK}:
                 raise _broken()
             if crc32(content.tobytes()) != check[0]:  # a damaged row would be read as another one
                 raise _broken()

@@ -257,7 +257,7 @@ class EverlastingPredictor(PhasedPredictor):
         options = options_of(EverlastingOptions, self)
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         source = source_for(self.random_state)
-        hide, admission = HiddenIds.draw(source), Admission(self.user_ids)
+        hide, admission = HiddenIds.draw(source.child()), Admission(self.user_ids)
         hidden = None if ids is None else list(map(hide.known_as, ids))
         admitted = admission.decide(training.rows.n_rows, hidden, None)
         admission.take(admitted)
