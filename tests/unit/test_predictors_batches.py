@@ -68,11 +68,8 @@ NOT_TRIED = {"n_jobs", "progress", "budget", "random_state", "max_rows"}  # coun
 
 def test_no_predictor_is_forgotten() -> None:
     tried = [predictor for predictor, _ in PREDICTORS.values()]
-    public = {
-        kind
-        for kind in vars(cumae.predictors).values()
-        if isinstance(kind, type) and issubclass(kind, base.Predictor)
-    }
+    named = [getattr(cumae.predictors, name) for name in cumae.predictors.__all__]
+    public = {kind for kind in named if isinstance(kind, type) and issubclass(kind, base.Predictor)}
     assert {type(predictor) for predictor in tried} == public
     odd = {type(predictor) for predictor, pair in PREDICTORS.values() if pair.columns == KINDS}
     assert odd == public  # each takes columns, and has met missing cells in them

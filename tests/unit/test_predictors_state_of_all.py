@@ -308,7 +308,7 @@ def test_nothing_that_was_drawn_ahead_is_stored_or_used_twice(name: str) -> None
     if name != "bbl":  # unclear answers are guessed
         one._state_.voting.guessed(np.array([-1]), one._counter_.coins)
     drawn = ahead_of(one)
-    assert list(drawn) == ["votes", "guesses"][: len(drawn)]
+    assert set(drawn) == ({"votes"} if name == "bbl" else {"votes", "guesses"})
     assert all(len(waiting) > 900 for waiting in drawn.values())
     arrays = one.to_arrays()
     again = restore(arrays)

@@ -71,6 +71,7 @@ class Voting:
         When nothing remains, the rest of the batch is not looked at: it counts as unclear, with a
         warning.
         """
+        self._guesses(0, coins)
         labels = np.full(len(table), UNCLEAR, dtype=np.int64)
         looked_at, after = min(len(table), self.rule.left(spent)), spent
         if looked_at:
@@ -91,14 +92,22 @@ class Voting:
         """Return noisy vote counts if ``shows_counts``, one column per class."""
         if not isinstance(self.rule, Majority):
             raise AssertionError("this mechanism releases labels only")
+        self._guesses(0, coins)
         return self.rule.release(self._votes(table, spent), coins)
 
     def guessed(self, labels: Integers, coins: Coins) -> Integers:
         """Return the labels with a random class where there was no clear one."""
         unclear = np.flatnonzero(labels == UNCLEAR)
         guessed = labels.copy()
-        guessed[unclear] = coins.take("guesses", self, self._guesser, len(unclear))
+        guessed[unclear] = self._guesses(len(unclear), coins)
         return guessed
+
+    def _guesses(self, count: int, coins: Coins) -> Integers:
+        """Draw classes. Their coins are set apart by the first call, before anything is drawn.
+
+        Else it would depend on the first batch which coins are left to the votes.
+        """
+        return coins.take("guesses", self, self._guesser, count)
 
     def _guesser(self, source: Source) -> Draw:
         own = source.child()  # how many labels are guessed changes no other coin
