@@ -25,6 +25,7 @@ from cumae import Budget, InvalidParameter, LiveState, StoreFailed, store
 from cumae.concepts import Thresholds
 from cumae.mechanisms import base
 from cumae.predictors.state import BLOCKS, restore
+from cumae.store import replicas
 from cumae.store import writer as writer_module
 from cumae.store.homes import connections
 from cumae.store.homes.connections import refuse_open_wire
@@ -70,7 +71,7 @@ def pair(where: Where, **more: Any) -> tuple[Any, Any]:
 
 
 def kept(one: Any) -> Any:
-    return np.concatenate([rows for rows, _ in one._state_.kept])
+    return one._state_.kept.rows
 
 
 # --- together they are one predictor
@@ -132,7 +133,7 @@ def test_labels_reach_queries_that_another_replica_answered(where: Where) -> Non
     with pytest.raises(InvalidParameter, match="names another query"):
         two.predict(ROWS[:1], query_ids=["r9"])
     one.predict(ROWS[:1])
-    assert one._state_.told == two._state_.told == {3, 7}
+    assert one._state_.kept.told == two._state_.kept.told == {3, 7}
     assert one._state_.n_labelled == 5
     one.close()
     two.close()
@@ -268,12 +269,15 @@ def test_large_pieces_do_not_make_the_driver_wait_for_ever(where: Where) -> None
     """A snapshot of some megabytes is larger than the buffers of a socket."""
     stored = where.oracle()
     rows = np.random.default_rng(0).random((200_000, 1))
-    stored._state_.kept.append((rows, np.ones((len(rows), 2), dtype=np.int64)))
+    stored._state_.kept.put(0, rows, np.ones((len(rows), 2), dtype=np.int64))
 
     def write() -> None:
+        journal = stored._counter_.journal
         for _ in range(4):
-            with stored._counter_.journal.turn():
-                stored._counter_.journal.compacted()
+            with journal.inside:
+                journal.begin_turn()
+                journal.compacted()
+            journal.end_turn()
 
     writing = threading.Thread(target=write, daemon=True)
     writing.start()
@@ -427,11 +431,11 @@ def test_without_the_lock_the_condition_still_holds(
     with monkeypatch.context() as patch:
         patch.setattr(PostgresHome, "take_turn", PostgresHome.head)
         patch.setattr(PostgresHome, "end_turn", lambda self: None)
-        journal = one._counter_.journal
-        with journal.turn():
-            two.predict(ROWS[:3])  # in between
-            with pytest.raises(StoreFailed, match="charged"):
-                one.predict(ROWS[:5])
+        patch.setattr(replicas, "TURN_SECONDS", 60.0)
+        one._counter_.journal.begin_turn()
+        two.predict(ROWS[:3])  # in between
+        with pytest.raises(StoreFailed, match="charged"):
+            one.predict(ROWS[:5])
     one.close()
     two.predict(ROWS[:1])
     assert where.status().totals.answers == two.answered_ == 8
@@ -655,7 +659,7 @@ def test_dead_rows_cannot_be_read(fragile: Where) -> None:
                         blob.parts, blob.kind, blob.number
                     )
     seal = Seal(old, oracle_id, 1)  # the old key would have
-    assert np.float64(MARKED).tobytes() in seal.open(before[-1].parts, "answered", 2)
+    assert np.float64(MARKED).tobytes() in seal.open(before[-1].parts, "1", 2)
     one.close()
     two.close()
 

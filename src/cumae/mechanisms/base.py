@@ -345,6 +345,12 @@ class VoteRule(ABC):
         return Spent(spent.asked + count, spent.unclear, spent.threshold_noise)
 
 
+def keep_plain(rule: VoteRule, **fields: float) -> None:
+    """Let a frozen rule hold checked numbers of Python, in the place of numpy's."""
+    for name, value in fields.items():
+        object.__setattr__(rule, name, value)
+
+
 def check_left(value: object, most: int, name: str) -> int:
     """Return a stored number of answers left if it is a whole number from 0 to ``most``."""
     left = check_count(value, name)

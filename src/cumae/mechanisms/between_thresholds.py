@@ -17,7 +17,15 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import only_once
-from cumae.mechanisms.base import ANY_NUMBER, UNCLEAR, Coins, Spent, check_integers, check_left
+from cumae.mechanisms.base import (
+    ANY_NUMBER,
+    UNCLEAR,
+    Coins,
+    Spent,
+    check_integers,
+    check_left,
+    keep_plain,
+)
 from cumae.mechanisms.sparse import (
     SparseRule,
     SparseVector,
@@ -82,11 +90,14 @@ class Between(SparseRule):
     max_queries: int = ANY_NUMBER
 
     def __post_init__(self) -> None:
-        check_count(self.lower, "lower", -(2**62))
-        check_count(self.upper, "upper", -(2**62))
-        check_count(self.max_between, "max_between", least=1)
-        check_count(self.max_queries, "max_queries", least=1)
-        check_noise(self.epsilon, QUERY_SHARE)
+        keep_plain(
+            self,
+            lower=check_count(self.lower, "lower", -(2**62)),
+            upper=check_count(self.upper, "upper", -(2**62)),
+            epsilon=check_noise(self.epsilon, QUERY_SHARE),
+            max_between=check_count(self.max_between, "max_between", least=1),
+            max_queries=check_count(self.max_queries, "max_queries", least=1),
+        )
         if self.lower > self.upper:
             raise InvalidParameter(
                 f"lower={self.lower!r} is above upper={self.upper!r}; swap them."
@@ -232,9 +243,10 @@ class BetweenThresholds(SparseVector):
     ) -> None:
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         rule, needed = Between(lower, upper, epsilon, max_between), least_gap(epsilon, delta)
-        if upper - lower < needed:
+        gap = rule.upper - rule.lower
+        if gap < needed:
             raise InvalidParameter(
-                f"lower={lower!r}, upper={upper!r} are {upper - lower} apart, but "
+                f"lower={lower!r}, upper={upper!r} are {gap} apart, but "
                 f"epsilon={epsilon!r}, delta={delta!r} need {needed}; move them apart or "
                 "allow a larger epsilon."
             )

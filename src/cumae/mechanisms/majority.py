@@ -21,6 +21,7 @@ from cumae.mechanisms.base import (
     VoteRule,
     check_integers,
     check_left,
+    keep_plain,
 )
 from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise, noise_from_facts
 from cumae.parameters import check_choice, check_count
@@ -68,8 +69,11 @@ class Majority(VoteRule):
     max_queries: int = 1
 
     def __post_init__(self) -> None:
-        check_count(self.n_classes, "n_classes", least=2)
-        check_count(self.max_queries, "max_queries", least=1)
+        keep_plain(
+            self,
+            n_classes=check_count(self.n_classes, "n_classes", least=2),
+            max_queries=check_count(self.max_queries, "max_queries", least=1),
+        )
         if counts_moved(self.n_classes) > _covered(self.noise):
             raise InvalidParameter(
                 f"n_classes={self.n_classes!r}: one vote moves two counts, but the noise covers "
@@ -200,8 +204,9 @@ class NoisyMajority(Interactive):
     ) -> None:
         super().__init__(noise.source)
         self.rule = Majority(noise, n_classes, max_queries)
-        self.noise, self.n_classes, self.max_queries = noise, n_classes, max_queries
-        self.remaining = max_queries
+        self.noise = noise
+        self.n_classes, self.max_queries = self.rule.n_classes, self.rule.max_queries
+        self.remaining = self.max_queries
 
     @classmethod
     def calibrated(

@@ -16,7 +16,14 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import only_once
-from cumae.mechanisms.base import UNCLEAR, Coins, Spent, check_integers, check_left
+from cumae.mechanisms.base import (
+    UNCLEAR,
+    Coins,
+    Spent,
+    check_integers,
+    check_left,
+    keep_plain,
+)
 from cumae.mechanisms.sparse import (
     SparseRule,
     SparseVector,
@@ -86,10 +93,13 @@ class Stability(SparseRule):
     max_unstable: int
 
     def __post_init__(self) -> None:
-        check_noise(self.epsilon, QUERY_SHARE)
-        check_count(self.threshold, "threshold")
-        check_count(self.max_queries, "max_queries", least=1)
-        check_count(self.max_unstable, "max_unstable", least=1)
+        keep_plain(
+            self,
+            epsilon=check_noise(self.epsilon, QUERY_SHARE),
+            threshold=check_count(self.threshold, "threshold"),
+            max_queries=check_count(self.max_queries, "max_queries", least=1),
+            max_unstable=check_count(self.max_unstable, "max_unstable", least=1),
+        )
 
     @classmethod
     def of(cls, epsilon: float, delta: float, max_queries: int, max_unstable: int) -> Self:

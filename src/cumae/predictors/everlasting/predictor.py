@@ -37,7 +37,7 @@ from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.stateful import PhasedPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan
-from cumae.randomness import Source, permutation, source_for
+from cumae.randomness import SYSTEM, Source, permutation, source_for
 
 IDS = "query_ids"  # the parameter's name, for messages
 
@@ -257,7 +257,7 @@ class EverlastingPredictor(PhasedPredictor):
         options = options_of(EverlastingOptions, self)
         ids = check_ids(users, self.user_ids, training.rows.n_rows, "users")
         source = source_for(self.random_state)
-        hide, admission = HiddenIds.draw(source.child()), Admission(self.user_ids)
+        hide, admission = HiddenIds.draw(SYSTEM), Admission(self.user_ids)  # a secret, and no coin
         hidden = None if ids is None else list(map(hide.known_as, ids))
         admitted = admission.decide(training.rows.n_rows, hidden, None)
         admission.take(admitted)
