@@ -18,7 +18,7 @@ from unittest import mock
 import cumae
 from cumae.errors import CumaeError, LiveState
 from cumae.mechanisms import Majority
-from cumae.predictors import queue
+from cumae.predictors.answering import queue
 from cumae.store import accounts, keys, oracle, replicas, writer
 from cumae.store.homes import sqlite
 from tests.simulator import homes, servers

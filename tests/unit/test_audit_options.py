@@ -24,10 +24,10 @@ from cumae.audit.attacks.predictors import MARKED, UNMARKED
 from cumae.audit.attacks.priors import prior_label, prior_row, renewed_row
 from cumae.errors import InvalidParameter
 from cumae.predictors import EverlastingPredictor
-from cumae.predictors.calls import Asked, Given
+from cumae.predictors.answering.calls import Asked, Given
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.prior import Prior
-from cumae.predictors.everlasting.state import EverlastingState, Prepared
+from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 
 pytestmark = pytest.mark.usefixtures("trials_remembered")
 
@@ -158,7 +158,7 @@ def test_a_later_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.Mon
 class KeepsLabelled(EverlastingState):
     """Keeps labelled rows for the next phase, too, in many copies."""
 
-    def prepare(self, event: Prepared) -> None:
+    def prepare(self, event: PhasePrepared) -> None:
         parts, phase = self.labelled.parts, self.following
         super().prepare(event)
         if self.following is not phase:

@@ -24,7 +24,7 @@ from cumae.ensembles.split import Split
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import Coins, GaussianNoise, Majority, Spent, VoteRule
 from cumae.predictors import EverlastingPredictor, QueryRelease
-from cumae.predictors.calls import Asked, Given
+from cumae.predictors.answering.calls import Asked, Given
 from cumae.predictors.everlasting.margins import weights_of_votes
 from cumae.randomness import permutation
 from tests.statistics import audited

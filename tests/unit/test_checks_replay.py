@@ -25,8 +25,16 @@ from cumae.checks.replay import (
 )
 from cumae.codec import from_bytes, to_bytes
 from cumae.mechanisms import Spent
+from cumae.predictors.answering.events import (
+    EVENTS,
+    Answered,
+    Charged,
+    Entered,
+    Event,
+    Remembered,
+    Whole,
+)
 from cumae.predictors.bbl.state import BBLState
-from cumae.predictors.events import EVENTS, Answered, Charged, Entered, Event, Remembered, Whole
 from cumae.predictors.everlasting.predictor import EverlastingPredictor
 from cumae.predictors.everlasting.state import EverlastingState
 from cumae.predictors.release.state import ReleaseState, UniversalState

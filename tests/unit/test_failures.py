@@ -237,8 +237,8 @@ ENOUGH = {
     "checks/replay.py": "an event of ours that lacks a field may fail in any way of ours",
     "checks/payments.py": "turns an error of a learner of ours into a broken law",
     "store/writer.py": "errors of disks and keys; what ends a program is raised after it",
-    "predictors/counter.py": "errors of ours, about what was given with a call",
-    "predictors/queue.py": "an error that cannot be made again is told in other words",
+    "predictors/answering/counter.py": "errors of ours, about what was given with a call",
+    "predictors/answering/queue.py": "an error that cannot be made again is told in other words",
 }
 
 

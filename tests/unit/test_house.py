@@ -30,7 +30,7 @@ EXCEPTIONS: dict[str, set[str]] = {
         # A package of others, whose name each LaterModule is given; the rule looks at these names.
         "cumae.extras:import_module(self._name)",
         # Estimators of scikit-learn, as a stored predictor names them.
-        "cumae.predictors.estimators:import_module(module)",
+        "cumae.codec.registry:import_module(module)",
     },
 }
 

@@ -30,7 +30,7 @@ from cumae.predictors import recipes
 from cumae.predictors.bbl import predictor as generic_bbl
 from cumae.predictors.bbl.costs import AfterDraw, label_draw, scored_epsilon
 from cumae.predictors.bbl.given import PublicCounts
-from cumae.predictors.bbl.phases import Labelled, RunningPhase
+from cumae.predictors.bbl.phases import LabelledPhase, RunningPhase
 from cumae.predictors.bbl.predictor import GenericBBL
 from cumae.privacy import (
     ZCDP,
@@ -71,7 +71,7 @@ class Watch:
         self.scales: list[tuple[float, int]] = []
         self.votes: list[Any] = []
         self.phases: list[Any] = []
-        choose, votes, train = Thresholds.choose, Ensemble.votes, Labelled.train
+        choose, votes, train = Thresholds.choose, Ensemble.votes, LabelledPhase.train
         release = Majority.release
 
         def chosen(concept: Any, points: Any, X: Any, y: Any, epsilon: float, **more: Any) -> Any:
@@ -87,7 +87,7 @@ class Watch:
             self.votes.append(votes(ensemble, X, numbers))
             return self.votes[-1]
 
-        def trained(labelled: Labelled, *given: Any, **more: Any) -> RunningPhase:
+        def trained(labelled: LabelledPhase, *given: Any, **more: Any) -> RunningPhase:
             recipe = labelled.recipe
             table = recipe.rows.take(np.arange(recipe.rows.n_rows))
             parts = {"table": table, "labels": recipe.weights, "split": recipe.split}
@@ -97,7 +97,7 @@ class Watch:
         monkeypatch.setattr(Thresholds, "choose", chosen)
         monkeypatch.setattr(Majority, "release", noisy)
         monkeypatch.setattr(Ensemble, "votes", voted)
-        monkeypatch.setattr(Labelled, "train", trained)
+        monkeypatch.setattr(LabelledPhase, "train", trained)
 
 
 # Costs
@@ -587,7 +587,7 @@ def test_no_part_of_a_phase_shows_its_rows() -> None:
     oracle = small().fit(X, Y)
     oracle.predict(QUERIES[:10])
     phase = oracle._state_.phase
-    labelled = Labelled.draw(phase.sizes, X, Y, oracle._state_.fitted.source)
+    labelled = LabelledPhase.draw(phase.sizes, X, Y, oracle._state_.fitted.source)
     for part in (phase, phase.kept, labelled):
         assert "array" not in repr(part)
 

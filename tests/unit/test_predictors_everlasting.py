@@ -24,7 +24,6 @@ from cumae.ensembles.trainer import weight_parameter
 from cumae.mechanisms import GaussianNoise
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_votes
-from cumae.predictors.ids import HiddenIds
 from cumae.privacy import Gaussian
 from cumae.randomness import SeededSource, Source, permutation
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
@@ -41,7 +40,6 @@ RNG = np.random.default_rng(1)
 def test_at_infinite_epsilon_it_is_plain_self_training() -> None:
     one = oracle(epsilon=math.inf).fit(X, Y)
     source = SeededSource(3)
-    HiddenIds.draw(source)  # the first coins are a key
     order = permutation(N, source)
     rows, weights, unit = X[order], np.where(Y[order] == 1, 1, -1), 1
     queries = RNG.random((3 * N, 1))

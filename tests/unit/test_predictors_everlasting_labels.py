@@ -9,7 +9,7 @@ import pytest
 
 from cumae import EverlastingPredictor, InvalidData, InvalidParameter
 from cumae.ensembles.split import Split
-from cumae.predictors.events import Answered
+from cumae.predictors.answering.events import Answered
 from cumae.predictors.everlasting import phases
 from cumae.predictors.ids import as_rows
 from cumae.predictors.state import restore

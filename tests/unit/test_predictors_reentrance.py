@@ -22,8 +22,8 @@ import cumae
 from cumae import Budget, GenericBBL, LiveState, QueryRelease, UniversalQueryRelease, live, store
 from cumae.concepts import Thresholds
 from cumae.mechanisms import Coins, GaussianNoise, NoisyMajority
-from cumae.predictors import counter
-from cumae.predictors.counter import Counter
+from cumae.predictors.answering import counter
+from cumae.predictors.answering.counter import Counter
 from cumae.privacy import Pure
 from cumae.store.homes.sqlite import SqliteFile
 from tests.oracles import ROWS, everlasting, oracle

@@ -20,8 +20,9 @@ import cumae
 from cumae import CumaeError, GenericBBL, QueryRelease, StoreFailed, UniversalQueryRelease, store
 from cumae.checks.differences import difference
 from cumae.concepts import Thresholds
-from cumae.predictors import counter, events, queue, waiting
-from cumae.predictors.events import EVENTS, Charged, Entered, Whole
+from cumae.predictors import waiting
+from cumae.predictors.answering import counter, events, queue
+from cumae.predictors.answering.events import EVENTS, Charged, Entered, Whole
 from cumae.predictors.state import restore
 from cumae.store import journal, pieces, writer
 from cumae.store.journal import DurableJournal
@@ -174,27 +175,27 @@ SCENARIOS: dict[str, Scenario] = {
     "a phase": Scenario(
         lambda: asked(everlasting()),
         lambda one: one.predict(ROWS[:5]),
-        {"Answered", "Prepared", "Entered"},
+        {"Answered", "PhasePrepared", "Entered"},
     ),
     "a late phase": Scenario(
         lambda: asked(everlasting(late=0.4), left=162),
         lambda one: one.predict(ROWS[:5]),
-        {"Answered", "Prepared"},
+        {"Answered", "PhasePrepared"},
     ),
     "a phase of labelled rows": Scenario(
         fresh,
         lambda one: one.predict(ROWS[:5]),
-        {"Answered", "Used", "Prepared", "Entered"},
+        {"Answered", "Used", "PhasePrepared", "Entered"},
     ),
     "bbl": Scenario(
         lambda: asked(bbl()),
         lambda one: one.predict(ROWS[:5]),
-        {"Answered", "Used", "Prepared", "Entered"},
+        {"Answered", "Used", "LabelsDrawn", "Entered"},
     ),
     "bbl, supplied rows": Scenario(
         bbl_fresh,
         lambda one: one.predict(ROWS[:5]),
-        {"Answered", "Used", "Prepared", "Entered"},
+        {"Answered", "Used", "LabelsDrawn", "Entered"},
     ),
     "a release": Scenario(
         lambda: release("gaussian"), lambda one: one.noisy_votes(ROWS[:3]), {"Answered"}

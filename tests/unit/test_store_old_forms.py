@@ -20,7 +20,7 @@ from cumae.codec import from_bytes, to_bytes
 from cumae.predictors.estimators import estimator_from_plain
 from cumae.privacy import Guarantee
 from cumae.store.homes.sqlite import SqliteFile
-from cumae.store.old_forms import arrays_from_bytes, record_from_bytes, unpack
+from cumae.store.older.forms import arrays_from_bytes, record_from_bytes, unpack
 from cumae.store.pieces import HEAD
 from cumae.store.sealed import Seal
 from tests.states import same

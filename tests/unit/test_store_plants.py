@@ -18,7 +18,7 @@ from cumae.audit.attacks.everlasting import query, training_row
 from cumae.audit.attacks.predictors import FEW, alike, mark_a_row, release_row
 from cumae.audit.runs import Attack, audit
 from cumae.predictors import EverlastingPredictor
-from cumae.predictors.events import Answered, Charged
+from cumae.predictors.answering.events import Answered, Charged
 from cumae.predictors.state import State, state_of
 from cumae.randomness import SeededSource, SystemSource
 from cumae.store import journal, keys, ledger, pieces

@@ -49,7 +49,7 @@ def test_the_ways_are_short_and_never_turn_back(trace: Any, kind: str) -> None:
     assert 5 <= len(query.modules) <= MOST_QUERY, str(query)
     # It sees where the row really goes.
     assert {"cumae.data.rows", "cumae.ensembles.trainer"} <= set(row.modules)
-    assert {"cumae.ensembles.ensemble", "cumae.predictors.counter"} <= set(query.modules)
+    assert {"cumae.ensembles.ensemble", "cumae.predictors.answering.counter"} <= set(query.modules)
     if kind != "one column":
         assert "cumae.learners.kernel.model" in query.modules
         assert "cumae.ensembles.growing.trees" in row.modules

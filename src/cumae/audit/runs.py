@@ -131,7 +131,7 @@ def audit(
 
 
 @dataclass(frozen=True)
-class Event:
+class BestEvent:
     """A score of at least ``cut``, or below it, that should be likelier in one of the worlds."""
 
     cut: float
@@ -146,11 +146,11 @@ class Event:
         return Chances(float(at_least(likely, runs, error)), float(at_most(rare, runs, error)))
 
 
-def _best_event(scores: Floats, value: Callable[[Chances], float], error: float) -> Event:
+def _best_event(scores: Floats, value: Callable[[Chances], float], error: float) -> BestEvent:
     """Return the event that would prove most on these runs."""
     cuts = np.unique(np.quantile(scores, np.linspace(0, 1, CANDIDATES), method="nearest"))
     events = [
-        Event(float(cut), above, world)
+        BestEvent(float(cut), above, world)
         for cut in cuts
         for above in (True, False)
         for world in (0, 1)

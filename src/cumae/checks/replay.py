@@ -17,11 +17,11 @@ from cumae.checks.differences import difference
 from cumae.checks.shards import demand
 from cumae.codec import from_bytes, to_bytes
 from cumae.mechanisms import Spent
-from cumae.predictors.calls import Asked, Call, Step
-from cumae.predictors.counter import Counter
+from cumae.predictors.answering.calls import Asked, Call, Step
+from cumae.predictors.answering.counter import Counter
+from cumae.predictors.answering.events import Answered, Entered, Event, Whole
+from cumae.predictors.answering.journal import Journal
 from cumae.predictors.estimators import estimator_to_plain
-from cumae.predictors.events import Answered, Entered, Event, Whole
-from cumae.predictors.journal import Journal
 from cumae.predictors.state import State, state_of
 from cumae.predictors.stateful import counter_of
 

@@ -20,7 +20,7 @@ from cumae.claims import claim
 from cumae.codec import FORMAT, class_named, from_bytes, to_bytes
 from cumae.errors import CumaeError, InvalidParameter, StoreFailed
 from cumae.mechanisms import Spent, VoteRule
-from cumae.predictors.events import Charged, Event
+from cumae.predictors.answering.events import Charged, Event
 from cumae.privacy import Cost
 from cumae.randomness import Source
 

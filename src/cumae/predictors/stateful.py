@@ -17,11 +17,11 @@ from cumae.codec import from_plain, to_plain
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import refuse_within
 from cumae.mechanisms import Coins
+from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.counter import Counter
+from cumae.predictors.answering.journal import Journal
 from cumae.predictors.base import Predictor, Training, check_fitted
-from cumae.predictors.calls import Asked, Call, Given, Step
-from cumae.predictors.counter import Counter
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
-from cumae.predictors.journal import Journal
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.state import Arrays, State
 from cumae.privacy import Guarantee

@@ -12,9 +12,9 @@ from cumae.claims import claim
 from cumae.codec import from_bytes
 from cumae.data import plain_id
 from cumae.errors import InvalidData, InvalidParameter, LiveState
-from cumae.predictors.events import Entered, Event, Remembered, Whole
-from cumae.predictors.journal import Journal
-from cumae.predictors.queue import QueuedCall
+from cumae.predictors.answering.events import Entered, Event, Remembered, Whole
+from cumae.predictors.answering.journal import Journal
+from cumae.predictors.answering.queue import QueuedCall
 from cumae.predictors.state import State
 from cumae.privacy import Guarantee
 from cumae.privacy.plain_costs import cost_to_dict

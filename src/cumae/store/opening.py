@@ -10,14 +10,14 @@ from cumae.claims import claim
 from cumae.codec import FORMAT, class_named
 from cumae.errors import StoreFailed
 from cumae.learners.base import Learner
-from cumae.predictors.events import Event
+from cumae.predictors.answering.events import Event
 from cumae.predictors.state import State
 from cumae.privacy import Guarantee
-from cumae.store import old_states
 from cumae.store.homes.home import Blob, Home, Place
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
 from cumae.store.ledger import CHECKPOINT, entries_known, walk
+from cumae.store.older import states as old_states
 from cumae.store.pieces import rebuilt
 from cumae.store.sealed import Seal
 from cumae.store.writer import MERGE, Writer

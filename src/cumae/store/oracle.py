@@ -16,9 +16,9 @@ from typing import Any, NoReturn, Self
 from cumae.claims import claim
 from cumae.codec import FORMAT
 from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
-from cumae.predictors.counter import Counter
-from cumae.predictors.events import Whole
-from cumae.predictors.journal import Journal
+from cumae.predictors.answering.counter import Counter
+from cumae.predictors.answering.events import Whole
+from cumae.predictors.answering.journal import Journal
 from cumae.predictors.state import State
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee

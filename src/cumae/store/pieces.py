@@ -10,7 +10,7 @@ import numpy as np
 from cumae.claims import claim
 from cumae.codec import from_bytes, to_bytes
 from cumae.errors import StoreFailed
-from cumae.predictors.events import EVENTS, Event, Whole
+from cumae.predictors.answering.events import EVENTS, Event, Whole
 from cumae.predictors.state import State, broken_arrays, state_of
 from cumae.store.homes.home import Blob
 from cumae.store.sealed import Seal

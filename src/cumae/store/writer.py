@@ -12,7 +12,7 @@ from typing import Any
 from cumae.claims import claim
 from cumae.codec import FORMAT, to_bytes
 from cumae.errors import CumaeError, LiveState, StoreFailed
-from cumae.predictors.events import Answered, Event, Whole
+from cumae.predictors.answering.events import Answered, Event, Whole
 from cumae.store.homes.home import Home, Transaction
 from cumae.store.keys import Life, Mark, new_key_name
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal, following

@@ -194,7 +194,17 @@ def a_label(
 def private_learner(
     epsilon: float, learner: Any = PrivateLearner, *, missing: bool = False
 ) -> Attack:
-    """Return the attack on a label or a missing cell of PrivateLearner."""
+    """Return the attack on a label or a missing cell of PrivateLearner.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the learner promises.
+    learner : callable
+        What is attacked: the class, or one with a planted bug.
+    missing : bool
+        Whether the differing row lacks cells, and has not another label.
+    """
     make = partial(learner, rules(missing), epsilon, **BOUNDS)
     return a_label("PrivateLearner", make, epsilon, missing=missing)
 
@@ -202,7 +212,17 @@ def private_learner(
 def semi_private_learner(
     epsilon: float, learner: Any = SemiPrivateLearner, *, missing: bool = False
 ) -> Attack:
-    """Return the attack on a label or a missing cell of SemiPrivateLearner, with a public row."""
+    """Return the attack on a label or a missing cell of SemiPrivateLearner, with a public row.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the learner promises.
+    learner : callable
+        What is attacked: the class, or one with a planted bug.
+    missing : bool
+        Whether the differing row lacks cells, and has not another label.
+    """
     make = partial(learner, rules(missing), epsilon, columns=COLUMNS)
     return a_label("SemiPrivateLearner", make, epsilon, missing=missing, public=[LACKING])
 
@@ -210,7 +230,17 @@ def semi_private_learner(
 def generic_label(
     epsilon: float, learner: Any = GenericLearner, *, missing: bool = False
 ) -> Attack:
-    """Return the attack on a label or a missing cell of GenericLearner."""
+    """Return the attack on a label or a missing cell of GenericLearner.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the learner promises.
+    learner : callable
+        What is attacked: the class, or one with a planted bug.
+    missing : bool
+        Whether the differing row lacks cells, and has not another label.
+    """
     make = partial(learner, rules(missing), epsilon, **BOUNDS)
     return a_label("GenericLearner", make, epsilon, missing=missing, unlabelled=2)
 
@@ -239,7 +269,17 @@ def generic_unlabelled(epsilon: float, learner: Any = GenericLearner) -> Attack:
 def private_booster(
     epsilon: float, learner: Any = PrivateBooster, *, missing: bool = False
 ) -> Attack:
-    """Return the attack on a label or a missing cell of PrivateBooster, with one round."""
+    """Return the attack on a label or a missing cell of PrivateBooster, with one round.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the learner promises.
+    learner : callable
+        What is attacked: the class, or one with a planted bug.
+    missing : bool
+        Whether the differing row lacks cells, and has not another label.
+    """
     concept = rules(missing) if missing else None
     make = partial(learner, epsilon, columns=COLUMNS, n_cuts=1, n_rounds=1, concept_class=concept)
     return a_label("PrivateBooster", make, epsilon, missing=missing)
@@ -322,7 +362,17 @@ def kernel_classifier(
 
 
 def one_vs_rest(epsilon: float, learner: Any = OneVsRest, *, missing: bool = False) -> Attack:
-    """Return the attack on a label, which moves two of three members, or on a missing cell."""
+    """Return the attack on a label, which moves two of three members, or on a missing cell.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the learner promises.
+    learner : callable
+        What is attacked: the class, or one with a planted bug.
+    missing : bool
+        Whether the differing row lacks cells, and has not another label.
+    """
     make = partial(learner, chooser(1.0, missing), (0, 1, 2), epsilon)
     zero, one = _worlds([0, 0, 1, 2, 0, 1], missing=missing)
     what = f"OneVsRest, {_what(missing)}"
@@ -332,7 +382,17 @@ def one_vs_rest(epsilon: float, learner: Any = OneVsRest, *, missing: bool = Fal
 def active_learner(
     epsilon: float, learner: Any = ActiveLearner, *, missing: bool = False
 ) -> Attack:
-    """Return the attack on a row of ActiveLearner, which asks for one of two labels."""
+    """Return the attack on a row of ActiveLearner, which asks for one of two labels.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the learner promises.
+    learner : callable
+        What is attacked: the class, or one with a planted bug.
+    missing : bool
+        Whether the differing row lacks cells, and has not another label.
+    """
     inner = math.log1p(2 * math.expm1(epsilon)) * (1 - 1e-6)
     make = partial(learner, chooser(inner, missing), epsilon, n_labels=1)
     zero, one = _worlds([0, 0], missing=missing)

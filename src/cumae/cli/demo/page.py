@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from cumae.cli.demo.charts import STYLE, Chart, Series, svg
-from cumae.cli.demo.steps import Answered, Attacked, Interviews, Publication
+from cumae.cli.demo.steps import Attacked, GivenAnswers, Interviews, Publication
 from cumae.privacy import Guarantee
 
 PAGE_STYLE = """\
@@ -49,7 +49,7 @@ class Findings:
         What the planner said.
     published : Publication
         The published model.
-    answered : Answered
+    answered : GivenAnswers
         What the oracle did.
     attacked : sequence of Attacked
         What an attacker could prove.
@@ -58,7 +58,7 @@ class Findings:
     interviews: Interviews
     advice: str
     published: Publication
-    answered: Answered
+    answered: GivenAnswers
     attacked: Sequence[Attacked]
 
 

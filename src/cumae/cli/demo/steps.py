@@ -189,7 +189,7 @@ def ask(oracle: Any, interviews: Interviews, begins: Sequence[int]) -> Iterator[
 
 
 @dataclass(frozen=True)
-class Answered:
+class GivenAnswers:
     """What the oracle did in its two processes.
 
     Parameters
@@ -266,7 +266,7 @@ def asking_process(folder: Path, rows: int, questions: int, epsilon: float) -> l
     return [sys.executable, "-m", "cumae.cli.demo.asking", str(folder / "oracle.db"), *numbers]
 
 
-def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> Answered:
+def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> GivenAnswers:
     """Open the oracle again in this process, and ask what has no answer yet."""
     oracle = cumae.open(path)
     charged = status(path).totals.charged
@@ -276,7 +276,7 @@ def go_on(interviews: Interviews, path: Path, before: Sequence[Batch]) -> Answer
     promised = oracle.guarantee_
     oracle.close()
     given = sum(len(batch.answers) for batch in before)
-    return Answered(promised, (*before, *after), given, charged)
+    return GivenAnswers(promised, (*before, *after), given, charged)
 
 
 @dataclass(frozen=True)

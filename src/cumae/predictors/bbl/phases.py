@@ -168,7 +168,7 @@ class RunningPhase:
 
 @claim("BBL")
 @dataclass(repr=False)  # a message must not show rows
-class Labelled:
+class LabelledPhase:
     """Labelled rows of a phase that is about to be trained; all coins are drawn already.
 
     Training may be repeated if it was broken off.
@@ -179,7 +179,9 @@ class Labelled:
     places: Integers  # of rows that will be scored
 
     @classmethod
-    def draw(cls, sizes: PhaseSizes, table: Floats, labels: Integers, source: Source) -> Labelled:
+    def draw(
+        cls, sizes: PhaseSizes, table: Floats, labels: Integers, source: Source
+    ) -> LabelledPhase:
         """Draw the split, the seeds and the rows to score, from counts alone."""
         recipe = Recipe.draw(ArrayRows(table), labels, sizes.shards, source)
         return cls(sizes, recipe, sample(len(table), sizes.labels, source))
@@ -210,7 +212,7 @@ class Labelled:
         return {"sizes": asdict(self.sizes), "recipe": recipe, "places": self.places}
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Labelled:
+    def from_facts(cls, facts: dict[str, Any]) -> LabelledPhase:
         """Rebuild what ``to_facts`` returned."""
         recipe = Recipe.from_facts(facts["recipe"])
         return cls(PhaseSizes(**facts["sizes"]), recipe, facts["places"])

@@ -22,14 +22,14 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
 from cumae.outlook import Fact, FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Number, Object, Or
+from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.events import Answered, Supplied, Used
 from cumae.predictors.base import SHARED_PARAMETERS, Training, check_fitted
 from cumae.predictors.bbl.checks import LEAST_ROWS, check_phases, warn_of_noise
 from cumae.predictors.bbl.given import BBLOptions, PublicCounts
-from cumae.predictors.bbl.phases import Labelled, boost_labels, noise_share, votes_of
+from cumae.predictors.bbl.phases import LabelledPhase, boost_labels, noise_share, votes_of
 from cumae.predictors.bbl.rules import BBLRules
-from cumae.predictors.bbl.state import BBLState, Prepared, trains
-from cumae.predictors.calls import Asked, Call, Given, Step
-from cumae.predictors.events import Answered, Supplied, Used
+from cumae.predictors.bbl.state import BBLState, LabelsDrawn, trains
 from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
 from cumae.predictors.stateful import PhasedPredictor, check_classes
 from cumae.privacy import Budget
@@ -239,7 +239,7 @@ class GenericBBL(PhasedPredictor):
         rules, guarantee = plan.steps, self._start(training, plan, source)
         table, labels = self._first_rows(training, rules, source)
         fitted = self._fitted(training, guarantee, source)
-        first = Labelled.draw(rules.sizes(), table, labels, source)
+        first = LabelledPhase.draw(rules.sizes(), table, labels, source)
         phase = first.train(rules, trains(fitted, rules), source)
         self._go_on(BBLState(fitted, rules, phase, phase.votes.start(source)))
         return self
@@ -427,15 +427,15 @@ class GenericBBL(PhasedPredictor):
     @claim("BBL")
     def _prepared(
         self, state: BBLState, scored: tuple[Floats, Integers], source: Source
-    ) -> Prepared:
+    ) -> LabelsDrawn:
         """Label the rows of the next phase by a private hypothesis, and draw all its coins."""
         rules, phase = state.rules, state.phase
         rows, _ = state.next_rows()
         labels = boost_labels(rules.given.concept, scored, rows, rules.boost, source)
-        drawn = Labelled.draw(rules.sizes(phase.sizes), rows, labels, source)
+        drawn = LabelledPhase.draw(rules.sizes(phase.sizes), rows, labels, source)
         recipe = drawn.recipe
         own = (labels, recipe.split.order, recipe.seeds, drawn.places)
-        return Prepared(phase.number + 1, state.used, *own)
+        return LabelsDrawn(phase.number + 1, state.used, *own)
 
     @claim("BBL")
     def add_unlabelled(self, X: Any) -> Self:

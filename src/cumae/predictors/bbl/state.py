@@ -11,10 +11,17 @@ from cumae.claims import claim
 from cumae.data import ArrayRows
 from cumae.ensembles.split import Split
 from cumae.mechanisms import Between, Spent
+from cumae.predictors.answering.events import Entered, Event, numbered
 from cumae.predictors.bbl.costs import label_draw
-from cumae.predictors.bbl.phases import Kept, Labelled, RunningPhase, TrainBest, Votes, train_best
+from cumae.predictors.bbl.phases import (
+    Kept,
+    LabelledPhase,
+    RunningPhase,
+    TrainBest,
+    Votes,
+    train_best,
+)
 from cumae.predictors.bbl.rules import BBLRules
-from cumae.predictors.events import Entered, Event, numbered
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
@@ -26,7 +33,7 @@ from cumae.randomness import Source
 @numbered(21)
 @claim("BBL")
 @dataclass(frozen=True, repr=False, eq=False)
-class Prepared(Event):
+class LabelsDrawn(Event):
     """The rows of the next phase have labels, and its training has begun.
 
     Parameters
@@ -72,7 +79,7 @@ class BBLState(State):
         The phase that answers.
     spent : Spent
         Counters of the phase.
-    following : Labelled, or None
+    following : LabelledPhase, or None
         The next phase, once its labels were drawn.
     waiting : FreshRows
         Supplied rows that wait to be labelled.
@@ -87,7 +94,7 @@ class BBLState(State):
     rules: BBLRules
     phase: RunningPhase
     spent: Spent
-    following: Labelled | None = None
+    following: LabelledPhase | None = None
     waiting: FreshRows = field(default_factory=FreshRows)
     answered: int = 0
 
@@ -143,14 +150,14 @@ class BBLState(State):
         return self.waiting.first_rows(taken)[self.phase.kept.places], taken
 
     @claim("BBL")
-    def prepare(self, event: Prepared) -> None:
+    def prepare(self, event: LabelsDrawn) -> None:
         """Let rows with labels be those of the next phase."""
         if self.following is not None or self.phase_number >= event.phase:
             return  # it was applied before
         rows, taken = self.next_rows()
         split = Split(event.order, len(event.seeds))
         recipe = Recipe(ArrayRows(rows), event.labels, split, event.seeds)
-        following = Labelled(self.rules.sizes(self.phase.sizes), recipe, event.places)
+        following = LabelledPhase(self.rules.sizes(self.phase.sizes), recipe, event.places)
         vars(self).update(waiting=self.waiting.without(taken), following=following)
 
     def entered(self, source: Source) -> Entered:
@@ -183,7 +190,7 @@ class BBLState(State):
             rules,
             phase,
             phase.votes.check(Spent.from_array(facts["spent"])),
-            None if following is None else Labelled.from_facts(following),
+            None if following is None else LabelledPhase.from_facts(following),
             FreshRows.from_facts(facts["waiting"]),
             facts["answered"],
         )

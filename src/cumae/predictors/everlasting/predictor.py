@@ -21,9 +21,9 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
+from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.events import Answered, Labelled, Supplied, Told, Used
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted, options_of
-from cumae.predictors.calls import Asked, Call, Given, Step
-from cumae.predictors.events import Answered, Labelled, Supplied, Told, Used
 from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
@@ -32,7 +32,7 @@ from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, r
 from cumae.predictors.everlasting.prior import combined, trust_in
 from cumae.predictors.everlasting.renewal import declared_labels
 from cumae.predictors.everlasting.rules import EverlastingOptions
-from cumae.predictors.everlasting.state import EverlastingState, Prepared
+from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.stateful import PhasedPredictor
 from cumae.privacy import Budget, Guarantee
@@ -514,7 +514,7 @@ class EverlastingPredictor(PhasedPredictor):
         before, taken, source = state.spent, state.rows_from.to_label(state), coins.source
         after = state.rule.reserved(before, taken)
 
-        def prepared() -> Prepared:
+        def prepared() -> PhasePrepared:
             weights = None
             if taken:
                 rows = state.waiting.first_rows(taken)
@@ -523,7 +523,7 @@ class EverlastingPredictor(PhasedPredictor):
             n_shards = state.rules.schedule.shards(n_rows)
             split, seeds = Split.draw(n_rows, n_shards, source), shard_seeds(n_shards, source)
             number = state.phase.number + 1
-            return Prepared(number, after, split.order, seeds, weights, taken)
+            return PhasePrepared(number, after, split.order, seeds, weights, taken)
 
         return Step(prepared, before=Used(after) if taken else None)
 

@@ -13,7 +13,7 @@ from cumae.claims import claim
 from cumae.data import row_source
 from cumae.ensembles.split import Split
 from cumae.mechanisms import Majority, Spent
-from cumae.predictors.events import Entered, Event, numbered
+from cumae.predictors.answering.events import Entered, Event, numbered
 from cumae.predictors.everlasting.keeping import (
     QUERY_ROWS,
     SUPPLIED_ROWS,
@@ -37,7 +37,7 @@ NOTHING_SPENT = Spent()
 @numbered(11)
 @claim("EVER", "LATE", "FRESH")
 @dataclass(frozen=True, repr=False, eq=False)
-class Prepared(Event):
+class PhasePrepared(Event):
     """The training of the next phase has begun: what is kept by now are its rows.
 
     Parameters
@@ -199,7 +199,7 @@ class EverlastingState(State):
         return given
 
     @claim("EVER", "LATE", "FRESH", "LABELLED")
-    def prepare(self, event: Prepared) -> None:
+    def prepare(self, event: PhasePrepared) -> None:
         """Let what is kept by now be the rows of the next phase, and keep nothing of it."""
         if self.following is not None or self.phase.number >= event.phase:
             return  # it was applied before

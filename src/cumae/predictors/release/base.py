@@ -21,9 +21,9 @@ from cumae.mechanisms import Coins, VoteRule
 from cumae.mechanisms.sparse import unstable_answers
 from cumae.outlook import FitPlan, public_facts
 from cumae.parameters import CHANCE, Choice, Count, Flag, Kind, Or
+from cumae.predictors.answering.calls import Asked, Call, Given
+from cumae.predictors.answering.events import Answered
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS, Training, check_fitted
-from cumae.predictors.calls import Asked, Call, Given
-from cumae.predictors.events import Answered
 from cumae.predictors.noise import GOOD_NOISE, MUCH_NOISE
 from cumae.predictors.recipes import Recipe
 from cumae.predictors.relabelling import Relabelling, relabel

@@ -22,9 +22,9 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
+from cumae.predictors.answering.calls import Asked, Given
+from cumae.predictors.answering.events import Entered
 from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
-from cumae.predictors.calls import Asked, Given
-from cumae.predictors.events import Entered
 from cumae.predictors.release.answers import ONLINE, plan_answers
 from cumae.predictors.release.base import (
     ASSUMPTIONS,

@@ -14,8 +14,8 @@ from cumae.errors import InvalidParameter
 from cumae.mechanisms import Spent, VoteRule
 from cumae.mechanisms.base import check_left
 from cumae.parameters import check_count
+from cumae.predictors.answering.events import Event, Used
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain, given_as
-from cumae.predictors.events import Event, Used
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.students import Lesson, Student
 from cumae.predictors.release.voting import Voting

@@ -26,6 +26,8 @@ from cumae.mechanisms import Coins, labels_of
 from cumae.mechanisms.base import ANY_NUMBER
 from cumae.outlook import FitPlan, public_facts
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Kind, Object, Or
+from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.events import Answered, Entered, Used, Whole
 from cumae.predictors.base import (
     ESTIMATOR,
     SHARED_PARAMETERS,
@@ -33,8 +35,6 @@ from cumae.predictors.base import (
     check_fitted,
     options_of,
 )
-from cumae.predictors.calls import Asked, Call, Given, Step
-from cumae.predictors.events import Answered, Entered, Used, Whole
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.stages import (

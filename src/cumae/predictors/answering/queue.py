@@ -15,7 +15,7 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.errors import CumaeError
-from cumae.predictors.calls import Call
+from cumae.predictors.answering.calls import Call
 
 MOST_WAIT = 0.005  # seconds; about a commit on a slow disk, while a training may take minutes
 POLL_SECONDS = 2e-5  # between two looks at who has come: a thread asks again after about this long

@@ -14,11 +14,11 @@ import numpy as np
 from cumae.claims import claim
 from cumae.errors import StoreFailed
 from cumae.mechanisms import Spent
-from cumae.predictors.events import Answered, Event, Labelled, Supplied, Told
+from cumae.predictors.answering.events import Answered, Event, Labelled, Supplied, Told
 from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.state import State, broken_arrays, state_of
 from cumae.store.homes.home import Blob
-from cumae.store.old_forms import arrays_from_bytes, record_from_bytes, unpack
+from cumae.store.older.forms import arrays_from_bytes, record_from_bytes, unpack
 from cumae.store.pieces import HEAD, opened_pieces
 from cumae.store.sealed import Seal
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from cumae.errors import InvalidParameter
-from cumae.predictors.events import Event
-from cumae.predictors.queue import QueuedCall
+from cumae.predictors.answering.events import Event
+from cumae.predictors.answering.queue import QueuedCall
 from cumae.privacy import Guarantee
 
 

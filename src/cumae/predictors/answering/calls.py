@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cumae.predictors.events import Event
+from cumae.predictors.answering.events import Event
 
 MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
 PLAIN = (None, None, None, False)  # the last fields of queries without anything special

@@ -23,11 +23,10 @@ from cumae.claims import claim
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
 from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
-from cumae.predictors.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
-from cumae.predictors.events import Event
-from cumae.predictors.journal import Journal
-from cumae.predictors.queue import CallQueue, QueuedCall
-from cumae.predictors.state import State
+from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
+from cumae.predictors.answering.events import Event
+from cumae.predictors.answering.journal import Journal
+from cumae.predictors.answering.queue import CallQueue, QueuedCall
 
 Result = TypeVar("Result")
 
@@ -86,8 +85,8 @@ class Counter:
         What records events; None keeps them in memory.
     """
 
-    def __init__(self, owner: Desk, state: State, journal: Journal | None = None) -> None:
-        self.state: Any = state
+    def __init__(self, owner: Desk, state: Any, journal: Journal | None = None) -> None:
+        self.state = state
         self.journal = Journal() if journal is None else journal
         self.coins = Coins(state.fitted.source)
         self.within = Within(owner)

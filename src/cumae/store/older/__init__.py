@@ -1,0 +1,1 @@
+"""Files of older formats, which are read once and written anew."""
