@@ -45,7 +45,7 @@ from cumae.randomness import SeededSource
 N = 4000
 KINDS = ("one column", "columns and prior")
 DURABLE_KINDS = ("thresholds", "trees with a prior")
-VOTING, TRIED = 0, 19  # rows that the coins below give to the votes, and to the choice of trust
+VOTING, TRIED = 51, 20  # rows that the coins below give to the votes, and to the choice of trust
 NAMES = ("a training row through fit", "a query through predict")
 DEEP = 4  # lists within lists that are looked into
 WARM_UP_ANSWERS = 5
