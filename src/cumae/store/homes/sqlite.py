@@ -176,6 +176,11 @@ class SqliteFile(Home):
         with failing(self.path):
             return dict(self._rows("SELECT name, value FROM meta"))
 
+    def n_bytes(self) -> int:
+        with failing(self.path):
+            pages = [self._execute(f"PRAGMA {name}").get for name in ("page_count", "page_size")]
+        return int(pages[0] * pages[1])
+
     def entries(self, after: int = 0) -> list[tuple[int, str, bytes]]:
         with failing(self.path):
             text = "SELECT number, entry, hash FROM ledger WHERE number>? ORDER BY number"
