@@ -38,7 +38,7 @@ from cumae.store.driver.thief import by_a_thief
 
 TREE = DecisionTreeClassifier(max_depth=3)
 TEXTS = ("no", "yes")
-CLEAR = 600  # rows, of whose shards of three the votes are clear in spite of the noise
+CLEAR = 300  # rows, of whose shards of three the votes are clear in spite of the noise
 
 
 def stolen_from(
