@@ -1,4 +1,4 @@
-"""The audit's thief: with the disk and no key it stays within the claim, and finds planted leaks."""
+"""The audit's thief has the disk and no key: it stays within the claim, and finds planted leaks."""
 
 from __future__ import annotations
 
@@ -136,8 +136,9 @@ def lengths_of_queries() -> list[int]:
     for _ in range(40):
         driver._inner.ask(rows[:1])
         driver._look()
+    looks = driver.published()["stolen"][1:]
     driver.close()
-    return [look.n_bytes for look in driver.published()["stolen"][1:]]
+    return [look.n_bytes for look in looks]
 
 
 def only_drawn(self: Kept, start: int, table: Any) -> Any:
