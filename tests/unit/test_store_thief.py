@@ -13,6 +13,7 @@ import pytest
 from cumae.audit import Attack, audit
 from cumae.audit.catalogue import attacks_on
 from cumae.audit.distinguishers import by_classes
+from cumae.codec import to_bytes
 from cumae.concepts import Thresholds
 from cumae.ensembles.ensemble import Ensemble
 from cumae.predictors import EverlastingPredictor, QueryRelease
@@ -81,7 +82,7 @@ def is_found(attack: Attack, runs: int = 60) -> bool:
 
 @pytest.mark.system_coins
 def test_answers_of_different_lengths_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    attack, real = hidden_answer(**PROMISE), writer.to_bytes
+    attack, real = hidden_answer(**PROMISE), to_bytes
 
     def as_texts(facts: dict[str, Any]) -> bytes:
         return real({**facts, "answer": np.array([TEXTS[code] for code in facts["answer"]])})
