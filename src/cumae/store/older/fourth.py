@@ -35,6 +35,12 @@ def upgraded_state(kind: str, facts: dict[str, Any], estimator: Any) -> State:
         }
         if "keys" in facts.get("phase", {}):
             packed["memo"] = {name: facts["phase"][name] for name in ("keys", "noisy")}
+        following = facts.get("following")
+        if following is not None and kind == "EverlastingPredictor":
+            recipe = following["recipe"]
+            rows = recipe["rows"]
+            given = {**recipe, "rows": pack(rows) if isinstance(rows, pd.DataFrame) else rows}
+            packed["following"] = {**following, **given}
         return state_of(kind, {**facts, **packed}, estimator)
 
 
