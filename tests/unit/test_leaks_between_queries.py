@@ -442,5 +442,6 @@ def read_by(width: int) -> QueryReader:
     """Return how rows of so many columns of numbers are read."""
     columns = Columns(None, None, width)
     places, stand_in = list(range(width)), np.zeros((1, width))
-    own = {"as_frames": False, "stand_in": stand_in, "text_bytes": 64}
-    return QueryReader("it", columns, width, places, **own)
+    return QueryReader(
+        "it", columns, width, places, as_frames=False, stand_in=stand_in, text_bytes=64
+    )
