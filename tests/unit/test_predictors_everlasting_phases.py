@@ -25,6 +25,8 @@ from cumae.ensembles import trainer as shards
 from cumae.errors import LiveState
 from cumae.predictors import recipes
 from cumae.predictors.everlasting import phases
+from cumae.predictors.everlasting.rules import EverlastingRules
+from cumae.predictors.waiting import KeptRows
 from tests.everlasting import N, X, Y, oracle, rows_of_phases
 from tests.forks import answer_in_a_fork
 
@@ -196,6 +198,39 @@ def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPa
     assert trained[2][0] == asked[N - 100 : N + 225]
     used = [value for rows, _, _ in trained[1:] for value in rows]
     assert len(set(used)) == len(used)
+
+
+@pytest.mark.claim("LATE")
+def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who asks joins no rows, draws no split, trains nothing and calibrates no noise."""
+    asking, seen = threading.get_ident(), []
+    spied: list[tuple[Any, str]] = [
+        (phases.School, "train"),
+        (phases.NextRows, "table"),
+        (phases.NextRows, "drawn"),
+        (recipes.Recipe, "kept_for"),
+        (EverlastingRules, "majority"),
+        (KeptRows, "rows"),
+        (KeptRows, "weights"),
+    ]
+    for kind, name in spied:
+        own = vars(kind)[name]
+
+        def called(self: Any, *given: Any, own: Any = own, name: str = name) -> Any:
+            seen.append((name, threading.get_ident()))
+            return own.fget(self) if isinstance(own, property) else own(self, *given)
+
+        monkeypatch.setattr(kind, name, property(called) if isinstance(own, property) else called)
+    one = oracle(late=0.25, background=True).fit(X, Y)
+    seen.clear()
+    queries = RNG.random((2 * N, 1))
+    for start in range(0, 2 * N, 10):
+        one.predict(queries[start : start + 10])
+    assert one.phase_ >= 2
+    assert {name for name, _ in seen} == {name for _, name in spied}
+    assert asking not in {thread for _, thread in seen}
 
 
 @pytest.mark.claim("LATE")

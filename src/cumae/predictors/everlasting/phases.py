@@ -284,6 +284,7 @@ def opened_phase(
     """
     ensemble, n_rows = school.train(recipe), recipe.rows.n_rows
     majority, late = school.rules.majority(n_rows, more), school.rules.late_releases(n_rows)
+    majority.cost.epsilon(school.rules.schedule.delta)  # which the ledger tells; it is remembered
     kept = recipe.kept_for(ensemble)
     return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
 
