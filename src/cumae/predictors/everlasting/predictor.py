@@ -14,7 +14,6 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids
-from cumae.ensembles.split import Split, shard_seeds
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
@@ -505,7 +504,7 @@ class EverlastingPredictor(PhasedPredictor):
 
         Supplied rows get their weights first, at the price of a release each.
         """
-        before, taken, source = state.spent, state.rows_from.to_label(state), coins.source
+        before, taken = state.spent, state.rows_from.to_label(state)
         after = state.rule.reserved(before, taken)
 
         def prepared() -> PhasePrepared:
@@ -513,11 +512,7 @@ class EverlastingPredictor(PhasedPredictor):
             if taken:
                 rows = self._reader_.unpacked(state.waiting.first_rows(taken))
                 weights = self._release(rows, state, before, coins)[1]
-            n_rows = (taken or state.n_kept) + state.n_labelled
-            n_shards = state.rules.schedule.shards(n_rows)
-            split, seeds = Split.draw(n_rows, n_shards, source), shard_seeds(n_shards, source)
-            number = state.phase.number + 1
-            return PhasePrepared(number, after, split.order, seeds, weights, taken)
+            return PhasePrepared(state.phase.number + 1, after, weights, taken)
 
         return Step(prepared, before=Used(after) if taken else None)
 
