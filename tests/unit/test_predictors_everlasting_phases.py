@@ -220,7 +220,8 @@ def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
 
         def called(self: Any, *given: Any, own: Any = own, name: str = name) -> Any:
             seen.append((name, threading.get_ident()))
-            return own.fget(self) if isinstance(own, property) else own(self, *given)
+            made: Any = own.fget if isinstance(own, property) else own
+            return made(self, *given)
 
         monkeypatch.setattr(kind, name, property(called) if isinstance(own, property) else called)
     one = oracle(late=0.25, background=True).fit(X, Y)
