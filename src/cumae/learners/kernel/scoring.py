@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
-from cumae.learners.kernel.features import HUGE, RANK, TOP, TURN, KernelFeatures, cosines
+from cumae.learners.kernel.features import RANK, TOP, TURN, KernelFeatures, cosines
 from cumae.remembering import remembered
 
 GRID = 2.0**-20  # scores are multiples of it: a chance moves by less than a millionth
 FINEST = 40  # a unit of a coefficient is 2^-40, or coarser if coefficients are very large
 ROOM = 61  # sums stay below 2^62: one bit is for rounding
+LARGEST = 1e100  # of the numbers of a model: products of three of them are floats
 ANGLES = int(TURN * RANK)  # in one turn
 
 Whole = NDArray[np.int32]
@@ -78,10 +79,11 @@ class WholeScores:
         weights : array of float
             Coefficients, a column for each score.
         """
+        numbers = np.concatenate([weights.ravel(), features.scales, features.centres])
+        if not np.abs(numbers).max() < LARGEST:  # not for NaN either
+            raise InvalidParameter(f"a kernel model holds numbers that are not below {LARGEST:g}.")
         inner = weights[1:] * features.scales[:, None]
         parts = np.vstack([weights[:1], -features.centres[:, None] * inner])
-        if not np.abs(parts).max() < HUGE:  # not for NaN either
-            raise InvalidParameter("coefficients of a kernel model are no finite numbers.")
         constant = np.array([math.fsum(column) for column in parts.T.tolist()])
         sizes = [math.fsum(column) for column in (TOP * np.abs(inner)).T.tolist()]
         power = min(FINEST, ROOM - math.frexp(max(np.add(sizes, np.abs(constant)).tolist()))[1])
