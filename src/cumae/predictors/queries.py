@@ -161,6 +161,13 @@ class QueryReader:
         table[~usable] = self.stand_in[0]
         return table, usable
 
+    def made_up_queries(self) -> list[Any]:
+        """Return a row of zeros in each form in which queries may come."""
+        row = [[0.0] * self.n_features]
+        names = self.columns.original_names
+        frames = [] if names is None else [pd.DataFrame(row, columns=names)]
+        return frames if self.as_frames else [np.array(row), row, *frames]
+
     def nothing(self) -> Any:
         """Return a table without rows."""
         return self.stand_in.iloc[:0] if self.as_frames else np.zeros((0, len(self.columns)))
