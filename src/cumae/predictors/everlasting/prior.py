@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 
 from cumae.arrays import Floats, Integers
@@ -439,8 +440,22 @@ def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Int
     >>> combined(np.array([[50, 40, 10]]), 100, 4.0, np.full((1, 3), 1 / 3)).tolist()
     [[1000, 750, 0]]
     """
-    shares = np.clip(noisy / n_shards, 0.0, 1.0)
-    sums = trust * (shares - 1 / shares.shape[1]) + prior
-    ahead = sums - sums.min(axis=1, keepdims=True)
-    ahead /= np.maximum(1.0, ahead.max(axis=1, keepdims=True))
-    return np.asarray(np.rint(FULL_WEIGHT * ahead), dtype=np.int64)
+    found = np.empty(noisy.shape, dtype=np.int64)
+    _weigh(noisy, n_shards, trust, prior, np.empty(prior.shape), found)
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _weigh(
+    noisy: Integers, n_shards: int, trust: float, prior: Floats, sums: Floats, found: Integers
+) -> None:
+    """Write the weights of ``combined``; ``sums`` is room for one number for each class and row."""
+    for row in range(noisy.shape[0]):
+        least, most = np.inf, -np.inf
+        for place in range(noisy.shape[1]):
+            share = min(max(noisy[row, place] / n_shards, 0.0), 1.0)
+            sums[row, place] = trust * (share - 1 / noisy.shape[1]) + prior[row, place]
+            least, most = min(least, sums[row, place]), max(most, sums[row, place])
+        for place in range(noisy.shape[1]):
+            ahead = (sums[row, place] - least) / max(1.0, most - least)
+            found[row, place] = int(np.rint(FULL_WEIGHT * ahead))
