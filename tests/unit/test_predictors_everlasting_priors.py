@@ -325,22 +325,17 @@ def test_votes_are_not_trusted_by_luck(epsilon: float) -> None:
 def test_a_querys_place_before_the_prior_is_its_running_number_in_any_batch(
     sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: Any = vars(Prior)["shares"].fget
+    shares = Prior.shares
     seen: list[int] = []
 
-    def spied(self: Prior) -> Any:
-        shares = made(self)
-
-        def ask(table: Any, numbers: Any) -> Any:
-            seen.extend(numbers.tolist())
-            return shares(table, numbers)
-
-        return ask
+    def spied(self: Prior, table: Any, numbers: Any) -> Any:
+        seen.extend(numbers.tolist())
+        return shares(self, table, numbers)
 
     one = EverlastingPredictor(
         Thresholds(), 3.0, 1e-6, columns=[(0, 1)], growth=1.0, random_state=0
     ).fit(RNG.random((4_000, 1)), RNG.integers(0, 2, 4_000))
-    monkeypatch.setattr(Prior, "shares", property(spied))
+    monkeypatch.setattr(Prior, "shares", spied)
     start = one._state_.spent.asked
     for size in sizes:
         one.predict(RNG.random((size, 1)))

@@ -16,7 +16,6 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import Columns, RowSource, row_source
-from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, Majority
 from cumae.predictors.everlasting.prior import STEADY, Prior
@@ -52,7 +51,7 @@ def row_keys(table: Any) -> list[bytes]:
 
 
 @claim("MEMO")
-def query_numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
+def query_numbers_by_keys(keys: Sequence[bytes], n_rows: int) -> Integers:
     """Return numbers that a query's own cells decide, so that equal queries have equal votes.
 
     The place in a block follows from a checksum of the key. Queries of one batch have the same
@@ -62,10 +61,10 @@ def query_numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
     ----------
     keys : sequence of bytes
         What ``row_keys`` returned.
-    width : int
-        Number of columns.
+    n_rows : int
+        Rows of a block (``block_rows``).
     """
-    places = block_rows(width) - 1
+    places = n_rows - 1  # the last one is the stand-in's
     known: dict[bytes, int] = {}
     at_place: Counter[int] = Counter()
     for key in keys:

@@ -14,6 +14,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids
+from cumae.ensembles.blocks import block_rows
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
@@ -462,7 +463,7 @@ class EverlastingPredictor(PhasedPredictor):
         keys = row_keys(table) if state.school.rules.memoize else None
         numbers = spent.asked + np.arange(len(table))
         if keys is not None:
-            numbers = query_numbers_by_keys(keys, table.shape[1])
+            numbers = query_numbers_by_keys(keys, block_rows(table.shape[1]))
         noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
         memo: dict[str, Any] = {}
         if keys is not None:
@@ -473,7 +474,7 @@ class EverlastingPredictor(PhasedPredictor):
         if prior is None:
             return noisy.argmax(axis=1), weights_of_votes(noisy, n_shards), memo
         if keys is not None:
-            numbers = query_numbers_by_keys(keys, prior.width)
+            numbers = query_numbers_by_keys(keys, prior.block_rows)
         trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
         weights = combined(noisy, n_shards, trust, prior.shares(table, numbers))
         return weights.argmax(axis=1), weights, memo
