@@ -44,9 +44,10 @@ def test_at_infinite_epsilon_it_is_plain_self_training() -> None:
     rows, weights, unit = X[order], np.where(Y[order] == 1, 1, -1), 1
     queries = RNG.random((3 * N, 1))
     for phase in range(3):
-        split = Split.draw(N, 40, source)
+        own = source.child() if phase else source  # later phases draw in a thread of their own
+        split = Split.draw(N, 40, own)
         models = []
-        for shard, seed in enumerate(shard_seeds(40, source).tolist()):
+        for shard, seed in enumerate(shard_seeds(40, own).tolist()):
             part, signed = rows[split.places(shard)], weights[split.places(shard)]
             best = ABOVE.erm(part, np.ones(len(part), dtype=int), sample_weight=signed)
             models.append(represent(ABOVE, best, part, signed, None, coin=bool(seed & 1)))

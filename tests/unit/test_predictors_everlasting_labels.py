@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cumae import EverlastingPredictor, InvalidData, InvalidParameter
-from cumae.ensembles.split import Split
 from cumae.predictors.answering.events import Answered
+from cumae.predictors.everlasting import phases
 from cumae.predictors.ids import as_rows
 from cumae.predictors.state import restore
 from tests.everlasting import ABOVE, N, X, Y, oracle, rows_of_phases
@@ -212,9 +212,9 @@ def test_a_call_that_was_broken_off_at_the_end_of_a_phase_does_not_block_the_nex
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Split, "draw", stop)
+        patch.setattr(phases.School, "train", stop)
         with pytest.raises(KeyboardInterrupt):
-            one.predict(RNG.random((left, 1)))
-    assert (one.answered_, one._state_.n_kept) == (left, left)  # these count
+            one.predict(RNG.random((left + 1, 1)))
+    assert (one.answered_, one._state_.n_kept) == (left, 0)  # these count, and are handed over
     assert one.predict(RNG.random((5, 1))).shape == (5,)
     assert (one.phase_, one.answered_) == (2, left + 5)

@@ -238,13 +238,14 @@ def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
 def test_the_switch_waits_for_training_and_never_comes_early(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gate = threading.Event()
+    gate, begun = threading.Event(), threading.Event()
     train = shards.train_shards
     calls: list[int] = []
 
     def slow(*args: Any, **others: Any) -> Any:
         calls.append(1)
         if len(calls) > 1:
+            begun.set()
             gate.wait(10)
         return train(*args, **others)
 
@@ -252,6 +253,7 @@ def test_the_switch_waits_for_training_and_never_comes_early(
     one = oracle(late=0.25, background=True).fit(X, Y)
     one.predict(RNG.random((N - 100, 1)))
     one.predict(RNG.random((99, 1)))  # answered while the next phase trains
+    assert begun.wait(10)
     assert (one.phase_, len(calls)) == (1, 2)
     done: list[int] = []
     asking = threading.Thread(target=lambda: done.append(len(one.predict(RNG.random((2, 1))))))

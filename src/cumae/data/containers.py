@@ -57,6 +57,8 @@ class RowSource(ABC):
         What each column can hold by its type, as in ``cumae.data.kinds``.
     is_frame : bool
         Whether ``take`` returns a pandas DataFrame.
+    is_of_floats : bool
+        Whether ``take`` returns Python's floats, by the type of the table: they need no reading.
     """
 
     n_rows: int
@@ -64,6 +66,7 @@ class RowSource(ABC):
     names: list[str] | None
     kinds: list[str]
     is_frame: bool
+    is_of_floats: bool = False
 
     @abstractmethod
     def take(self, places: Integers) -> Any:

@@ -51,15 +51,11 @@ class ArrayRows(RowSource):
         self.n_rows, self.n_features = map(int, self._table.shape)
         self.names = None
         self.kinds = [column_kind(table.dtype)] * self.n_features
+        self.is_of_floats = table.dtype == np.float64
         need_cells(self)
 
     def select(self, names: list[str]) -> ArrayRows:
         raise InvalidData(f"X has no names, so that {names!r} cannot be chosen.")
-
-    @property
-    def is_of_floats(self) -> bool:
-        """Whether its type is that of Python's floats, so that its cells need no reading."""
-        return self._table.dtype == np.float64
 
     def all_columns(self) -> list[Any]:
         return list(self._table.T)
@@ -264,6 +260,7 @@ class SomeRows(RowSource):
         self._source, self._places = rows, places
         self.n_rows, self.n_features = len(places), rows.n_features
         self.names, self.is_frame, self.kinds = rows.names, rows.is_frame, rows.kinds
+        self.is_of_floats = rows.is_of_floats
 
     def select(self, names: list[str]) -> SomeRows:
         return SomeRows(self._source.select(names), self._places)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import (
-    ArrayRows,
     Columns,
     EncodedRows,
     RowSource,
@@ -82,7 +81,7 @@ class QueryReader:
             return ShortTexts(rows, self.text_bytes)
         if columns is not None:
             return EncodedRows(rows, columns)
-        if isinstance(rows, ArrayRows) and rows.is_of_floats:
+        if rows.is_of_floats:
             return rows
         return EncodedRows(rows, Columns(None, rows.names, rows.n_features))
 

@@ -277,15 +277,6 @@ class StatefulPredictor(Predictor):
     def _no_answers(self, asked: Asked) -> Integers:
         return np.zeros((0, len(self.classes_)) if asked.as_counts else 0, dtype=np.int64)
 
-    def _shown_to(self, call: Call, answers: Integers) -> NDArray[Any]:
-        """Return answers as they leave: counts as they are, and classes by their names."""
-        return answers if call.as_counts else self._named(answers, unanswered=self._may_abstain)
-
-    @property
-    def _may_abstain(self) -> bool:
-        """Whether a query may get -1 in the place of a class."""
-        return True
-
     def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
         """Return the step to the next phase that is due now: here there are no phases."""
 

@@ -65,8 +65,8 @@ class Desk(Protocol):
     def _no_answers(self, asked: Asked) -> Integers:
         """Return the answers to no queries."""
 
-    def _shown_to(self, call: Call, answers: Integers) -> NDArray[Any]:
-        """Return answers in the form in which they leave: places of classes become classes."""
+    def _named(self, labels: Integers) -> NDArray[Any]:
+        """Return classes for their places, as they leave."""
 
     def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
         """Return the step to the next phase that is due now; ``wanted`` if somebody waits."""
@@ -109,7 +109,8 @@ class Counter:
             CALLS.objects = (*outside, self.within.id)
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
-            found = desk._shown_to(call, queued.result())
+            answers = queued.result()
+            found = answers if call.as_counts else desk._named(answers)
             for told in queued.warnings:
                 warn(told)
             return found

@@ -447,7 +447,9 @@ class EverlastingPredictor(PhasedPredictor):
         answered, after = state.answered + count, state.spent
         kept = {}
         if state.rows_from.keeps_queries:
-            rows = self._reader_.packed(part.rows)
+            reader, rows = self._reader_, part.rows
+            if reader.as_frames:
+                rows = reader.packed(rows)
             kept = {"at": state.kept.n_rows, "rows": rows, "weights": weights}
             if state.school.rules.is_named or part.query_ids is not None:
                 kept = admitted_part(kept, part, state)

@@ -316,6 +316,6 @@ class Release(StatefulPredictor):
             labels = voting.guessed(labels, coins)
         return Given(labels, Answered(len(part.rows), answered, spent), warning)
 
-    @property
-    def _may_abstain(self) -> bool:
-        return bool(self.abstain)
+    def _named(self, labels: Integers, *, unanswered: bool = True) -> NDArray[Any]:
+        may_abstain = bool(self.abstain) and self.mechanism_ != "offline"
+        return super()._named(labels, unanswered=unanswered and may_abstain)

@@ -324,7 +324,3 @@ class QueryRelease(Release):
         labels = drawn.hypothesis.predict(part.rows)
         whole = replace(state, offline=drawn, answered=state.answered + count)
         return Given(np.asarray(labels, dtype=np.int64), Entered(whole, count))
-
-    @property
-    def _may_abstain(self) -> bool:
-        return self.mechanism_ != "offline" and super()._may_abstain
