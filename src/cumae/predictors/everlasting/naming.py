@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from cumae.predictors.everlasting.state import EverlastingState
 
 
 @claim("LABELLED")
-def check_new(hidden: list[bytes], state: EverlastingState) -> None:
+def check_new(hidden: Sequence[bytes | None], state: EverlastingState) -> None:
     """Refuse hidden ids of queries that name two of them; ids alone decide."""
     if not state.rows_from.keeps_queries:
         raise InvalidParameter("query_ids have no meaning with fresh=True, which keeps no queries.")
