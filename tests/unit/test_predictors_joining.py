@@ -652,6 +652,93 @@ def test_answers_that_were_never_settled_do_not_leave() -> None:
         call.result()
 
 
+@pytest.mark.claim("STORE")
+def test_a_retry_does_not_fail_with_the_call_behind_it(tmp_path: Path) -> None:
+    """Whoever leads for others has its stored answers, whatever becomes of the others."""
+    path, stored = oracle(tmp_path)
+    first = stored.predict([[0.2]], request_id="known").tolist()
+    crowd = Crowd(stored)
+    crowd.ask([0.1])
+    crowd.ask([0.2], request_id="known")
+    crowd.ask_table(np.ones((2, 3)))
+    crowd.end()
+    assert crowd.found[1] == first
+    assert isinstance(crowd.failed[2], InvalidData)
+    assert used(path) == 2
+
+
+@pytest.mark.claim("STORE")
+def test_an_error_of_a_signal_handler_is_for_its_own_thread_alone(tmp_path: Path) -> None:
+    """A handler may raise anything, wherever its thread is, as when it answers for others."""
+    _, stored = oracle(tmp_path)
+    mine, other = call_of([[0.1]]), call_of([[0.2]])
+    other._thread = 0
+
+    def handled(*_: Any) -> None:
+        raise TimeoutError("of a handler")
+
+    stored._counter_.journal.commit = handled
+    stored._counter_._lead(stored, [mine, other], 1)
+    assert [type(call.outcome()) for call in (mine, other)] == [TimeoutError, CumaeError]
+    stored.close()
+
+
+@pytest.mark.claim("STORE", "EVER")
+def test_what_cannot_be_read_is_read_by_its_own_thread() -> None:
+    """Its error may be anything, and is for nobody else."""
+
+    class Strange:
+        def __len__(self) -> int:
+            return 1
+
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise ZeroDivisionError("0.123")
+
+    one = everlasting()
+    crowd = Crowd(one)
+    crowd.ask([0.1])
+    crowd.ask([0.9])
+    crowd.ask_table(Strange())
+    crowd.ask([0.2])
+    crowd.end()
+    assert list(crowd.failed) == [2]
+    assert crowd.found == {0: [0], 1: [1], 3: [0]}
+    assert one.answered_ == 3
+
+
+@pytest.mark.claim("STORE")
+def test_who_left_while_the_leader_was_interrupted_leads_nobody() -> None:
+    """Its call is done and stands in the queue still; it is not answered again."""
+    queue = CallQueue()
+    first, second = party_of(1), party_of(2)
+
+    def interrupted(calls: list[QueuedCall], own: int) -> None:
+        queue._waiting.append(second)
+        settle([*calls, *second.calls], own)
+        second.left = True  # its thread sees that it is done, and goes on
+        queue._look()
+        raise KeyboardInterrupt
+
+    lead = queue._lead
+    # As if the interrupt came before the queue is tidied up.
+    queue._lead = lambda party, answer: answer(party.calls, 1)  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        queue.join(first, interrupted)
+    queue._lead = lead  # type: ignore[method-assign]
+    third, groups = party_of(3), []
+
+    def answer(calls: list[QueuedCall], own: int) -> None:
+        groups.append([call.call.request_id for call in calls])
+        settle(calls, own)
+
+    asking = threading.Thread(target=queue.join, args=(third, answer), daemon=True)
+    asking.start()
+    asking.join(PATIENCE)
+    assert not asking.is_alive()
+    assert groups == [[3]]
+    assert second.calls[0].result() == 2
+
+
 def test_an_error_of_several_shows_nobody_what_others_asked(tmp_path: Path) -> None:
     """Each has an error of its own, whose frames hold no other query."""
     _, stored = oracle(tmp_path)

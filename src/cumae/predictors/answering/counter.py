@@ -27,7 +27,7 @@ from cumae.mechanisms import Coins
 from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.answering.events import Event
 from cumae.predictors.answering.journal import Journal
-from cumae.predictors.answering.queue import Batch, CallQueue, Party, QueuedCall, without_trace
+from cumae.predictors.answering.queue import Batch, CallQueue, Party, QueuedCall
 from cumae.quiet import is_failure
 
 Result = TypeVar("Result")
@@ -149,7 +149,9 @@ class Counter:
             self.journal.commit(ticket)
             batch.committed = True  # for all of them at once
         except BaseException as error:
-            batch.error = error if batch.alone else without_trace(error)
+            for call in calls:
+                if call.batch is batch:
+                    call.refuse(error)
             with suppress(Exception):  # nothing that was answered must wait to be committed
                 self.journal.end_turn()
             if not isinstance(error, Exception):
@@ -199,13 +201,14 @@ class Counter:
                     if asked[2:] != PLAIN:  # somebody is named, or counts are asked for
                         desk._check(asked, self.state)
             except BaseException as error:
-                if not isinstance(error, Exception) and (
-                    batch.alone or not is_failure(type(error))
-                ):
+                refused, raised = isinstance(error, CumaeError), isinstance(error, Exception)
+                if not is_failure(type(error)) or (batch.alone and not raised):
                     raise
+                if not (refused or call.is_own):
+                    return group, place, ticket  # its own thread shall see what is wrong
                 call.batch = batch
                 # What is no Exception would end more than a call.
-                call.refuse(error if isinstance(error, Exception) else _unreadable())
+                call.refuse(error if raised else _unreadable())
                 continue
             call.batch = batch
             if found is not None:

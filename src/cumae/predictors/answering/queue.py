@@ -34,7 +34,6 @@ class Batch:
     alone = False  # whether no other call waited, so that an error may show what was asked
     committed = False  # whether the answers are on the disk, and may leave
     done = False  # whether there is no more to wait for
-    error: BaseException | None = None  # why none of them got an answer
 
 
 @claim("STORE")
@@ -56,30 +55,42 @@ class QueuedCall:
     asked : Asked, or None
         Its queries, once they were read.
     error : Exception, or None
-        Why it was refused by itself.
+        Why it was refused.
     """
 
     def __init__(self, call: Call) -> None:
-        self.call, self.batch = call, NOT_TAKEN
+        self.call, self.batch, self._thread = call, NOT_TAKEN, threading.get_ident()
         self.id_bytes = self.body_bytes = b""
         self.asked: Asked | None = None
         self.answers: Any = None
         self.warnings: list[str] = []
         self.error: Exception | None = None
 
-    def refuse(self, error: Exception) -> None:
-        """Let it raise an error; of several calls it must not show what others asked."""
-        self.error = error if self.batch.alone else without_trace(error)
+    @property
+    def is_own(self) -> bool:
+        """Whether this thread asked."""
+        return self._thread == threading.get_ident()
+
+    def refuse(self, error: BaseException) -> None:
+        """Let it raise an error, unless it has one.
+
+        Of several calls it must not show what others asked. An error that is not of cumae may be
+        that of a signal handler, which is for its own thread.
+        """
+        if self.error is not None:
+            return
+        if self.batch.alone and isinstance(error, Exception):
+            self.error = error
+        elif self.is_own or isinstance(error, CumaeError):
+            self.error = _without_trace(error)
+        else:
+            self.error = _lost()
 
     def outcome(self) -> Any:
         """Return the answers, or the error that takes their place."""
-        if self.error is not None:
-            return self.error
-        if self.batch.committed:
-            return self.answers
-        error = self.batch.error
-        alone = self.batch.alone and isinstance(error, Exception)
-        return error if alone else without_trace(error)
+        if self.error is None and not self.batch.committed:
+            return _lost()
+        return self.answers if self.error is None else self.error
 
     def result(self) -> NDArray[Any]:
         """Return the answers, or raise what went wrong."""
@@ -92,7 +103,7 @@ class QueuedCall:
 NOT_TAKEN = Batch()
 
 
-def without_trace(error: BaseException | None) -> Exception:
+def _without_trace(error: BaseException) -> Exception:
     """Return the same error without its traceback, whose frames hold the queries of others."""
     if isinstance(error, Exception):
         with suppress(Exception):
