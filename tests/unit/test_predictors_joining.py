@@ -207,14 +207,16 @@ def test_a_refusal_is_for_one_call_alone(tmp_path: Path) -> None:
     crowd.ask([0.8], request_id="known")  # another body
     crowd.ask([0.2], request_id=[1])  # no id
     crowd.ask([0.2], users=["anna"])  # asked for at fit
-    crowd.ask([0.2], [0.9, 0.9])  # a row of another width is an unusable query, and no refusal
+    crowd.ask([0.2], [0.9, 0.9])  # among others, a row of another width is an unusable query
     crowd.ask_table(np.ones((2, 3)))  # a table of another width is refused
+    crowd.ask([0.2, 0.3], [0.9, 0.9])  # and so is a list
     crowd.end()
     assert {number: type(error) for number, error in crowd.failed.items()} == {
         2: RequestIdReused,
         3: InvalidParameter,
         4: InvalidData,
         6: InvalidData,
+        7: InvalidData,
     }
     assert crowd.found == {0: [0], 1: [1], 5: [0, -1]}
     assert used(path) == 5

@@ -86,8 +86,9 @@ class QueryReader:
     def private(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return private queries, and which of them are usable; the others become the stand-in.
 
-        Only what all queries of a call share can be refused: the kind of their container, the
-        width of an array, the columns of a frame. What one query holds must not be seen in what
+        Only what all queries of a call share can be refused: the kind of their container, their
+        width, the columns of a frame. In a list of rows of several widths those of another width
+        than at fit are unusable. What one query holds must not be seen in what
         happens to the others, so nothing else raises.
         """
         plain = plain_floats(X, self.n_features) if self._numbers_only else None

@@ -144,8 +144,9 @@ class Counter:
                     except Exception as error:  # noqa: BLE001 - those who asked raise it
                         for call in group:
                             call.refuse(error)
-                        with suppress(Exception):
-                            self.journal.end_turn()
+                        if not isinstance(error, CumaeError):  # nobody knows what waits
+                            with suppress(Exception):
+                                self.journal.end_turn()
             self.journal.commit(ticket)
             batch.committed = True  # for all of them at once
         except BaseException as error:
