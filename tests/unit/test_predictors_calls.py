@@ -126,7 +126,7 @@ def test_own_calls_are_one_group_and_others_join_a_small_one(
         groups.append(len(group))
         answer(desk, group)
 
-    one._counter_._answer_group = watched  # type: ignore[method-assign]
+    one._counter_._answer_group = watched  # type: ignore[assignment]
     assert len(one.predict_calls([Call([[0.5]])] * 9)) == 9
     crowd = Crowd(one)
     for count in (1, 4, 2):
@@ -162,7 +162,7 @@ def test_predictors_that_join_no_calls_answer_them_in_order(tmp_path: Path) -> N
     assert [said["count"] for said in entries if said["event"] == "answered"] == [3]
     assert shown(stored.predict_calls([Call([[0.5]], users=["anna"])])) == [InvalidParameter]
     counts = release_counts()
-    assert counts.predict_calls([Call([[0.5]], as_counts=True)])[0].shape == (1, 2)  # type: ignore[union-attr]
+    assert counts.predict_calls([Call([[0.5]], as_counts=True)])[0].shape == (1, 2)
     bbl = GenericBBL(Thresholds(), 60.0, shard_size=10, phase_length=20, label_share=0.1)
     bbl.fit(ROWS, LABELS)
     found = bbl.predict_calls([Call([[0.1]]), Call([[0.5]], clients=["a"]), Call([[0.5, 0.5]])])
@@ -240,7 +240,7 @@ def test_frames_are_joined() -> None:
     """With the same coins they have the answers of single calls, and models see the same types."""
     rows = pd.DataFrame({"x": np.tile(ROWS[:, 0], 3), "word": ["a", "b", "c"] * len(ROWS)})
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
-    given = {"epsilon": 6.0, "shard_size": 60, "prior": False, "random_state": 3}
+    given: dict[str, Any] = {"epsilon": 6.0, "shard_size": 60, "prior": False, "random_state": 3}
     single, together = (
         EverlastingPredictor(model, **given).fit(rows, np.tile(LABELS, 3)) for _ in range(2)
     )
@@ -260,7 +260,7 @@ def test_frames_are_joined() -> None:
         groups.append(len(group))
         answer(desk, group)
 
-    together._counter_._answer_group = watched  # type: ignore[method-assign]
+    together._counter_._answer_group = watched  # type: ignore[assignment]
     assert shown(together.predict_calls(calls)) == one_by_one(single, calls)
     assert groups == [5]
     kept = [one._state_.kept.to_facts() for one in (single, together)]

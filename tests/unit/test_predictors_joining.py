@@ -30,7 +30,7 @@ from cumae.errors import (
 from cumae.predictors.answering import counter
 from cumae.predictors.answering import queue as queues
 from cumae.predictors.answering.calls import Call
-from cumae.predictors.answering.queue import Batch, CallQueue, Party, QueuedCall
+from cumae.predictors.answering.queue import CallBatch, CallQueue, Party, QueuedCall
 from tests.forks import answer_in_a_fork
 from tests.oracles import ROWS, SHARED, everlasting, oracle
 
@@ -495,7 +495,7 @@ def test_too_few_answers_refuse_those_who_ask_for_more() -> None:
 def settle(calls: list[QueuedCall], own: int = 1) -> None:
     """Answer calls by their ids."""
     del own
-    batch = Batch()
+    batch = CallBatch()
     for call in calls:
         call.answers, call.batch = call.call.request_id, batch
     batch.committed = True
@@ -558,7 +558,7 @@ def test_who_is_interrupted_holds_up_nobody() -> None:
 
     def interrupted(calls: list[QueuedCall]) -> None:
         if calls[0].call.request_id == 1:
-            batch = Batch()
+            batch = CallBatch()
             for call in calls[:2]:
                 call.batch = batch
             batch.done = True
@@ -648,7 +648,7 @@ def test_a_leader_that_vanished_is_replaced(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_answers_that_were_never_settled_do_not_leave() -> None:
     call = call_of(None)
-    call.answers, call.batch = [1], Batch()
+    call.answers, call.batch = [1], CallBatch()
     call.batch.done = True
     with pytest.raises(CumaeError, match="may be charged"):
         call.result()

@@ -27,7 +27,7 @@ from cumae.mechanisms import Coins
 from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.answering.events import Event
 from cumae.predictors.answering.journal import Journal
-from cumae.predictors.answering.queue import Batch, CallQueue, Party, QueuedCall
+from cumae.predictors.answering.queue import CallBatch, CallQueue, Party, QueuedCall
 from cumae.quiet import is_failure
 
 Result = TypeVar("Result")
@@ -126,7 +126,7 @@ class Counter:
         own : int
             How many of the first ones are those of this thread.
         """
-        batch, ticket, place = Batch(), 0, 0
+        batch, ticket, place = CallBatch(), 0, 0
         try:
             calls[0].batch = batch  # whatever happens, the first call is answered or refused here
             batch.alone = len(calls) == 1
@@ -142,27 +142,28 @@ class Counter:
                             answer = functools.partial(self._answer_group, desk, group)
                             ticket = max(ticket, self._recorded(answer))
                     except Exception as error:  # noqa: BLE001 - those who asked raise it
-                        for call in group:
-                            call.refuse(error)
-                        if not isinstance(error, CumaeError):  # nobody knows what waits
-                            with suppress(Exception):
-                                self.journal.end_turn()
+                        # Of other errors nobody knows whether something waits.
+                        self._refuse(group, error, settle=not isinstance(error, CumaeError))
             self.journal.commit(ticket)
             batch.committed = True  # for all of them at once
         except BaseException as error:
-            for call in calls:
-                if call.batch is batch:
-                    call.refuse(error)
-            with suppress(Exception):  # nothing that was answered must wait to be committed
-                self.journal.end_turn()
+            self._refuse([call for call in calls if call.batch is batch], error, settle=True)
             if not isinstance(error, Exception):
                 raise
         finally:
             batch.done = True  # first, and no call: nothing can come before it
 
+    def _refuse(self, calls: list[QueuedCall], error: BaseException, *, settle: bool) -> None:
+        """Let calls raise an error; commit all that was recorded, if that is asked for."""
+        for call in calls:
+            call.refuse(error)
+        if settle:
+            with suppress(Exception):  # nothing that was answered must wait to be committed
+                self.journal.end_turn()
+
     @claim("STORE", "EVER")
     def _taken(
-        self, desk: Desk, calls: list[QueuedCall], own: int, batch: Batch
+        self, desk: Desk, calls: list[QueuedCall], own: int, batch: CallBatch
     ) -> tuple[list[QueuedCall], int, int]:
         """Take the first calls: those that are known or refused, and others that are one batch.
 
@@ -176,7 +177,7 @@ class Counter:
             Calls that wait.
         own : int
             How many of the first ones are those of this thread; others join a small batch only.
-        batch : Batch
+        batch : CallBatch
             What they are taken into.
 
         Returns

@@ -25,7 +25,7 @@ CHECK_SECONDS = 1.0  # after which a waiting thread looks whether anybody answer
 
 
 @claim("STORE")
-class Batch:
+class CallBatch:
     """What happened to calls that were taken from the queue together.
 
     Each of these is one store for all of them: no interrupt comes between two calls.
@@ -47,7 +47,7 @@ class QueuedCall:
 
     Attributes
     ----------
-    batch : Batch
+    batch : CallBatch
         What it was taken with; one that is never done before.
     id_bytes, body_bytes : bytes
         What stands for the name and for the body of a call that has a name, once ``Journal.known``
@@ -100,7 +100,7 @@ class QueuedCall:
         raise self.outcome()
 
 
-NOT_TAKEN = Batch()
+NOT_TAKEN = CallBatch()
 
 
 def _without_trace(error: BaseException) -> Exception:
