@@ -274,7 +274,7 @@ class StatefulPredictor(Predictor):
         calls = list(calls)
         if not all(isinstance(call, Call) for call in calls):
             raise InvalidParameter("calls must be a list of cumae.Call, such as [Call([[0.5]])].")
-        return [call.outcome() for call in self._counter_.answer(self, calls)]
+        return [call.outcome() for call in self._counter_.answer(self, calls)] if calls else []
 
     # What the counter asks. Nothing here changes the state.
 

@@ -104,8 +104,9 @@ class Counter:
             CALLS.objects = (*outside, self.within.id)
             party = Party(calls)
             self._queue.join(party, functools.partial(self._lead, desk))
-            for told in [told for call in party.calls for told in call.warnings]:
-                warn(told)
+            for call in party.calls:
+                for told in call.warnings:
+                    warn(told)
             return party.calls
         finally:
             CALLS.objects = outside
@@ -197,7 +198,8 @@ class Counter:
                         return group, place, ticket  # it need not be read yet
                     asked = call.asked = call.asked or desk._read(call.call)
                     # Whoever has the name of an earlier one must see what became of that.
-                    own_names = {call.id_bytes, *(asked.query_ids or ())} - {b"", None}
+                    # A call without a name stands for itself.
+                    own_names = {call.id_bytes or call, *(asked.query_ids or ())}
                     if len(asked.rows) > room or not names.isdisjoint(own_names):
                         return group, place, ticket
                     if asked[2:] != PLAIN:  # somebody is named, or counts are asked for
@@ -231,10 +233,11 @@ class Counter:
     @claim("EVER")
     def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:
         """Answer calls as one batch."""
-        parts = [call.asked for call in calls if call.asked is not None]
-        if len(calls) == 1:
-            calls[0].answers = self.ask(desk, parts[0], calls[0].warnings)
+        first, *others = calls
+        if not others and first.asked is not None:
+            first.answers = self.ask(desk, first.asked, first.warnings)
         else:
+            parts = [call.asked for call in calls if call.asked is not None]
             answers, start = self.ask(desk, Asked.joined(parts), []), 0
             for call, part in zip(calls, parts, strict=True):
                 stop = start + len(part.rows)

@@ -127,7 +127,8 @@ class Party:
     Parameters
     ----------
     calls : sequence of Call
-        What is asked.
+        What is asked: one call at least. They are answered in their order, so that all are done
+        when the last one is.
     """
 
     def __init__(self, calls: Sequence[Call]) -> None:
@@ -172,12 +173,13 @@ class CallQueue:
             Gets all that wait, those of this thread first, and how many these are. It answers some
             of the first ones, one at least, and marks them as done.
         """
+        last = party.calls[-1]
         try:
             with self._mutex:
                 self._waiting.append(party)
                 if self._leader is None or self._leader.left:
                     self._leader = party
-            while not all(call.batch.done for call in party.calls):
+            while not last.batch.done:
                 if self._leader is party:
                     self._lead(party, answer)
                 elif not party.wait():
@@ -192,12 +194,13 @@ class CallQueue:
             self._gather()
         began = time.monotonic()
         with self._mutex:
-            parties = [party, *(one for one in self._waiting if not (one is party or one.left))]
-        calls = [[call for call in one.calls if not call.batch.done] for one in parties]
+            parties = [party, *[one for one in self._waiting if one is not party and not one.left]]
+        calls = [call for one in parties for call in one.calls if not call.batch.done]
+        own = len([call for call in party.calls if not call.batch.done])
         try:
-            answer([call for some in calls for call in some], len(calls[0]))
+            answer(calls, own)
         finally:
-            ended = {one for one in parties if all(call.batch.done for call in one.calls)}
+            ended = {one for one in parties if one.calls[-1].batch.done}
             with self._mutex:
                 self._together = len(self._waiting)
                 self._waiting = [one for one in self._waiting if one not in ended]
