@@ -13,6 +13,7 @@ from cumae.errors import (
     InvalidParameter,
     LiveState,
     MissingPackage,
+    RequestIdReused,
     StoreFailed,
     TooFewRows,
     UnknownCost,
@@ -45,6 +46,7 @@ _HOMES = {
     "cumae.planning": ("PrivateClassifier",),
     "cumae.predictors": (
         "AgnosticQueryRelease",
+        "Call",
         "EverlastingPredictor",
         "GenericBBL",
         "QueryRelease",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from cumae.planning import PrivateClassifier
     from cumae.predictors import (
         AgnosticQueryRelease,
+        Call,
         EverlastingPredictor,
         GenericBBL,
         QueryRelease,
@@ -111,6 +114,7 @@ __all__ = [
     "AnswersDrift",
     "Budget",
     "BudgetExhausted",
+    "Call",
     "Columns",
     "CumaeError",
     "EverlastingPredictor",
@@ -134,6 +138,7 @@ __all__ = [
     "PrivateLogisticRegression",
     "PublicDataReduction",
     "QueryRelease",
+    "RequestIdReused",
     "SemiPrivateLearner",
     "StoreFailed",
     "TooFewRows",

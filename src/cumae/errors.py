@@ -4,6 +4,7 @@
 
     CumaeError
     ├── InvalidParameter   (also ValueError)    a parameter has a value that makes no sense
+    │   └── RequestIdReused                     a request_id was given to another request before
     ├── InvalidData        (also ValueError)    a cell, a row or a shape of the data is unusable
     ├── UnknownCost        (also TypeError)     a privacy cost that nobody has proven
     ├── BudgetExhausted    (also RuntimeError)  the privacy budget does not cover this call
@@ -37,6 +38,10 @@ class CumaeError(Exception):
 
 class InvalidParameter(CumaeError, ValueError):
     """A parameter has a value that makes no sense."""
+
+
+class RequestIdReused(InvalidParameter):
+    """A ``request_id`` was given to another request before; nothing was answered or spent."""
 
 
 class InvalidData(CumaeError, ValueError):

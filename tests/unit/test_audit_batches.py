@@ -146,7 +146,7 @@ class Regular(EverlastingPredictor):
         rows = [row for row in X if isinstance(row, list | np.ndarray)]
         if not rows or not isinstance(X, list):
             return super().predict(X, **more)
-        if not any(len(row) == 1 for row in rows):  # raises if one has no length
+        if any(len(row) > 1 for row in rows):  # raises if one has no length
             raise ValueError("rows of another width")
         return super().predict([row if row in rows else [np.nan] for row in X], **more)
 

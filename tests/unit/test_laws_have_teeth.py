@@ -16,9 +16,11 @@ from cumae import EverlastingPredictor, InvalidParameter, quiet
 from cumae.checks.failures import Panic
 from cumae.checks.predictors import (
     batches_do_not_matter,
+    calls_do_not_meet,
     failures_cannot_be_seen,
     models_see_one_shape,
     queries_do_not_meet,
+    refusals_spend_nothing,
     shards_learn,
 )
 from cumae.checks.shards import demand
@@ -28,6 +30,7 @@ from cumae.ensembles.trainer import train_shards
 from cumae.estimators import own_clone
 from cumae.learners import PrivateBooster
 from cumae.predictors import base, queries
+from cumae.predictors.answering.calls import Asked
 from cumae.predictors.everlasting import fitting
 from cumae.predictors.everlasting import predictor as everlasting
 from cumae.predictors.everlasting.prior import Prior
@@ -201,6 +204,24 @@ def test_lists_that_are_read_as_a_whole_are_caught(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(queries, "read_one_by_one", whole)
     assert caught(queries_do_not_meet, "everlasting, thresholds")
+
+
+def test_joined_calls_that_change_places_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = Asked.joined
+
+    def turned(parts: Any) -> Any:
+        return joined(parts[::-1])
+
+    assert not caught(calls_do_not_meet, "everlasting, thresholds")
+    monkeypatch.setattr(Asked, "joined", turned)
+    assert caught(calls_do_not_meet, "everlasting, thresholds")
+
+
+def test_a_list_of_another_width_that_is_answered_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lenient, "_common_width", lambda _: None)
+    assert caught(refusals_spend_nothing, "everlasting, thresholds")
 
 
 def test_inferred_types_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

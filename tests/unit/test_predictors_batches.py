@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import cumae.predictors
-from cumae import EverlastingPredictor, GenericBBL, InvalidParameter, QueryRelease
+from cumae import EverlastingPredictor, GenericBBL, InvalidData, InvalidParameter, QueryRelease
 from cumae.checks import PREDICTOR_LAWS
 from cumae.checks.predictors import (
     answers_to,
@@ -261,7 +261,25 @@ def test_a_row_of_a_list_is_read_by_itself(same: Any) -> None:
 
 
 @pytest.mark.claim("EVER")
-@pytest.mark.parametrize("odd", [[], [0.5, 0.5], [[0.5]], "text", None, {}, object(), {0.5}])
+@pytest.mark.parametrize("odd", [[], [0.5, 0.5], (1,) * 7, np.ones(2), pd.Series([], dtype=float)])
+def test_rows_of_another_width_count_only_among_others(odd: Any) -> None:
+    """The width that all rows share is public, in a list as in an array."""
+    one = oracle(Thresholds("above"), epsilon=math.inf, shard_size=8).fit(COLUMN, Y)
+    listed = np.empty(2, dtype=object)
+    listed[:] = [odd, odd]
+    strange = [[object()] * len(odd)]
+    for queries in ([odd], [odd, odd], (odd, [None] * len(odd)), listed, strange):
+        with pytest.raises(InvalidData, match=f"X has {len(odd)} feature"):
+            one.predict(queries)
+    assert one.answered_ == 0
+    assert one.predict([0.05, odd, [0.95]]).tolist() == [0, -1, 1]
+    assert one.predict([odd, [*odd, 0.5], [*odd, 0.5]]).tolist()[0] == -1
+    assert one.predict([odd, None]).tolist() == [-1, -1]
+    assert one.answered_ == 8
+
+
+@pytest.mark.claim("EVER")
+@pytest.mark.parametrize("odd", [[[0.5]], "text", None, {}, object(), {0.5}])
 def test_what_is_no_row_gets_no_answer_and_counts(odd: Any) -> None:
     one = oracle(Thresholds("above"), epsilon=math.inf, shard_size=8).fit(COLUMN, Y)
     assert one.predict([0.05, odd, [0.95]]).tolist() == [0, -1, 1]

@@ -38,6 +38,7 @@ X, y = np.zeros((9, 1)), np.zeros(9)
 oracle = cumae.EverlastingPredictor(Thresholds(), 3.0, user_ids=True, late=0.1)
 oracle.fit(X, y, users=list(range(9))).predict(X)
 oracle.predict([[1.0]], users=[1], clients=["a"], query_ids=[7], request_id="b")
+oracle.predict_calls([cumae.Call(X, users=[1]), cumae.Call([[1.0]], request_id=("a", 1))])
 oracle.add_labels([7], [1]).add_labelled(X, y, users=None).rotate_key()
 release = cumae.QueryRelease(Thresholds(), epsilon=1.0, max_queries=10).fit(X, y)
 release.predict(X, request_id=("a", 1))
@@ -58,6 +59,8 @@ oracle.predict(X, usres=[1])
 oracle.predict(X, requests=[1])
 oracle.predict(X, [1])
 oracle.predict()
+oracle.predict_calls([X])
+cumae.Call(X, usres=[1])
 oracle.add_labelled(X)
 release.predict(bogus=2)
 release.predict(X, users=[1])
@@ -76,6 +79,7 @@ cumae.Budget(1.0).save_to("account.db", key=None)
 RESULTS = {
     "oracle.fit(X, y)": "EverlastingPredictor",
     "oracle.predict(X)": "ndarray",
+    "oracle.predict_calls([cumae.Call(X)])": "list",
     "oracle.add_labelled(X, y)": "EverlastingPredictor",
     "oracle.to_arrays()": "dict",
     "release.fit(X, y)": "QueryRelease",

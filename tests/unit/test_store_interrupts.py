@@ -39,7 +39,7 @@ FILES = {module.__file__ for module in CORE}
 # do nothing by themselves.
 IDLE = ("with ", "try:", "finally:", "else:", "CALLS.objects = outside")
 # The way to an answer is the same for all kinds of events.
-SAME = {"answer", "_lead", "_answer_first", "_answer_group", "join", "_leave", "__init__"}
+SAME = {"answer", "_lead", "_taken", "_answer_group", "join", "_look", "__init__"}
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - syncs are free there
 LABELS = (ROWS[:, 0] > 0.3).astype(int)
 

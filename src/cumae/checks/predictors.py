@@ -30,6 +30,7 @@ from cumae.data import length_of, row_source
 from cumae.errors import BudgetExhausted, InvalidData, LiveState
 from cumae.estimators import own_clone
 from cumae.outlook import Outlook
+from cumae.predictors import Call
 from cumae.privacy import Budget
 from cumae.quiet import is_failure
 from cumae.randomness import SeededSource
@@ -42,13 +43,18 @@ def fitted(predictor: Any, pair: Neighbours, **changed: Any) -> Any:
 
 def ask(one: Any, queries: Any) -> Any:
     """Ask a fitted predictor; each query comes from a new user and client if it wants to know."""
-    wants_users = getattr(one, "user_ids", False)
-    wants_clients = getattr(one, "client_cap", None) is not None
-    if not (wants_users or wants_clients):
-        return one.predict(queries)
-    ids = [f"id {one.answered_ + place}" for place in range(length_of(queries))]
-    given = {"users": ids} if wants_users else {}
-    return one.predict(queries, **given, **({"clients": ids} if wants_clients else {}))
+    return one.predict(queries, **_ids(one, queries))
+
+
+def _ids(one: Any, queries: Any, before: int = 0) -> dict[str, Any]:
+    """Return the ids that a predictor wants to know, if it is asked so many others before."""
+    wanted = ["users"] * bool(getattr(one, "user_ids", False))
+    wanted += ["clients"] * (getattr(one, "client_cap", None) is not None)
+    if not wanted:
+        return {}
+    first = one.answered_ + before
+    ids = [f"id {first + place}" for place in range(length_of(queries))]
+    return dict.fromkeys(wanted, ids)
 
 
 def an_unfitted_one_refuses(predictor: Any, pair: Neighbours) -> None:
@@ -75,7 +81,9 @@ def refusals_spend_nothing(predictor: Any, pair: Neighbours) -> None:
     one = fitted(predictor, pair)
     before, queries = _spent(one), np.asarray(pair.queries)
     with _coins_counted() as drawn:
-        demand_end(InvalidData, lambda: ask(one, np.column_stack([queries, queries])))
+        wide = np.column_stack([queries, queries])
+        demand_end(InvalidData, lambda: ask(one, wide))
+        demand_end(InvalidData, lambda: ask(one, wide.tolist()))
         demand_end(InvalidData, lambda: ask(one, np.zeros((2, 2, 2))))
         if np.isfinite(one.remaining_):
             many = np.resize(queries, (int(one.remaining_) + 1, queries.shape[1]))
@@ -136,6 +144,27 @@ def batches_do_not_matter(predictor: Any, pair: Neighbours) -> None:
     for cuts in (list(range(1, len(queries))), [1, 3, len(queries) - 1]):
         found = answers_to(predictor, pair, in_batches(queries, cuts))
         demand(found == whole, "an answer depends on the batch that its query came in")
+
+
+def calls_do_not_meet(predictor: Any, pair: Neighbours) -> None:
+    """Calls that are asked at once have the answers of single ones; a refusal is for one alone."""
+    one = fitted(predictor, pair)
+    if _answers_one_batch(one):
+        return
+    queries = few(pair.queries)
+    batches = in_batches(queries, [1, 3])
+    starts = (0, 1, 3)
+    calls = [
+        Call(batch, **_ids(one, batch, start)) for batch, start in zip(batches, starts, strict=True)
+    ]
+    wrong = Call(np.zeros((2, 2, 2)))
+    first, second, *others = one.predict_calls([*calls[:1], wrong, *calls[1:]])
+    demand(isinstance(second, InvalidData), "a call of a strange shape was not refused")
+    found = [first, *others]
+    demand(not any(isinstance(part, Exception) for part in found), "another call was refused")
+    found = [answer for part in found for answer in part.tolist()]
+    wanted = answers_to(predictor, pair, batches)
+    demand(found == wanted, "an answer depends on calls that are asked at once")
 
 
 def one_batch_is_the_last(predictor: Any, pair: Neighbours) -> None:
@@ -341,6 +370,7 @@ PREDICTOR_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     tables_without_contents_are_refused,
     shards_learn,
     batches_do_not_matter,
+    calls_do_not_meet,
     one_batch_is_the_last,
     unusable_queries_are_refused,
     unusable_queries_count,

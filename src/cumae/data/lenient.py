@@ -171,9 +171,10 @@ def plain_floats(X: Any, width: int) -> Floats | None:
 def read_one_by_one(X: Any, width: int) -> Any:
     """Return queries as one table, in which each query is read without looking at the others.
 
-    In a list of queries, one that is no row of this width becomes a row of missing cells. In a
-    masked array, each masked cell becomes a missing one. Arrays of complex or structured type
-    become arrays of objects, whose cells nobody can read as numbers. All else stays as it is.
+    In a list of queries, one that is no row of this width becomes a row of missing cells. If all
+    are rows of one other width, the table has that width, as an array would have. In a masked
+    array, each masked cell becomes a missing one. Arrays of complex or structured type become
+    arrays of objects, whose cells nobody can read as numbers. All else stays as it is.
 
     Parameters
     ----------
@@ -189,18 +190,39 @@ def read_one_by_one(X: Any, width: int) -> Any:
     listed = isinstance(X, np.ndarray) and X.dtype.kind == "O" and X.ndim == 1
     if not listed and not isinstance(X, list | tuple):
         return X
-    table = np.full((len(X), width), np.nan, dtype=object)
     with warnings_raise():  # a query that warns when it is read is unusable, and not heard
+        found = _common_width(X)
+        if found is not None and found != width:
+            return np.full((len(X), found), np.nan, dtype=object)
+        table = np.full((len(X), width), np.nan, dtype=object)
         for place, query in enumerate(X):
             for column, cell in enumerate(_cells_of(query, width)):
                 table[place, column] = cell
     return table
 
 
+@claim("BBL", "EVER")
+def _common_width(X: Sequence[Any]) -> int | None:
+    """Return the number of cells that all queries have; None if they differ, or one is no row."""
+    found: int | None = None
+    for query in X:
+        width: int | None = None
+        with HiddenFailures():  # a query may be anything, and raise anything
+            width = len(query) if _is_row(query) else None
+        if width is None or found not in (None, width):
+            return None
+        found = width
+    return found
+
+
+def _is_row(query: Any) -> bool:
+    return isinstance(query, list | tuple | pd.Series) or np.ndim(query) == 1
+
+
 def _cells_of(query: Any, width: int) -> Sequence[Any]:
     """Return the cells of one query; none if it is no row of this width."""
     with HiddenFailures():  # a query may be anything, and raise anything
-        if isinstance(query, list | tuple | pd.Series) or np.ndim(query) == 1:
+        if _is_row(query):
             cells = list(query)
             return cells if len(cells) == width else ()
         if width == 1:

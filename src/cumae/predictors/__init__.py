@@ -2,6 +2,7 @@
 
 from cumae.codec import add_form, register
 from cumae.data import ParquetRows, bad_rows
+from cumae.predictors.answering.calls import Call
 from cumae.predictors.base import Predictor
 from cumae.predictors.bbl.predictor import GenericBBL
 from cumae.predictors.everlasting.predictor import EverlastingPredictor
@@ -11,6 +12,7 @@ from cumae.predictors.release.universal import UniversalQueryRelease
 
 __all__ = [
     "AgnosticQueryRelease",
+    "Call",
     "EverlastingPredictor",
     "GenericBBL",
     "ParquetRows",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,6 @@ from cumae.data import (
 from cumae.errors import InvalidData
 from cumae.finite import all_finite
 from cumae.predictors.records import RowForm, ShortTexts, short_texts
-from cumae.quiet import is_failure
 
 MADE_UP = 16  # rows of a made-up batch: more than those for which there are loops of their own
 
@@ -135,13 +133,18 @@ class QueryReader:
     def private(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return private queries, and which of them are usable; the others become the stand-in.
 
-        Only what all queries of a call share can be refused: the kind of their container, the
-        width of an array, the columns of a frame. What one query holds must not be seen in what
+        Only what all queries of a call share can be refused: the kind of their container, their
+        width, the columns of a frame. In a list of rows of several widths those of another width
+        than at fit are unusable. What one query holds must not be seen in what
         happens to the others, so nothing else raises.
         """
         plain = plain_floats(X, self.n_features) if self._numbers_only else None
         if plain is not None:
-            return self._replaced(plain)
+            return (
+                (plain, np.ones(len(plain), dtype=bool))
+                if all_finite(plain)
+                else self._replaced(plain)
+            )
         if not length_of(X):
             return self.nothing(), np.zeros(0, dtype=bool)
         given = self._arranged(read_one_by_one(table_of(X), self.n_features))
@@ -151,42 +154,6 @@ class QueryReader:
             return self.some(rows, np.arange(rows.n_rows))
         given = given if isinstance(given, pd.DataFrame) else np.asarray(given)
         return self._replaced(self.columns.read(given, ordinary=True))
-
-    def private_calls(
-        self, tables: Sequence[Any]
-    ) -> tuple[list[int | Exception], Floats, NDArray[np.bool_]]:
-        """Return the queries of several calls as one table, and which of them are usable.
-
-        Each call is read as by ``private``; models must not get data frames.
-
-        Parameters
-        ----------
-        tables : sequence of tables
-            What each call asks.
-
-        Returns
-        -------
-        list of int or Exception, table, array of bool
-            For each call the number of its queries, or the error with which it is refused; the
-            queries of all others, one call after the other; and which are usable.
-        """
-        counts: list[int | Exception] = []
-        parts = [np.zeros((0, len(self.columns)))]
-        for X in tables:
-            try:
-                plain = plain_floats(X, self.n_features) if self._numbers_only else None
-                part, usable = (plain, None) if plain is not None else self.private(X)
-            except BaseException as error:
-                if not is_failure(type(error)):
-                    raise
-                # Whoever asked raises it. What is no Exception would end more than a call.
-                counts.append(error if isinstance(error, Exception) else _unreadable())
-                continue
-            if usable is not None:
-                part[~usable] = np.nan  # so that it is unusable below
-            counts.append(len(part))
-            parts.append(part)
-        return counts, *self._replaced(np.concatenate(parts))
 
     @functools.cached_property
     def _numbers_only(self) -> bool:
@@ -228,10 +195,6 @@ class QueryReader:
                 f"{self.columns.original_names!r}."
             )
         return self.columns.arrange(X, self.owner)
-
-
-def _unreadable() -> InvalidData:
-    return InvalidData("X holds something that cannot be read; give numbers, texts and dates.")
 
 
 def _check_finite(table: Floats, names: list[str]) -> None:

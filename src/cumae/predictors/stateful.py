@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -111,7 +112,7 @@ class StatefulPredictor(Predictor):
     """A predictor that remembers one state, and can be stored and restored."""
 
     state_class: ClassVar[type[State]]
-    joins_calls: ClassVar[bool] = False  # whether calls of several threads are one batch
+    joins_calls: ClassVar[bool] = False  # whether several calls may be one batch
     _counter_: Counter
     _promise_: Guarantee  # set last: a fit that was broken off has none
 
@@ -249,18 +250,65 @@ class StatefulPredictor(Predictor):
             with HiddenFailures(), np.errstate(all="ignore"):
                 self._answers(self._read(Call(X)), state, state.spent, Coins(SeededSource(0)))
 
-    # Answering: what the counter asks. Nothing here changes the state.
+    # Answering
+
+    def predict_calls(self, calls: Sequence[Call]) -> list[NDArray[Any] | Exception]:
+        """Answer several calls for which one thread is responsible, as a server has them.
+
+        It is as if each call were given to ``predict``, in this order; but they share a lock and a
+        commit, and where calls can be joined, the votes of a batch. A call that is refused, or
+        fails, does not change what becomes of the others. Calls of other threads may be answered
+        with them.
+
+        Parameters
+        ----------
+        calls : sequence of Call
+            What is asked.
+
+        Returns
+        -------
+        list of array or Exception
+            For each call what ``predict`` would return, or the error that it would raise.
+
+        Raises
+        ------
+        InvalidParameter
+            If something is no ``Call``; nothing was answered or spent then.
+        LiveState
+            If it is used in another process, or within a call of the same thread.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cumae import Call, EverlastingPredictor
+        >>> from cumae.concepts import Thresholds
+        >>> x = np.random.default_rng(0).random((20_000, 1))
+        >>> oracle = EverlastingPredictor(Thresholds(), epsilon=3.0).fit(x, x[:, 0] > 0.3)
+        >>> first, second = oracle.predict_calls([Call([[0.9], [0.8]]), Call(np.ones((1, 7)))])
+        >>> first.shape, type(second).__name__, oracle.answered_
+        ((2,), 'InvalidData', 2)
+        """
+        check_fitted(self)
+        calls = list(calls)
+        if not all(isinstance(call, Call) for call in calls):
+            raise InvalidParameter("calls must be a list of cumae.Call, such as [Call([[0.5]])].")
+        return [call.outcome() for call in self._counter_.answer(self, calls)] if calls else []
+
+    # What the counter asks. Nothing here changes the state.
 
     def _read(self, call: Call) -> Asked:
+        self._check_plain(call)
         return Asked(self._queries(call.X), as_counts=call.as_counts)
 
-    def _read_calls(self, calls: list[Call]) -> tuple[list[int | Exception], Asked]:
-        """Return the queries of several calls as one, where calls are joined."""
-        raise NotImplementedError
-
-    def _joint_room(self, state: Any) -> int:
-        """Return how many queries of several calls can be one batch, where calls are joined."""
-        raise NotImplementedError
+    def _check_plain(self, call: Call) -> None:
+        """Refuse ids of users, clients and queries, and counts where there are none."""
+        if call.is_named:
+            raise InvalidParameter(
+                f"{type(self).__name__} has no use for users, clients and query_ids of a call; "
+                "leave them out."
+            )
+        if call.as_counts and not hasattr(self, "noisy_votes"):
+            raise InvalidParameter(f"{type(self).__name__} releases no counts; ask for labels.")
 
     @abstractmethod
     def _check(self, asked: Asked, state: Any) -> None:

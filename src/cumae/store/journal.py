@@ -11,7 +11,7 @@ from typing import Any
 from cumae.claims import claim
 from cumae.codec import from_bytes
 from cumae.data import plain_id
-from cumae.errors import InvalidData, InvalidParameter, LiveState
+from cumae.errors import InvalidData, InvalidParameter, LiveState, RequestIdReused
 from cumae.predictors.answering.events import Entered, Event, Remembered, Whole
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.answering.queue import QueuedCall
@@ -143,7 +143,7 @@ class DurableJournal(Journal):
         if found is None:
             return None
         if found[0] != self.writer.seal.digest_of(call.body_bytes):
-            raise InvalidParameter(
+            raise RequestIdReused(
                 "request_id was used for another request in this phase; give every request its "
                 "own, and repeat one in the same form: as the same list, array or data frame."
             )

@@ -245,7 +245,7 @@ def rounded_query(predictor: Any = EverlastingPredictor, **options: Any) -> Atta
 LISTS: dict[str, tuple[Any, Any, Any]] = {
     "a number in brackets": (0.0, 0.0, [0.0]),
     "an array without dimensions": (0.0, 0.0, np.array(0.0)),
-    "rows of another width": ([0.0, 0.0], [0.0, 0.0], [0.0]),
+    "rows of another width": ([0.0], [0.0], [0.0, 0.0]),
 }
 
 

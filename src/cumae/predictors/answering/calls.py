@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,26 +12,33 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.predictors.answering.events import Event
+from cumae.predictors.waiting import joined
 
 MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
 PLAIN = (None, None, None, False)  # the last fields of queries without anything special
 
 
 class Call(NamedTuple):
-    """One call for answers, as it was given.
+    """One call for answers, as it is given to ``predict_calls``.
 
     Parameters
     ----------
     X : table
         The queries.
     users, clients : list or array, or None
-        Who asks each of them.
+        Who asks each of them, where the predictor wants to know it.
     query_ids : list or array, or None
         An id for each query.
     request_id : str, int or tuple, or None
         A name for the call, for retries.
     as_counts : bool
-        Whether noisy vote counts are asked for, and not labels.
+        Whether noisy vote counts are asked for, and not labels, as by ``noisy_votes``.
+
+    Examples
+    --------
+    >>> import cumae
+    >>> cumae.Call([[0.5]], request_id="first").request_id
+    'first'
     """
 
     X: Any
@@ -48,15 +57,17 @@ class Call(NamedTuple):
         return [self.X, self.users, self.clients, self.query_ids, self.as_counts]
 
     @property
-    def size(self) -> int:
-        """Number of queries; ``MOST_JOINED + 1`` for a call that is answered alone.
+    def size(self) -> float:
+        """Number of queries, before they are read; infinite if that is not known."""
+        with suppress(Exception):
+            return len(self.X)
+        return math.inf
 
-        That is one with ids, or whose queries are neither a list nor an array.
-        """
-        kind, named = type(self.X), not (self.users is self.clients is self.query_ids is None)
-        if named or not (kind is list or (kind is np.ndarray and self.X.ndim)):
-            return MOST_JOINED + 1
-        return len(self.X)
+    @property
+    def is_named(self) -> bool:
+        """Whether it has ids of users, clients or queries."""
+        # By identity: an array of ids is not to be compared.
+        return not (self.users is self.clients is self.query_ids is None)
 
 
 class Asked(NamedTuple):
@@ -70,8 +81,8 @@ class Asked(NamedTuple):
         Which of them are usable; None if all are.
     users, clients : list of tuples of bytes, or None
         Hidden ids, one for each query (``HiddenIds.known_as``).
-    query_ids : list of bytes, or None
-        The same.
+    query_ids : list of bytes or None, or None
+        The same; None for a query of a joined call that has none.
     as_counts : bool
         Whether noisy vote counts are asked for, and not labels.
     """
@@ -80,7 +91,7 @@ class Asked(NamedTuple):
     usable: NDArray[np.bool_] | None = None
     users: list[tuple[bytes, ...]] | None = None
     clients: list[tuple[bytes, ...]] | None = None
-    query_ids: list[bytes] | None = None
+    query_ids: list[bytes | None] | None = None
     as_counts: bool = False
 
     def __repr__(self) -> str:
@@ -95,6 +106,23 @@ class Asked(NamedTuple):
             users=self.users and self.users[here],
             clients=self.clients and self.clients[here],
             query_ids=self.query_ids and self.query_ids[here],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Asked]) -> Asked:
+        """Return the queries of several calls as one, in their order.
+
+        Where somebody must be named, all calls name them; but only some may have ids of queries.
+        """
+        names: list[bytes | None] | None = None
+        if any(part.query_ids is not None for part in parts):
+            names = [name for part in parts for name in part.query_ids or [None] * len(part.rows)]
+        return cls(
+            joined([part.rows for part in parts]),
+            None if parts[0].usable is None else joined([part.usable for part in parts]),
+            None if parts[0].users is None else [one for part in parts for one in part.users or ()],
+            None if parts[0].clients is None else [one for p in parts for one in p.clients or ()],
+            names,
         )
 
 

@@ -5,14 +5,15 @@ journal. It cuts a call at the end of a phase, and handles one part at a time: i
 counters of the state first, asks the predictor what it would answer, records that as an event,
 and applies the event to the state. When all parts are done it commits, and only then answers leave.
 
-    call -> queue -> lock and turn -> for each part: reserve, answers, record, apply
+    calls -> queue -> lock and turn -> for each part: reserve, answers, record, apply
          -> the lock is free -> commit, together with others that wait -> answers leave
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -27,7 +28,8 @@ from cumae.mechanisms import Coins
 from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
 from cumae.predictors.answering.events import Event
 from cumae.predictors.answering.journal import Journal
-from cumae.predictors.answering.queue import CallQueue, QueuedCall
+from cumae.predictors.answering.queue import CallBatch, CallQueue, Party, QueuedCall
+from cumae.quiet import is_failure
 
 Result = TypeVar("Result")
 
@@ -36,16 +38,13 @@ class Desk(Protocol):
     """What a predictor says to its counter. None of it changes the state, or any other object.
 
     ``reserved`` is what ``State.reserve`` returned: the counters before the queries at hand.
-    ``joins_calls`` says whether calls of several threads may be one batch.
+    ``joins_calls`` says whether several calls may be one batch.
     """
 
     joins_calls: ClassVar[bool]
 
     def _read(self, call: Call) -> Asked:
         """Return the queries of a call; refuse what can be refused."""
-
-    def _read_calls(self, calls: list[Call]) -> tuple[list[int | Exception], Asked]:
-        """Return the queries of several calls as one; for each call their number, or its error."""
 
     def _check(self, asked: Asked, state: Any) -> None:
         """Refuse queries that cannot be answered whole, before anything is spent.
@@ -54,10 +53,10 @@ class Desk(Protocol):
         """
 
     def _room(self, state: Any) -> int:
-        """Return how many queries can be answered before something else is due."""
+        """Return how many queries can be answered before something else is due.
 
-    def _joint_room(self, state: Any) -> int:
-        """Return how many queries of several calls can be one batch, where calls are joined."""
+        Several calls are one batch only if there is room for all of them.
+        """
 
     def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> Given:
         """Return what the predictor would answer; draw with the coins."""
@@ -101,119 +100,170 @@ class Counter:
     # Calls for answers
 
     @claim("STORE")
-    def answer(self, desk: Desk, call: Call) -> NDArray[Any]:
-        """Return the answers to a call, when they are recorded."""
+    def answer(self, desk: Desk, calls: Sequence[Call]) -> list[QueuedCall]:
+        """Return calls when their answers are recorded, or they are refused."""
         # First of all: a forked process has a broken queue.
         outside = self.within.check()
         try:  # as Within.run does
             CALLS.objects = (*outside, self.within.id)
-            queued = QueuedCall(call)
-            self._queue.join(queued, functools.partial(self._lead, desk))
-            answers = queued.result()
-            found = answers if call.as_counts else desk._named(answers)
-            for told in queued.warnings:
-                warn(told)
-            return found
+            party = Party(calls)
+            self._queue.join(party, functools.partial(self._lead, desk))
+            for call in party.calls:
+                if call.answers is not None and not call.call.as_counts:
+                    call.answers = desk._named(call.answers)  # what is stored are places of classes
+                for told in call.warnings:
+                    warn(told)
+            return party.calls
         finally:
             CALLS.objects = outside
 
     @claim("STORE")
-    def _lead(self, desk: Desk, calls: list[QueuedCall]) -> None:
-        """Answer the first calls, and mark them as done when nothing of that can be lost."""
-        taken = [calls[0]]  # whatever happens, the first call is answered or refused here
+    def _lead(self, desk: Desk, calls: list[QueuedCall], own: int) -> None:
+        """Answer the first calls, and mark them as done when nothing of that can be lost.
+
+        They are answered group by group, until those of the thread that leads are answered. Calls
+        of others are in the last group only, so that they wait for no other one.
+
+        Parameters
+        ----------
+        desk : Desk
+            The predictor.
+        calls : list of QueuedCall
+            Calls that wait.
+        own : int
+            How many of the first ones are those of this thread.
+        """
+        batch, ticket, place = CallBatch(), 0, 0
         try:
-            self.journal.commit(self._answer_first(desk, calls, taken))
-            for call in taken:
-                call.committed = True
+            calls[0].batch = batch  # whatever happens, the first call is answered or refused here
+            batch.alone = len(calls) == 1
+            with self._lock, self.journal.inside:
+                if getattr(desk, "_counter_", None) is not self:
+                    raise _fitted_again()
+                while place < own:
+                    self.journal.begin_turn()
+                    group, taken, last = self._taken(desk, calls[place:], own - place, batch)
+                    place, ticket = place + taken, max(ticket, last)
+                    try:
+                        if group:
+                            answer = functools.partial(self._answer_group, desk, group)
+                            ticket = max(ticket, self._recorded(answer))
+                    except Exception as error:  # noqa: BLE001 - those who asked raise it
+                        # Of other errors nobody knows whether something waits.
+                        self._refuse(group, error, settle=not isinstance(error, CumaeError))
+            self.journal.commit(ticket)
+            batch.committed = True  # for all of them at once
         except BaseException as error:
-            for call in taken:
-                call.refuse(error, alone=len(calls) == 1)
-            with suppress(Exception):  # nothing that was answered must wait to be committed
-                self.journal.end_turn()
+            self._refuse([call for call in calls if call.batch is batch], error, settle=True)
             if not isinstance(error, Exception):
                 raise
         finally:
-            for call in taken:
-                call.done = True
+            batch.done = True  # first, and no call: nothing can come before it
 
-    def _answer_first(self, desk: Desk, calls: list[QueuedCall], taken: list[QueuedCall]) -> int:
-        """Answer the first calls, as many as are one batch; return their ticket.
+    def _refuse(self, calls: list[QueuedCall], error: BaseException, *, settle: bool) -> None:
+        """Let calls raise an error; commit all that was recorded, if that is asked for."""
+        for call in calls:
+            call.refuse(error)
+        if settle:
+            with suppress(Exception):  # nothing that was answered must wait to be committed
+                self.journal.end_turn()
 
-        Calls that are known or refused are taken, too, on the way to the first one that does not
-        fit.
+    @claim("STORE", "EVER")
+    def _taken(
+        self, desk: Desk, calls: list[QueuedCall], own: int, batch: CallBatch
+    ) -> tuple[list[QueuedCall], int, int]:
+        """Take the first calls: those that are known or refused, and others that are one batch.
+
+        Each call is read by itself, and refused by itself, before anything is drawn.
+
+        Parameters
+        ----------
+        desk : Desk
+            The predictor.
+        calls : list of QueuedCall
+            Calls that wait.
+        own : int
+            How many of the first ones are those of this thread; others join a small batch only.
+        batch : CallBatch
+            What they are taken into.
+
+        Returns
+        -------
+        list of QueuedCall, int, int
+            Calls to be answered as one batch, the number of calls that were taken, and the ticket
+            of those that are known.
         """
-        ticket = 0
         group: list[QueuedCall] = []
-        with self._lock, self.journal.inside:
-            if getattr(desk, "_counter_", None) is not self:
-                raise _fitted_again()
-            self.journal.begin_turn()
-            for call in calls:
-                try:
-                    found = None if call.call.request_id is None else self.journal.known(call)
-                except Exception as error:  # noqa: BLE001 - whoever asked raises it
-                    call.refuse(error, alone=len(calls) == 1)
-                else:
-                    if found is not None:
-                        call.answers, ticket = found[0], max(ticket, found[1])
-                    elif group and not self._fits(desk, call, group):
-                        break
-                    else:
-                        group.append(call)
-                if call is not calls[0]:
-                    taken.append(call)
-            if group:
-                last = self._recorded(functools.partial(self._answer_group, desk, group))
-                ticket = max(ticket, last)
-        return ticket
+        ticket, n_rows, names = 0, 0, set[Any]()
+        for place, call in enumerate(calls):
+            try:
+                found = None if call.call.request_id is None else self.journal.known(call)
+                if found is None:
+                    room = self._joint_room(desk, n_rows, own=place < own) if group else math.inf
+                    if group and call.call.size > room:
+                        return group, place, ticket  # it need not be read yet
+                    asked = call.asked = call.asked or desk._read(call.call)
+                    # Whoever has the name of an earlier one must see what became of that.
+                    # A call without a name stands for itself.
+                    own_names = {call.id_bytes or call, *(asked.query_ids or ())}
+                    if len(asked.rows) > room or not names.isdisjoint(own_names):
+                        return group, place, ticket
+                    if asked[2:] != PLAIN:  # somebody is named, or counts are asked for
+                        desk._check(asked, self.state)
+            except BaseException as error:
+                refused, raised = isinstance(error, CumaeError), isinstance(error, Exception)
+                if not is_failure(type(error)) or (batch.alone and not raised):
+                    raise
+                if not (refused or call.is_own):
+                    return group, place, ticket  # its own thread shall see what is wrong
+                call.batch = batch
+                # What is no Exception would end more than a call.
+                call.refuse(error if raised else _unreadable())
+                continue
+            call.batch = batch
+            if found is not None:
+                call.answers, ticket = found[0], max(ticket, found[1])
+            else:
+                group.append(call)
+                n_rows += len(asked.rows)
+                names |= own_names
+        return group, len(calls), ticket
 
-    def _fits(self, desk: Desk, call: QueuedCall, group: list[QueuedCall]) -> bool:
-        """Tell whether a call can join others, by counts, ids and kinds of tables."""
+    def _joint_room(self, desk: Desk, n_rows: int, *, own: bool) -> float:
+        """Return how many queries may join so many others, in a call of this thread or not."""
         if not desk.joins_calls:
-            return False
-        if call.id_bytes and any(one.id_bytes == call.id_bytes for one in group):
-            return False  # a retry, which must see the first one's answers
-        room = min(MOST_JOINED, desk._joint_room(self.state))
-        return sum(one.call.size for one in group) + call.call.size <= room
-
-    def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:
-        """Answer calls as one batch, or one call alone."""
-        if len(calls) == 1:
-            first = calls[0]
-            first.answers = self.ask(desk, desk._read(first.call), first.warnings)
-        else:
-            self._answer_together(desk, calls)
-        named = [call for call in calls if call.id_bytes and call.error is None]
-        if named:
-            self.journal.remember(named)
+            return -1
+        room = desk._room(self.state)
+        return (room if own else min(room, MOST_JOINED)) - n_rows
 
     @claim("EVER")
-    def _answer_together(self, desk: Desk, calls: list[QueuedCall]) -> None:
-        """Answer the queries of several calls as one batch.
-
-        Each call is read by itself. One that cannot be read gets its error in the place of
-        answers, before anything is drawn.
-        """
-        read, asked = desk._read_calls([call.call for call in calls])
-        if len(asked.rows) > desk._joint_room(self.state):
-            raise InvalidData("X changed while it was read; ask again.")
-        answers = self.ask(desk, asked, [])
-        start = 0
-        for call, one in zip(calls, read, strict=True):
-            if isinstance(one, Exception):
-                call.refuse(one, alone=False)
-            else:  # a copy: nobody gets an array that holds the answers of others
-                call.answers = answers[start : start + one].copy()
-                start += one
+    def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:
+        """Answer calls as one batch."""
+        first, *others = calls
+        if not others and first.asked is not None:
+            first.answers = self.ask(desk, first.asked, first.warnings)
+        else:
+            parts = [call.asked for call in calls if call.asked is not None]
+            answers, start = self.ask(desk, Asked.joined(parts), []), 0
+            for call, part in zip(calls, parts, strict=True):
+                stop = start + len(part.rows)
+                # A copy: nobody gets an array that holds the answers of others.
+                call.answers, start = answers[start:stop].copy(), stop
+        named = [call for call in calls if call.id_bytes]
+        if named:
+            self.journal.remember(named)
 
     # Parts of a call
 
     @claim("EVER", "QUERY", "BBL", "UNV")
     def ask(self, desk: Desk, asked: Asked, warnings: list[str]) -> Integers:
-        """Answer queries, part by part; whoever asks is within ``recorded`` and holds the lock."""
+        """Answer queries, part by part; whoever asks is within ``recorded`` and holds the lock.
+
+        Those of one call may go past the end of a phase.
+        """
         state, count = self.state, len(asked.rows)
         room = desk._room(state)
-        if count > room or asked[2:] != PLAIN:  # somebody is named, or counts are asked for
+        if count > room and asked[2:] == PLAIN:  # else it was checked before
             desk._check(asked, state)
         parts: list[Integers] = []
         start = 0
@@ -383,3 +433,7 @@ def _fitted_again() -> LiveState:
     return LiveState(
         "it was fitted again while this call waited. Nothing was answered or spent; ask again."
     )
+
+
+def _unreadable() -> InvalidData:
+    return InvalidData("X holds something that cannot be read; give numbers, texts and dates.")

@@ -64,8 +64,10 @@ class Journal:
 
         Raises
         ------
+        RequestIdReused
+            If the earlier one asked something else.
         InvalidParameter
-            If the earlier one asked something else, or if nothing is kept for retries.
+            If the id is none, or if nothing is kept for retries.
         InvalidData
             If what is asked cannot be compared with anything.
         """

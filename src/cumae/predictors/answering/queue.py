@@ -9,17 +9,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from numpy.typing import NDArray
+
 from cumae.claims import claim
 from cumae.errors import CumaeError
-from cumae.predictors.answering.calls import Call
+from cumae.predictors.answering.calls import Asked, Call
 
 MOST_WAIT = 0.005  # seconds; about a commit on a slow disk, while a training may take minutes
 POLL_SECONDS = 2e-5  # between two looks at who has come: a thread asks again after about this long
 CHECK_SECONDS = 1.0  # after which a waiting thread looks whether anybody answers; seldom needed
+
+
+@claim("STORE")
+class CallBatch:
+    """What happened to calls that were taken from the queue together.
+
+    Each of these is one store for all of them: no interrupt comes between two calls.
+    """
+
+    alone = False  # whether no other call waited, so that an error may show what was asked
+    committed = False  # whether the answers are on the disk, and may leave
+    done = False  # whether there is no more to wait for
 
 
 @claim("STORE")
@@ -33,47 +47,63 @@ class QueuedCall:
 
     Attributes
     ----------
+    batch : CallBatch
+        What it was taken with; one that is never done before.
     id_bytes, body_bytes : bytes
         What stands for the name and for the body of a call that has a name, once ``Journal.known``
         has looked at them.
+    asked : Asked, or None
+        Its queries, once they were read.
+    error : Exception, or None
+        Why it was refused.
     """
 
     def __init__(self, call: Call) -> None:
-        self.call = call
+        self.call, self.batch, self._thread = call, NOT_TAKEN, threading.get_ident()
         self.id_bytes = self.body_bytes = b""
+        self.asked: Asked | None = None
         self.answers: Any = None
         self.warnings: list[str] = []
-        self.error: BaseException | None = None
-        self.committed = False  # whether the answers are on the disk, and may leave
-        self.done = False  # whether there is no more to wait for
-        self.left = False  # whether its thread has gone on
-        self._gate = threading.Lock()  # open when it is done, or the first in the queue
-        self._gate.acquire()
+        self.error: Exception | None = None
 
-    def wake(self) -> None:
-        """Let its thread look again; it may look more often than it must."""
-        with suppress(RuntimeError):  # the gate is open already
-            self._gate.release()
+    @property
+    def is_own(self) -> bool:
+        """Whether this thread asked."""
+        return self._thread == threading.get_ident()
 
-    def wait(self) -> bool:
-        """Wait until it is woken, for some time at most; tell whether it was."""
-        return self._gate.acquire(timeout=CHECK_SECONDS)
+    def refuse(self, error: BaseException) -> None:
+        """Let it raise an error, unless it has one.
 
-    def refuse(self, error: BaseException, *, alone: bool) -> None:
-        """Let it raise an error; one that others raise as well must not show what they asked."""
-        if self.error is None and not self.committed:
-            self.error = error if alone else _without_trace(error)
-
-    def result(self) -> Any:
-        """Return the answers, or raise what went wrong."""
+        Of several calls it must not show what others asked. An error that is not of cumae may be
+        that of a signal handler, which is for its own thread.
+        """
         if self.error is not None:
-            raise self.error
-        if not self.committed:
-            raise _lost()
-        return self.answers
+            return
+        if self.batch.alone and isinstance(error, Exception):
+            self.error = error
+        elif self.is_own or isinstance(error, CumaeError):
+            self.error = _without_trace(error)
+        else:
+            self.error = _lost()
+
+    def outcome(self) -> Any:
+        """Return the answers, or the error that takes their place."""
+        if self.error is None and not self.batch.committed:
+            return _lost()
+        return self.answers if self.error is None else self.error
+
+    def result(self) -> NDArray[Any]:
+        """Return the answers, or raise what went wrong."""
+        if self.error is None and self.batch.committed:
+            found: NDArray[Any] = self.answers
+            return found
+        raise self.outcome()
 
 
-def _without_trace(error: BaseException) -> BaseException:
+NOT_TAKEN = CallBatch()
+
+
+def _without_trace(error: BaseException) -> Exception:
     """Return the same error without its traceback, whose frames hold the queries of others."""
     if isinstance(error, Exception):
         with suppress(Exception):
@@ -91,60 +121,93 @@ def _lost() -> CumaeError:
 
 
 @claim("STORE")
+class Party:
+    """The calls that one thread waits for.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        What is asked: one call at least. They are answered in their order, so that all are done
+        when the last one is.
+    """
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.calls = [QueuedCall(call) for call in calls]
+        self.left = False  # whether its thread has gone on
+        self._gate = threading.Lock()  # open when all are done, or the first in the queue
+        self._gate.acquire()
+
+    def wake(self) -> None:
+        """Let its thread look again; it may look more often than it must."""
+        with suppress(RuntimeError):  # the gate is open already
+            self._gate.release()
+
+    def wait(self) -> bool:
+        """Wait until it is woken, for some time at most; tell whether it was."""
+        return self._gate.acquire(timeout=CHECK_SECONDS)
+
+
+@claim("STORE")
 class CallQueue:
-    """Lets the first of several calls do the work of those behind it, one group after the other."""
+    """Lets the first of several threads do the work of those behind it, group after group.
+
+    An interrupt may end any thread anywhere. A party that has left is passed over by whoever comes
+    upon it, and calls that are done are never answered again.
+    """
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._waiting: list[QueuedCall] = []
-        self._leader: QueuedCall | None = None  # the first one, whose thread answers
-        # Calls that stood here when the last group was answered, and the seconds that it took.
+        self._waiting: list[Party] = []
+        self._leader: Party | None = None  # the first one, whose thread answers
+        # Parties that stood here when the last group was answered, and the seconds that it took.
         self._together, self._seconds = 1, 0.0
 
-    def join(self, call: QueuedCall, answer: Callable[[list[QueuedCall]], None]) -> None:
-        """Wait until a call was answered, or answer it with those behind it.
+    def join(self, party: Party, answer: Callable[[list[QueuedCall], int], None]) -> None:
+        """Wait until calls were answered, or answer them with those behind them.
 
         Parameters
         ----------
-        call : QueuedCall
+        party : Party
             What this thread asks.
         answer : callable
-            Gets all that wait, this call first. It answers some of the first ones, this one at
-            least, and marks them as done.
+            Gets all that wait, those of this thread first, and how many these are. It answers some
+            of the first ones, one at least, and marks them as done.
         """
+        last = party.calls[-1]
         try:
             with self._mutex:
-                self._waiting.append(call)
-                self._leader = self._leader or call
-            while not call.done:
-                if self._leader is call:
-                    self._lead(answer)
-                elif not call.wait():
+                self._waiting.append(party)
+                if self._leader is None or self._leader.left:
+                    self._leader = party
+            while not last.batch.done:
+                if self._leader is party:
+                    self._lead(party, answer)
+                elif not party.wait():
                     self._look()
         finally:
-            try:
-                self._leave(call)
-            except BaseException:  # interrupted right here: others must not wait for ever
-                self._leave(call)
-                raise
+            party.left = True  # first, and no call: nothing can come before it
+            self._look()
 
-    def _lead(self, answer: Callable[[list[QueuedCall]], None]) -> None:
+    def _lead(self, party: Party, answer: Callable[[list[QueuedCall], int], None]) -> None:
         """Answer for the first ones in the queue, and wake them."""
         if len(self._waiting) < self._together:
             self._gather()
         began = time.monotonic()
         with self._mutex:
-            calls = list(self._waiting)
+            parties = [party, *[one for one in self._waiting if one is not party and not one.left]]
+        calls = [call for one in parties for call in one.calls if not call.batch.done]
+        own = len([call for call in party.calls if not call.batch.done])
         try:
-            answer(calls)
+            answer(calls, own)
         finally:
+            ended = {one for one in parties if one.calls[-1].batch.done}
             with self._mutex:
                 self._together = len(self._waiting)
-                self._waiting = [call for call in self._waiting if not call.done]
+                self._waiting = [one for one in self._waiting if one not in ended]
             self._seconds = time.monotonic() - began
-            for call in calls:
-                if call.done and call is not self._leader:  # whose thread is here
-                    call.wake()
+            for one in ended:
+                if one is not party:  # whose thread is here
+                    one.wake()
 
     def _gather(self) -> None:
         """Let those ask again that were answered a moment ago: a larger group takes hardly longer.
@@ -156,26 +219,11 @@ class CallQueue:
         while len(self._waiting) < self._together and time.monotonic() < until:
             time.sleep(POLL_SECONDS)
 
-    def _leave(self, call: QueuedCall) -> None:
-        """Let a call leave the queue, and the next one lead if this one did."""
-        call.left = True
-        if call.done and self._leader is not call:
-            return  # whoever answered has taken it out of the queue
-        with self._mutex:
-            self._waiting = [one for one in self._waiting if one is not call]
-            if self._leader is call:
-                self._leader = None
-                if self._waiting:
-                    self._choose_leader()
-
     def _look(self) -> None:
-        """Let somebody answer if nobody does, because a thread was interrupted on its way out."""
+        """Let the first one answer if nobody does: whoever did has left, or was interrupted."""
         with self._mutex:
             if self._leader is None or self._leader.left:
-                self._choose_leader()
-
-    def _choose_leader(self) -> None:
-        """Let the first one in the queue answer; the caller holds the mutex."""
-        self._leader = self._waiting[0] if self._waiting else None
-        if self._leader is not None:
-            self._leader.wake()
+                self._waiting = [one for one in self._waiting if not one.left]
+                self._leader = self._waiting[0] if self._waiting else None
+                if self._leader is not None:
+                    self._leader.wake()

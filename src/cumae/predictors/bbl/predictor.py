@@ -358,9 +358,10 @@ class GenericBBL(PhasedPredictor):
             If the votes have halted, or supplied rows run short.
         """
         check_fitted(self)
-        return self._counter_.answer(self, Call(X, request_id=request_id))
+        return self._counter_.answer(self, [Call(X, request_id=request_id)])[0].result()
 
     def _read(self, call: Call) -> Asked:
+        self._check_plain(call)
         return Asked(*self._readable(call.X))
 
     def _check(self, asked: Asked, state: BBLState) -> None:

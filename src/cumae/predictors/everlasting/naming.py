@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from cumae.predictors.ids import as_rows
 
 
 @claim("LABELLED")
-def check_new(hidden: list[bytes], state: EverlastingState) -> None:
+def check_new(hidden: Sequence[bytes | None], state: EverlastingState) -> None:
     """Refuse hidden ids of queries that name two of them; ids alone decide."""
     if not state.rows_from.keeps_queries:
         raise InvalidParameter("query_ids have no meaning with fresh=True, which keeps no queries.")
@@ -69,8 +70,10 @@ def admitted_part(kept: dict[str, Any], part: Asked, state: EverlastingState) ->
         found["clients"] = as_rows(admitted.offered)
         found["offered"] = np.array(list(admitted.offered.values()), dtype=np.int64)
     if part.query_ids is not None and part.usable is not None:
-        numbers = np.flatnonzero(mask)
-        places = at + np.arange(len(numbers))
-        found["query_ids"] = as_rows(part.query_ids[one] for one in numbers)
+        given = enumerate(part.query_ids)
+        named = {place: name for place, name in given if mask[place] and name is not None}
+        numbers = np.array(list(named), dtype=np.int64)
+        places = at + np.cumsum(mask)[numbers] - 1
+        found["query_ids"] = as_rows(named.values())
         found["places"] = np.where(part.usable[numbers], places, ~places)
     return found

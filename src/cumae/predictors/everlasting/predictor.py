@@ -389,9 +389,13 @@ class EverlastingPredictor(PhasedPredictor):
             If rows run short; nothing was answered or spent then.
         """
         check_fitted(self)
-        return self._counter_.answer(self, Call(X, users, clients, query_ids, request_id))
+        return self._counter_.answer(self, [Call(X, users, clients, query_ids, request_id)])[
+            0
+        ].result()
 
     def _read(self, call: Call) -> Asked:
+        if call.as_counts:
+            raise InvalidParameter("EverlastingPredictor releases no counts; ask for labels.")
         rows, usable = self._reader_.private(call.X)
         rules, count = self._counter_.state.school.rules, len(usable)
         # By identity: an array of ids is not to be compared.
@@ -402,11 +406,6 @@ class EverlastingPredictor(PhasedPredictor):
         names = check_ids(call.query_ids, call.query_ids is not None, count, IDS)
         hidden = None if names is None else list(map(self._state_.hide, names))
         return Asked(rows, usable, self._hidden(owners), self._hidden(askers), hidden)
-
-    @claim("EVER")
-    def _read_calls(self, calls: list[Call]) -> tuple[list[int | Exception], Asked]:
-        read, rows, usable = self._reader_.private_calls([call.X for call in calls])
-        return read, Asked(rows, usable)
 
     @claim("USER")
     def _check(self, asked: Asked, state: EverlastingState) -> None:
@@ -419,18 +418,6 @@ class EverlastingPredictor(PhasedPredictor):
 
     def _room(self, state: EverlastingState) -> int:
         return state.rows_from.until_next(state)
-
-    @claim("USER")
-    def _joint_room(self, state: EverlastingState) -> int:
-        """Return how many queries of several calls can be one batch.
-
-        Those are answered before the next phase is prepared, so that no call is refused or waits
-        for a training because of another one. Where somebody must be named with each query, calls
-        are answered one by one.
-        """
-        if self._reader_.as_frames or state.rules.is_named:
-            return 0
-        return self._room(state)
 
     @claim("EVER", "USER", "MEMO", "LABELLED")
     def _answers(

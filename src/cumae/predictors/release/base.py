@@ -262,7 +262,7 @@ class Release(StatefulPredictor):
             If a query is unusable; nothing is spent.
         """
         check_fitted(self)
-        return self._counter_.answer(self, Call(X, request_id=request_id))
+        return self._counter_.answer(self, [Call(X, request_id=request_id)])[0].result()
 
     def noisy_votes(self, X: Any, *, request_id: Any = None) -> Integers:
         """Return noisy vote counts, one column per class: spends like ``predict``.
@@ -283,7 +283,9 @@ class Release(StatefulPredictor):
             Votes with noise.
         """
         check_fitted(self)
-        return self._counter_.answer(self, Call(X, request_id=request_id, as_counts=True))
+        return self._counter_.answer(self, [Call(X, request_id=request_id, as_counts=True)])[
+            0
+        ].result()
 
     def _check(self, asked: Asked, state: ReleaseState) -> None:
         if asked.as_counts and (state.voting is None or not state.voting.shows_counts):

@@ -438,7 +438,7 @@ class UniversalQueryRelease(StatefulPredictor):
             Declared classes; -1 for unclear queries of the first stage if ``abstain``.
         """
         check_fitted(self)
-        return self._counter_.answer(self, Call(X, request_id=request_id))
+        return self._counter_.answer(self, [Call(X, request_id=request_id)])[0].result()
 
     def _check(self, asked: Asked, state: UniversalState) -> None:
         """Refuse nothing: there is no end."""
