@@ -1,0 +1,136 @@
+"""Worlds of the same counts: rows, labels, queries, and names of those who ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+RNG = np.random.default_rng(17)
+N_ROWS, N_QUERIES = 400, 6
+NUMBERS = RNG.random((N_ROWS, 3))
+WORDS = RNG.choice(["ja", "nein", "vielleicht"], N_ROWS)
+MARKS = (0.7071067811865476, 0.3678794411714423)  # on which ``FailingOnMarks`` fails
+ODD_NUMBERS = (0.5, -0.0, np.nan, np.inf, -np.inf, 1e300, 5e-324, 0.1 + 0.2, *MARKS)
+ODD_TEXTS = ("", "a", "ja", "HIV", "common cold", "ä€😀", '"\\\n', "long " * 40, None, np.nan, 7)
+FRAME, ONE, THREE = "frame", "one", "three"
+WIDTH = {FRAME: 2, ONE: 1, THREE: 3}
+
+Row = list[Any]
+Change = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything private, as lists.
+
+    Parameters
+    ----------
+    kind : str
+        What tables look like: "one" or "three" columns of numbers, or a "frame" with text.
+    rows, labels : list
+        To fit.
+    queries : list
+        The first queries; later ones are the same in all worlds.
+    added : list
+        Rows that are added later.
+    told : list
+        Labels that are told later.
+    names : str
+        What ids of users, clients, queries and requests begin with.
+    """
+
+    kind: str
+    rows: list[Row]
+    labels: list[int]
+    queries: list[Row]
+    added: list[Row]
+    told: list[int]
+    names: str = "id"
+
+    @classmethod
+    def base(cls, kind: str, n_rows: int, *, constant: bool = False) -> World:
+        """Return a world, in which all labels may be the same."""
+        labels = (NUMBERS[:, 0] > 0.4) ^ (np.arange(N_ROWS) % 10 == 0)
+        rows = [_row(kind, place) for place in range(N_ROWS)]
+        own = [0] * n_rows if constant else labels[:n_rows].astype(int).tolist()
+        return cls(
+            kind,
+            rows[:n_rows],
+            own,
+            rows[-N_QUERIES:],
+            rows[-2 * N_QUERIES : -N_QUERIES],
+            labels[:N_QUERIES].astype(int).tolist(),
+        )
+
+    def table(self, rows: list[Row]) -> Any:
+        """Return rows as a predictor gets them."""
+        if self.kind != FRAME:
+            return np.array(rows, dtype=np.float64).reshape(len(rows), WIDTH[self.kind])
+        return pd.DataFrame(
+            {
+                "size": np.array([row[0] for row in rows], dtype=np.float64),
+                "word": pd.Series([row[1] for row in rows], dtype=object),
+            }
+        )
+
+    def query(self, number: int) -> Row:
+        """Return a query by its number."""
+        known = number < len(self.queries)
+        return self.queries[number] if known else _row(self.kind, number % 40)
+
+    def changed(self, changes: list[Change]) -> World:
+        """Return a world in which some things are different."""
+        found = self
+        for what, *given in changes:
+            if what == "names":
+                found = replace(found, names=given[0])
+            elif what in ("labels", "told"):
+                own = list(getattr(found, what))
+                own[given[0] % len(own)] ^= 1
+                found = replace(found, **{what: own})
+            elif what == "repeated":
+                own = list(found.queries)
+                own[given[0]] = own[given[1]]
+                found = replace(found, queries=own)
+            else:
+                number, column, value = given
+                own = [list(row) for row in getattr(found, what)]
+                own[number % len(own)][column] = value
+                found = replace(found, **{what: own})
+        return found
+
+
+def _row(kind: str, place: int) -> Row:
+    if kind == FRAME:
+        return [float(NUMBERS[place, 0]), str(WORDS[place])]
+    return [float(cell) for cell in NUMBERS[place, : WIDTH[kind]]]
+
+
+def changes(kind: str, *, public_queries: bool) -> st.SearchStrategy[list[Change]]:
+    """Return what may differ between two worlds: one thing, or a few."""
+    small = st.integers(0, N_QUERIES - 1)
+    places = st.integers(0, N_ROWS - 1)
+
+    def cells(what: str, where: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
+        number = st.tuples(
+            st.just(what), where, st.integers(0, 0 if kind == FRAME else WIDTH[kind] - 1),
+            st.sampled_from(ODD_NUMBERS),
+        )
+        if kind != FRAME:
+            return number
+        return number | st.tuples(st.just(what), where, st.just(1), st.sampled_from(ODD_TEXTS))
+
+    found = [
+        st.tuples(st.just("labels"), places),
+        cells("rows", places),
+        cells("added", small),
+        st.tuples(st.just("told"), small),
+        st.tuples(st.just("names"), st.sampled_from(["i", "somebody else ", "ä"])),
+    ]
+    if not public_queries:
+        found += [cells("queries", small), st.tuples(st.just("repeated"), small, small)]
+    return st.lists(st.one_of(found), min_size=1, max_size=4)
