@@ -45,7 +45,7 @@ class Case:
     Parameters
     ----------
     make : callable
-        Returns it unfitted.
+        Returns it unfitted, with a seed for its coins.
     kind : str
         What tables look like.
     n_rows : int
@@ -58,7 +58,7 @@ class Case:
         What ``cumae.open`` must be given for the estimator.
     """
 
-    make: Callable[[], Any]
+    make: Callable[[int], Any]
     kind: str = ONE
     n_rows: int = 40
     steps: tuple[str, ...] = ALWAYS
@@ -66,42 +66,42 @@ class Case:
     given: Any = None
 
 
-def everlasting(estimator: Any = None, **more: Any) -> Callable[[], EverlastingPredictor]:
+def everlasting(estimator: Any = None, **more: Any) -> Callable[[int], EverlastingPredictor]:
     """Return what makes an everlasting predictor whose phases have 40 answers."""
     given: dict[str, Any] = {"epsilon": 60.0, "shard_size": 8, "growth": 1.0, "prior": False}
 
-    def make() -> EverlastingPredictor:
+    def make(seed: int) -> EverlastingPredictor:
         model = Thresholds() if estimator is None else estimator  # a forest has a length
-        return EverlastingPredictor(model, **(given | more), random_state=3)
+        return EverlastingPredictor(model, **(given | more), random_state=seed)
 
     return make
 
 
-def bbl(**more: Any) -> Callable[[], GenericBBL]:
+def bbl(**more: Any) -> Callable[[int], GenericBBL]:
     """Return what makes a GenericBBL with short phases."""
     given: dict[str, Any] = {"epsilon": 300.0, "shard_size": 5, "phase_length": 20}
     given |= {"query_share": 0.5, "label_share": 0.1}
-    return lambda: GenericBBL(Thresholds(), **(given | more), random_state=3)
+    return lambda seed: GenericBBL(Thresholds(), **(given | more), random_state=seed)
 
 
-def query(estimator: Any = None, **more: Any) -> Callable[[], QueryRelease]:
+def query(estimator: Any = None, **more: Any) -> Callable[[int], QueryRelease]:
     """Return what makes a release."""
     given: dict[str, Any] = {"epsilon": 40.0, "delta": 1e-3, "max_queries": 40}
-    return lambda: QueryRelease(estimator or Thresholds(), **(given | more), random_state=3)
+    return lambda seed: QueryRelease(estimator or Thresholds(), **(given | more), random_state=seed)
 
 
-def agnostic(**more: Any) -> Callable[[], AgnosticQueryRelease]:
+def agnostic(**more: Any) -> Callable[[int], AgnosticQueryRelease]:
     """Return what makes a release for labels that no concept gets right."""
-    return lambda: AgnosticQueryRelease(
-        Thresholds(), 60.0, max_queries=40, random_state=3, **more
+    return lambda seed: AgnosticQueryRelease(
+        Thresholds(), 60.0, max_queries=40, random_state=seed, **more
     )
 
 
-def universal(estimator: Any = None, **more: Any) -> Callable[[], UniversalQueryRelease]:
+def universal(estimator: Any = None, **more: Any) -> Callable[[int], UniversalQueryRelease]:
     """Return what makes a release for any number of queries."""
     given: dict[str, Any] = {"epsilon": 40.0, "delta": 1e-3, "n_first": 8}
-    return lambda: UniversalQueryRelease(
-        estimator or Thresholds(), **(given | more), random_state=3
+    return lambda seed: UniversalQueryRelease(
+        estimator or Thresholds(), **(given | more), random_state=seed
     )
 
 

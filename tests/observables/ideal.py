@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cumae.checks.observables import Sight
 from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.ids import KEY_BYTES, HiddenIds
 from cumae.predictors.release.offline import Offline
 from cumae.randomness import SeededSource, SystemSource
 from cumae.store import keys, sealed
@@ -42,10 +43,12 @@ class Ideal:
     ----------
     seen : list of Sight
         Where lengths of what is encrypted are written down, in order.
+    seed : int
+        Of the coins of predictors, which are private.
     """
 
-    def __init__(self, seen: list[Sight]) -> None:
-        self.seen = seen
+    def __init__(self, seen: list[Sight], seed: int) -> None:
+        self.seen, self.noise = seen, SeededSource(seed)
         self.coins, self.others = Coins(1), Coins(2)
         self.contents: dict[bytes, tuple[bytes, bytes]] = {}
         self.plain: list[bytes] = []  # in the order of the sights, to explain a difference
@@ -53,7 +56,7 @@ class Ideal:
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Let the store use it."""
-        ideal, noise = self, SeededSource(3)
+        ideal, noise = self, self.noise
 
         class Cipher:
             def __init__(self, key: bytes) -> None:
@@ -72,6 +75,7 @@ class Ideal:
         patch.setattr(sealed.Seal, "name_of", lambda seal, name: ideal.name(seal.epoch, name))
         patch.setattr(os, "urandom", self._for_the_store(os.urandom))
         patch.setattr(secrets, "token_hex", self._for_the_store(secrets.token_hex, hexed=True))
+        patch.setattr(HiddenIds, "draw", classmethod(lambda cls, _: cls(Coins(4)(KEY_BYTES))))
         patch.setattr(keys, "TRIES", 1)  # a lock that is taken stays so
         patch.setattr(SystemSource, "words", lambda _, count: noise.words(count))
 

@@ -7,6 +7,7 @@ import io
 import re
 import shutil
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ class Life:
 
     def begin(self, _: int) -> None:
         """Fit, save and open."""
-        made, world = self.case.make(), self.world
+        made, world = self.case.make(self.world.seed), self.world
         classes = made.classes
         labels = [classes[label] for label in world.labels]
         users = getattr(made, "user_ids", False)
@@ -195,7 +196,10 @@ class Life:
     def look(self, number: int) -> None:
         """Run the commands that need no keys."""
         del number
-        for command in LOOKS:
+        self._look(LOOKS)
+
+    def _look(self, commands: Sequence[str]) -> None:
+        for command in commands:
             name, *flags = command.split()
             done = CliRunner().invoke(app, [name, str(self.path), *flags])
             self.watch.see(f"cumae {command}", (done.exit_code, done.output))
@@ -205,7 +209,9 @@ class Life:
         self.one.rotate_key()
 
     def close(self, number: int) -> None:
+        """Look at it once more, and close it."""
         del number
+        self._look(LOOKS[1:2])
         self.one.close()
 
 
@@ -219,7 +225,7 @@ def lived(
     """Return what is seen of a life in one world, and contents to explain differences."""
     folder.mkdir()
     watch = Watch(folder)
-    ideal = Ideal(watch.seen)
+    ideal = Ideal(watch.seen, world.seed)
     published.again()
     try:
         with pytest.MonkeyPatch.context() as patch, watch.watching() as disk:
@@ -227,7 +233,7 @@ def lived(
             published.apply(patch)
             life = Life(case, world, watch, disk)
             life.do("begin", 0)
-            for step, number in [*steps, ("look", 0), ("close", 0)]:
+            for step, number in [*steps, ("close", 0)]:
                 if life.one is None:
                     break
                 life.do(step, number)
@@ -242,6 +248,8 @@ def law(
     case: Case, steps: list[tuple[str, int]], worlds: list[World], folder: Path
 ) -> int:
     """Demand that worlds look the same; the message explains what differs."""
+    if case.public_queries:
+        worlds = [world.with_queries_of(worlds[0]) for world in worlds]
     published, contents = Published(), []
 
     def live(world: World) -> list[Sight]:

@@ -16,6 +16,7 @@ WORDS = RNG.choice(["ja", "nein", "vielleicht"], N_ROWS)
 MARKS = (0.7071067811865476, 0.3678794411714423)  # on which ``FailingOnMarks`` fails
 ODD_NUMBERS = (0.5, -0.0, np.nan, np.inf, -np.inf, 1e300, 5e-324, 0.1 + 0.2, *MARKS)
 ODD_TEXTS = ("", "a", "ja", "HIV", "common cold", "ä€😀", '"\\\n', "long " * 40, None, np.nan, 7)
+NAMES = ("id", "i", "somebody else ", "ä")
 FRAME, ONE, THREE = "frame", "one", "three"
 WIDTH = {FRAME: 2, ONE: 1, THREE: 3}
 
@@ -41,6 +42,9 @@ class World:
         Labels that are told later.
     names : str
         What ids of users, clients, queries and requests begin with.
+    seed : int of one digit
+        Of the coins that predictors throw: noise, splits, and which queries are sampled. They are
+        as private as what they decide about; those of the store are the same in all worlds.
     """
 
     kind: str
@@ -50,6 +54,7 @@ class World:
     added: list[Row]
     told: list[int]
     names: str = "id"
+    seed: int = 3
 
     @classmethod
     def base(cls, kind: str, n_rows: int, *, constant: bool = False) -> World:
@@ -82,16 +87,45 @@ class World:
         known = number < len(self.queries)
         return self.queries[number] if known else _row(self.kind, number % 40)
 
+    def other(self, seed: int) -> World:
+        """Return a world in which everything is different, with odd cells here and there."""
+        rng = np.random.default_rng(seed)
+
+        def rows(count: int) -> list[Row]:
+            odd = rng.random(count) < 0.1
+            return [_odd_row(self.kind, rng) if one else _new_row(self.kind, rng) for one in odd]
+
+        return World(
+            self.kind,
+            rows(len(self.rows)),
+            rng.integers(0, 2, len(self.labels)).tolist(),
+            rows(len(self.queries)),
+            rows(len(self.added)),
+            rng.integers(0, 2, len(self.told)).tolist(),
+            str(rng.choice(NAMES)),
+            seed % 10,
+        )
+
+    def with_queries_of(self, other: World) -> World:
+        """Return the world with public queries, those of another one."""
+        return replace(self, queries=other.queries)
+
     def changed(self, changes: list[Change]) -> World:
         """Return a world in which some things are different."""
         found = self
         for what, *given in changes:
-            if what == "names":
-                found = replace(found, names=given[0])
+            if what in ("names", "seed"):
+                found = replace(found, **{what: given[0]})
             elif what in ("labels", "told"):
                 own = list(getattr(found, what))
                 own[given[0] % len(own)] ^= 1
                 found = replace(found, **{what: own})
+            elif what == "opposite":
+                found = replace(found, labels=[1 - label for label in found.labels])
+            elif what == "other":
+                found = found.other(*given)
+            elif what == "all":
+                found = replace(found, queries=[list(given[0])] * N_QUERIES)
             elif what == "repeated":
                 own = list(found.queries)
                 own[given[0]] = own[given[1]]
@@ -108,6 +142,18 @@ def _row(kind: str, place: int) -> Row:
     if kind == FRAME:
         return [float(NUMBERS[place, 0]), str(WORDS[place])]
     return [float(cell) for cell in NUMBERS[place, : WIDTH[kind]]]
+
+
+def _new_row(kind: str, rng: np.random.Generator) -> Row:
+    found = rng.random(WIDTH[kind]).tolist()
+    return [found[0], str(rng.choice(["ja", "sim", "x" * 30]))] if kind == FRAME else found
+
+
+def _odd_row(kind: str, rng: np.random.Generator) -> Row:
+    found: Row = rng.choice(ODD_NUMBERS, WIDTH[kind]).tolist()
+    if kind == FRAME:
+        found[1] = ODD_TEXTS[rng.integers(len(ODD_TEXTS))]
+    return found
 
 
 def changes(kind: str, *, public_queries: bool) -> st.SearchStrategy[list[Change]]:
@@ -129,8 +175,17 @@ def changes(kind: str, *, public_queries: bool) -> st.SearchStrategy[list[Change
         cells("rows", places),
         cells("added", small),
         st.tuples(st.just("told"), small),
-        st.tuples(st.just("names"), st.sampled_from(["i", "somebody else ", "ä"])),
+        st.tuples(st.just("names"), st.sampled_from(NAMES)),
+        st.tuples(st.just("seed"), st.integers(0, 9)),
+        st.just(("opposite",)),
+        st.tuples(st.just("other"), st.integers(0, 1000)),
     ]
     if not public_queries:
-        found += [cells("queries", small), st.tuples(st.just("repeated"), small, small)]
+        same = [ODD_NUMBERS[0], "ja"] if kind == FRAME else [ODD_NUMBERS[0]] * WIDTH[kind]
+        found += [
+            cells("queries", small),
+            st.tuples(st.just("repeated"), small, small),
+            st.just(("all", same)),
+            st.just(("all", [0.999, *same[1:]])),
+        ]
     return st.lists(st.one_of(found), min_size=1, max_size=4)
