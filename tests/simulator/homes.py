@@ -53,6 +53,9 @@ class SimulatedHome(Home):
     def answer(self, name: bytes) -> tuple[int, bytes] | None:
         return self._tables("read an answer").answers.get(name)
 
+    def n_bytes(self) -> int:
+        return sum(len(part) for one in self._tables("read sizes").blobs for part in one.parts)
+
     def contents(self) -> Transaction:
         tables = self._tables("read all")
         entries = [LedgerEntry(*one) for one in tables.entries]

@@ -28,6 +28,7 @@ from tests.states import same
 STORED = Path(__file__).parent.parent / "stored"
 FIRST = ["format_1", "format_1_ids", "format_2"]
 THIRD = sorted(f"format_3/{folder.name}" for folder in (STORED / "format_3").iterdir())
+FOURTH = sorted(f"format_4/{folder.name}" for folder in (STORED / "format_4").iterdir())
 
 
 def copied(form: str, folder: Path) -> Path:
@@ -90,12 +91,13 @@ def test_records_keep_what_they_recorded(tmp_path: Path) -> None:
 WHO: dict[str, Any] = {
     "format_3/everlasting": {"users": ["u30", 40], "clients": [3, 4]},
     "format_3/everlasting_memo": {"users": ["u30", 40], "clients": ["a", "d"]},
+    "format_4/everlasting_thresholds": {"users": ["u30", 40]},
     "format_1_ids": {"users": ["u30", 40], "clients": [3, 4]},
 }
 NO_MORE = {"format_3/offline"}  # its one batch was answered
 
 
-@pytest.mark.parametrize("form", [*FIRST, *THIRD])
+@pytest.mark.parametrize("form", [*FIRST, *THIRD, *FOURTH])
 def test_an_oracle_of_an_older_format_is_written_anew_and_goes_on(
     form: str, tmp_path: Path
 ) -> None:
@@ -116,8 +118,8 @@ def test_an_oracle_of_an_older_format_is_written_anew_and_goes_on(
     facts = state.to_facts()
     oracle.close()
     with SqliteFile(path, reading=True) as home:
-        assert [blob.kind for blob in home.blobs()] == ["whole"]
-        assert home.meta()["format"] == "4"
+        assert [blob.kind for blob in home.blobs()] == ["state"]
+        assert home.meta()["format"] == "5"
     again = cumae.open(path)
     assert store.status(path).totals.epoch == after.epoch  # once is enough
     assert same(again._state_.to_facts(), facts)

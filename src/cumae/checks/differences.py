@@ -73,7 +73,7 @@ def _parts(value: Any) -> dict[str, Any] | None:
         return {"hypothesis": value.to_dict()}
     if is_dataclass(value):
         return {part.name: getattr(value, part.name) for part in fields(value)}
-    if isinstance(value, Ensemble) and not value.stacked:  # their recipe is compared
+    if isinstance(value, Ensemble) and not value.has_arrays:  # their recipe is compared
         return {"n_shards": value.n_shards, "constant": value.constant}
     if hasattr(value, "to_facts"):
         found: dict[str, Any] = value.to_facts()

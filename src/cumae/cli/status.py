@@ -48,6 +48,7 @@ def described(found: Status, *, full: bool = False) -> str:
         ("promise", found.guarantee.full() if full else str(found.guarantee)),
         *spent,
         ("ledger", f"{found.last.number:,} entries, verified{_since(found)}"),
+        ("disk", f"{found.n_bytes:,} bytes"),
         ("in use", _users(found)),
     ]
     if totals.charged:

@@ -24,8 +24,9 @@ from cumae.codec.registry import (
 )
 from cumae.errors import InvalidParameter
 
-FORMAT = 4  # of everything that is stored
-TEXT_FORMATS = (1, FORMAT)  # of models and accounts, whose text has been the same since the first
+FORMAT = 5  # of everything that is stored
+# Formats of models and accounts: their text has been the same since the first.
+TEXT_FORMATS = (1, 4, FORMAT)
 TAG = "$"  # marks a dict that stands for something that JSON does not have
 LONGEST = 1 << 14_000  # integers beyond are written in hex: Python refuses to print them
 TYPES = {"bool": bool, "int": int, "float": float}  # that declare a column

@@ -56,6 +56,11 @@ class ArrayRows(RowSource):
     def select(self, names: list[str]) -> ArrayRows:
         raise InvalidData(f"X has no names, so that {names!r} cannot be chosen.")
 
+    @property
+    def is_of_floats(self) -> bool:
+        """Whether its type is that of Python's floats, so that its cells need no reading."""
+        return self._table.dtype == np.float64
+
     def all_columns(self) -> list[Any]:
         return list(self._table.T)
 

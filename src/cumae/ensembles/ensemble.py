@@ -12,6 +12,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.ensembles.voters.base import StackedVoters, Voters, running
 from cumae.ensembles.voters.loop import count_in_workers
+from cumae.ensembles.voters.slots import SlotForm, form_from_facts
 from cumae.ensembles.voters.stacking import stack, voters_from_arrays
 from cumae.errors import InvalidParameter
 from cumae.workers import elsewhere
@@ -32,15 +33,28 @@ class Ensemble:
     stand_in : array or DataFrame of one row, or None
         A made-up row, in the form in which queries come; only models that cannot be stacked need
         it.
+    form : SlotForm, or None
+        The form of the slots into which all models go, whatever they are; None if they have none.
     """
 
-    def __init__(self, models: Sequence[Any], n_classes: int, stand_in: Any = None) -> None:
+    def __init__(
+        self,
+        models: Sequence[Any],
+        n_classes: int,
+        stand_in: Any = None,
+        form: SlotForm | None = None,
+    ) -> None:
         self.n_classes = n_classes
         self.n_shards = len(models)
+        self.form, self.slots = form, None if form is None else form.pack(models)
+        self.voters: list[Voters]
+        if form is not None and self.slots is not None:
+            self.voters, self.constant = form.voters(self.slots)
+            return
         fixed = [model or 0 for model in models if model is None or isinstance(model, int)]
         self.constant = np.bincount(fixed, minlength=n_classes)
         trained = [model for model in models if model is not None and not isinstance(model, int)]
-        self.voters: list[Voters] = stack(trained, n_classes, stand_in)
+        self.voters = stack(trained, n_classes, stand_in)
 
     def votes(self, X: Any, numbers: Integers | None = None) -> Integers:
         """Return one row of vote counts for each query; each row adds up to the shards.
@@ -52,31 +66,44 @@ class Ensemble:
         return counts
 
     @property
-    def stacked(self) -> bool:
-        """Whether all models are arrays, so that the ensemble can be stored."""
+    def has_arrays(self) -> bool:
+        """Whether it can be stored by itself, without its recipe."""
         return all(isinstance(voters, StackedVoters) for voters in self.voters)
 
+    @claim("STORE")
     def to_facts(self) -> dict[str, Any]:
         """Return numbers and arrays from which ``from_facts`` makes the same ensemble.
+
+        With slots, their size follows from public numbers. Only an ensemble of an older file has
+        none; its arrays stay as they are until its phase ends.
 
         Raises
         ------
         InvalidParameter
             If a model has no array form.
         """
+        facts: dict[str, Any] = {"n_classes": self.n_classes, "n_shards": self.n_shards}
+        if self.form is not None:
+            return {**facts, "form": self.form.to_facts(), "slots": self.slots}
         # Those that have no array form have no kind, and refuse to be arrays.
         voters = [
             {"arrays": one.to_arrays(), "kind": getattr(one, "kind", None)} for one in self.voters
         ]
-        facts = {"n_classes": self.n_classes, "n_shards": self.n_shards}
         return {**facts, "constant": self.constant, "voters": voters}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Ensemble:
         """Rebuild what ``to_facts`` returned."""
         found = cls([], facts["n_classes"])
-        found.voters = [voters_from_arrays(one["kind"], one["arrays"]) for one in facts["voters"]]
-        found.constant, found.n_shards = facts["constant"], facts["n_shards"]
+        found.n_shards = facts["n_shards"]
+        if "form" in facts:
+            found.form, found.slots = form_from_facts(facts["form"]), facts["slots"]
+            found.voters, found.constant = found.form.voters(facts["slots"])
+        else:
+            found.constant = facts["constant"]
+            found.voters = [
+                voters_from_arrays(one["kind"], one["arrays"]) for one in facts["voters"]
+            ]
         fits = found.constant.shape == (found.n_classes,) and all(
             voters.n_classes == found.n_classes for voters in found.voters
         )

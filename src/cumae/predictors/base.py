@@ -43,6 +43,7 @@ from cumae.parameters import (
     DELTA,
     EPSILON,
     RANDOM_STATE,
+    Count,
     Flag,
     Kind,
     Object,
@@ -51,6 +52,7 @@ from cumae.parameters import (
     check_parameters,
 )
 from cumae.predictors.queries import QueryReader
+from cumae.predictors.records import LEAST_TEXT_BYTES, TEXT_BYTES
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
 from cumae.randomness import Source, source_for
@@ -64,6 +66,7 @@ LEAST_ROWS_PER_CLASS = 2
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
 
 ESTIMATOR = Or(None, Object("classifier, Pipeline or ConceptClass"))
+TEXT = Count(LEAST_TEXT_BYTES)  # what takes data frames as they are has text_bytes
 # What every predictor has after its own parameters, in this order.
 SHARED_PARAMETERS: Mapping[str, Kind] = {
     "columns": COLUMNS,
@@ -92,6 +95,13 @@ class Training:
     def trainer(self) -> Trainer:
         """What trains one shard."""
         return Trainer(self.model, self.n_classes, self.columns)
+
+    @claim("STORE")
+    def prepared(self) -> Training:
+        """Return the same with rows in the form that queries have."""
+        columns = None if self.columns is None else self.reader.number_columns
+        rows = self.reader.prepared(self.rows, self.columns)
+        return replace(self, rows=rows, columns=columns)
 
     @property
     def stand_in(self) -> Any:
@@ -155,6 +165,7 @@ class Predictor(PrivateEstimator, ABC):
     delta: float
     classes: Any = (0, 1)
     columns: Declared = None
+    text_bytes: int = TEXT_BYTES
     n_jobs: int | None = None
     progress: bool | None = None
     budget: Budget | None = None
@@ -344,6 +355,7 @@ class Predictor(PrivateEstimator, ABC):
             [place for place in range(rows.n_features) if not rows.is_text(place)],
             as_frames,
             stand_in,
+            int(self.text_bytes),
         )
 
     def _try_out(

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import (
+    ArrayRows,
     Columns,
+    EncodedRows,
     RowSource,
     length_of,
     names_of,
@@ -27,6 +29,7 @@ from cumae.data import (
 )
 from cumae.errors import InvalidData
 from cumae.finite import all_finite
+from cumae.predictors.records import TEXT_BYTES, RowForm, ShortTexts, short_texts
 from cumae.quiet import is_failure
 
 
@@ -49,6 +52,8 @@ class QueryReader:
         Whether models get data frames, and not tables of numbers.
     stand_in : array or DataFrame of one row
         A made-up row in the form in which models get rows.
+    text_bytes : int
+        Bytes of a cell of text in a data frame; longer texts are cut.
     """
 
     owner: str
@@ -57,6 +62,47 @@ class QueryReader:
     numeric: list[int]
     as_frames: bool
     stand_in: Any
+    text_bytes: int = TEXT_BYTES
+
+    # Rows of fit, and rows that are kept
+
+    def prepared(self, rows: RowSource, columns: Columns | None) -> RowSource:
+        """Return training rows in the form that queries have.
+
+        Parameters
+        ----------
+        rows : RowSource
+            The rows as they came.
+        columns : Columns, or None
+            What was declared about them; None if nothing was.
+        """
+        if self.as_frames:
+            return ShortTexts(rows, self.text_bytes)
+        if columns is not None:
+            return EncodedRows(rows, columns)
+        if isinstance(rows, ArrayRows) and rows.is_of_floats:
+            return rows
+        return EncodedRows(rows, Columns(None, rows.names, rows.n_features))
+
+    @property
+    def number_columns(self) -> Columns:
+        """What is known about declared columns once they are numbers."""
+        return Columns(self.columns.bounds, None, len(self.columns))
+
+    @functools.cached_property
+    def _form(self) -> RowForm:
+        return RowForm.of(typed_frame(self.stand_in, self.numeric), self.text_bytes)
+
+    @claim("STORE")
+    def packed(self, table: Any) -> Any:
+        """Return rows as they are kept: an array whose size follows from their number."""
+        return self._form.pack(table) if self.as_frames else table
+
+    def unpacked(self, rows: Any) -> Any:
+        """Return kept rows as models take them."""
+        return self._form.unpack(rows) if self.as_frames else rows
+
+    # Queries
 
     def public(self, X: Any) -> Any:
         """Return public queries as the models take them; raise ``InvalidData`` for unusable ones.
@@ -83,7 +129,7 @@ class QueryReader:
         for place in self.numeric:
             numbers = Columns(None, [known[place]], 1).encode(frame.iloc[:, [place]])
             _check_finite(numbers, [known[place]])
-        return typed_frame(frame, self.numeric)
+        return short_texts(typed_frame(frame, self.numeric), self.text_bytes)
 
     def private(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return private queries, and which of them are usable; the others become the stand-in.
@@ -151,7 +197,8 @@ class QueryReader:
             return self._replaced(rows.read(places, self.columns))
         frame = rows.take(places)
         usable = usable_frame(frame, self.numeric)
-        return typed_frame(frame, self.numeric, ~usable, self.stand_in), usable
+        table = typed_frame(frame, self.numeric, ~usable, self.stand_in)
+        return short_texts(table, self.text_bytes), usable
 
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""

@@ -14,7 +14,9 @@ from cumae.data import RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
 from cumae.ensembles.trainer import Trainer, train_shards
+from cumae.ensembles.voters.slots import SlotForm, slot_form
 from cumae.errors import InvalidParameter
+from cumae.predictors.records import TEXT_BYTES, row_bytes, rows_from_facts, rows_to_facts
 from cumae.randomness import Source
 
 
@@ -35,6 +37,8 @@ class Recipe:
         One for each shard.
     full_weight : int
         What a row weighs whose label is certain, which is the most; 1 for labels.
+    text_bytes : int
+        Bytes of a cell of text, where rows are a data frame.
     """
 
     rows: RowSource
@@ -42,14 +46,37 @@ class Recipe:
     split: Split
     seeds: Integers
     full_weight: int = 1
+    text_bytes: int = TEXT_BYTES
 
     @classmethod
     def draw(
-        cls, rows: RowSource, weights: Integers, n_shards: int, source: Source, full_weight: int = 1
+        cls,
+        rows: RowSource,
+        weights: Integers,
+        n_shards: int,
+        source: Source,
+        text_bytes: int = TEXT_BYTES,
     ) -> Self:
         """Draw the split and the seeds, from counts alone."""
         split = Split.draw(rows.n_rows, n_shards, source)
-        return cls(rows, weights, split, shard_seeds(n_shards, source), full_weight)
+        seeds = shard_seeds(n_shards, source)
+        return cls(rows, weights, split, seeds, text_bytes=text_bytes)
+
+    @claim("STORE")
+    def slots_for(self, trainer: Trainer) -> SlotForm | None:
+        """Return the form of slots in which the models are stored; None to store the recipe.
+
+        Slots are taken where their size is known beforehand and is not above that of the recipe.
+        That follows from the declared estimator, from counts and from types of columns.
+        """
+        rows, n_shards = self.rows, self.split.n_shards
+        largest = -(-rows.n_rows // n_shards)
+        form = slot_form(trainer.model, trainer.n_classes, rows.n_features, largest)
+        if form is None:
+            return None
+        others = self.weights.nbytes + self.split.order.nbytes + self.seeds.nbytes
+        recipe = rows.n_rows * row_bytes(rows, self.text_bytes) + others
+        return form if n_shards * form.slot_bytes <= recipe else None
 
     def train(
         self, trainer: Trainer, stand_in: Any, n_jobs: int | None, progress: bool | None
@@ -69,39 +96,44 @@ class Recipe:
         """
         asked = (self.rows, self.weights, self.split, trainer, self.seeds)
         models = train_shards(*asked, n_jobs=n_jobs, progress=progress)
-        return Ensemble(models, trainer.n_classes, stand_in)
+        return Ensemble(models, trainer.n_classes, stand_in, self.slots_for(trainer))
 
+    @claim("STORE")
     def kept_for(self, ensemble: Ensemble) -> Self | None:
-        """Return what must be kept to store the ensemble that was trained: None if it is arrays.
+        """Return what must be kept to store the ensemble that was trained: None if it has slots.
 
         Otherwise it is the recipe with copies of its rows alone, without the table they came from.
         """
-        return None if ensemble.stacked else self.from_facts(self.to_facts())
+        return None if ensemble.form is not None else self.from_facts(self.to_facts())
 
+    @claim("STORE")
     def to_facts(self) -> dict[str, Any]:
-        """Return it for storing."""
+        """Return it for storing; its size follows from counts and from types of columns."""
+        rows = self.rows.take(np.arange(self.rows.n_rows))
         return {
-            "rows": self.rows.take(np.arange(self.rows.n_rows)),
+            **rows_to_facts(rows, self.text_bytes),
             "weights": self.weights,
             "full_weight": self.full_weight,
             "order": self.split.order,
             "seeds": self.seeds,
+            "text_bytes": self.text_bytes,
         }
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any]) -> Self:
         """Rebuild what ``to_facts`` returned."""
-        rows, order, seeds = row_source(facts["rows"]), facts["order"], facts["seeds"]
+        rows, order, seeds = row_source(rows_from_facts(facts)), facts["order"], facts["seeds"]
         weights = facts["weights"]
         if not rows.n_rows == len(order) == len(weights) or not len(seeds):
             raise InvalidParameter(
                 "a stored recipe has rows, weights and places that do not match."
             )
-        return cls(rows, weights, Split(order, len(seeds)), seeds, facts["full_weight"])
+        split, text_bytes = Split(order, len(seeds)), facts.get("text_bytes", TEXT_BYTES)
+        return cls(rows, weights, split, seeds, facts["full_weight"], text_bytes)
 
 
 def models_to_facts(ensemble: Ensemble, recipe: Recipe | None) -> dict[str, Any]:
-    """Return an ensemble for storing: its arrays, or the recipe if its models are no arrays."""
+    """Return an ensemble for storing: its slots, or the recipe if it has none."""
     return {
         "ensemble": ensemble.to_facts() if recipe is None else None,
         "recipe": None if recipe is None else recipe.to_facts(),

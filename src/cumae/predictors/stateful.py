@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.codec import from_plain, to_plain
 from cumae.errors import BudgetExhausted, InvalidParameter
@@ -256,8 +257,17 @@ class StatefulPredictor(Predictor):
     def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> Given:
         """Return what the predictor would answer; draw with the coins."""
 
-    def _no_answers(self, asked: Asked) -> NDArray[Any]:
-        return self._named(np.zeros(len(asked.rows), dtype=np.int64))
+    def _no_answers(self, asked: Asked) -> Integers:
+        return np.zeros((0, len(self.classes_)) if asked.as_counts else 0, dtype=np.int64)
+
+    def _shown_to(self, call: Call, answers: Integers) -> NDArray[Any]:
+        """Return answers as they leave: counts as they are, and classes by their names."""
+        return answers if call.as_counts else self._named(answers, unanswered=self._may_abstain)
+
+    @property
+    def _may_abstain(self) -> bool:
+        """Whether a query may get -1 in the place of a class."""
+        return True
 
     def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
         """Return the step to the next phase that is due now: here there are no phases."""

@@ -123,7 +123,7 @@ class _Opened:
         if older or charge > 0:
             why = "rollback" if older else "restarted"
             take_alone(state.charged(max(0, charge), why, state.fitted.source), state, journal)
-        if blobs[0].kind == old_states.WHOLE:
+        if blobs[0].kind in old_states.WHOLES:
             journal.rotated()
         elif len(blobs) > 2 * MERGE:
             journal.compacted()
@@ -144,11 +144,11 @@ class _Opened:
     def _rebuilt(self, seal: Seal, blobs: list[Blob]) -> State:
         """Return the state; refuse a ledger that does not belong to it."""
         head: bytes | None
-        if blobs[0].kind == old_states.WHOLE:
-            state, head = old_states.rebuilt(blobs, seal, self.estimator, self.oracle_key)
+        given = (self.totals.kind, seal, self.estimator, self.oracle_key)
+        if blobs[0].kind in old_states.WHOLES:
+            state, head = old_states.rebuilt(blobs, *given)
         else:
-            given = (seal, self.estimator, self.oracle_key)
-            state, _, head = rebuilt(blobs, self.totals.kind, *given)
+            state, _, head = rebuilt(blobs, *given)
         if state.used != self.totals.used:
             raise StoreFailed("the ledger and the state disagree about what was used.")
         if head != self.last.hash and not (self.old_form and head is None):

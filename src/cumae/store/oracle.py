@@ -367,6 +367,8 @@ class Status:
         Entries from the last checkpoint on.
     n_replicas : int
         How many processes have it open.
+    n_bytes : int
+        The size of what is stored, which follows from public counts.
     unconfirmed : int
         The number of a checkpoint that the ledger begins with, and whose seal nobody could check:
         nothing is known about what came before it. 0 if there is none.
@@ -379,6 +381,7 @@ class Status:
     last: LedgerEntry
     n_entries: int
     n_replicas: int
+    n_bytes: int
     unconfirmed: int = 0
     shared: bool = False
 
@@ -417,6 +420,7 @@ class Status:
             },
             "in_use": self.in_use,
             "replicas": self.n_replicas,
+            "bytes": self.n_bytes,
         }
 
 
@@ -437,15 +441,15 @@ def status(path: str | Path, *, keys: str | None = None) -> Status:
     """
     place = place_of(path)
     with place.home(reading=True) as home:
-        entries, oracle = home.entries(), home.meta()["oracle"]
+        entries, oracle, n_bytes = home.entries(), home.meta()["oracle"], home.n_bytes()
     begins = entries[0][0] if entries else 1
     key = _key_for_looking(place, keys, oracle) if begins > 1 else None
     totals, last = walk(oracle, entries, oracle_key=key)
     if totals.kind == ACCOUNT:
         _check_payments(entries)
     unconfirmed = begins if begins > 1 and key is None else 0
-    found = (place.name, totals, last, len(entries), place.n_replicas(keys), unconfirmed)
-    return Status(*found, shared=place.shared)
+    found = (place.name, totals, last, len(entries), place.n_replicas(keys), n_bytes)
+    return Status(*found, unconfirmed, shared=place.shared)
 
 
 def _key_for_looking(place: Place, keys: str | None, oracle: str) -> bytes | None:

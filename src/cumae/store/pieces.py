@@ -15,7 +15,7 @@ from cumae.predictors.state import State, broken_arrays, state_of
 from cumae.store.homes.home import Blob
 from cumae.store.sealed import Seal
 
-WHOLE = "whole"  # the kind of piece that holds a whole state
+WHOLE = "state"  # the kind of piece that holds a whole state; older ones have other names
 AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
 
 

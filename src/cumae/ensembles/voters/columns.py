@@ -125,11 +125,11 @@ def runs_of(rule: Any) -> tuple[int, list[Run]] | None:
     None if it looks at several columns; TypeError or OverflowError if a cut is no float.
     """
     if type(rule) is Threshold:
-        return 1, _side(0, _float(rule.cut, math.inf), rule.above)
+        return 1, _side(0, bound_of(rule.cut, math.inf), rule.above)
     if type(rule) is Stump:
-        return 0, _side(int(rule.column), _float(rule.cut, math.inf), rule.above)
+        return 0, _side(int(rule.column), bound_of(rule.cut, math.inf), rule.above)
     if type(rule) is Point:
-        value = math.inf if rule.value is None else _float(rule.value, math.inf)
+        value = math.inf if rule.value is None else bound_of(rule.value, math.inf)
         return 1, _disjoint([(value, math.nextafter(value, math.inf))])
     if type(rule) is IntervalUnion:
         return 1, _disjoint(rule.intervals)
@@ -140,21 +140,25 @@ def runs_of(rule: Any) -> tuple[int, list[Run]] | None:
 
 def stack_cuts(rules: Sequence[list[Run]], n_classes: int, width: int) -> CutVoters:
     """Stack rules of which each labels 1 in its runs of values."""
-    events = [
-        (column, value, step)
-        for runs in rules
-        for column, low, high in runs
-        for value, step in ((low, 1), (high, -1))
-    ]
-    where = np.array([event[0] for event in events], dtype=np.int64)
-    values = np.array([event[1] for event in events], dtype=np.float64)
-    steps = np.array([event[2] for event in events], dtype=np.int64)
+    runs = [run for rule in rules for run in rule]
+    table = np.array(runs, dtype=np.float64).reshape(-1, 3)
+    columns = np.array([run[0] for run in runs], dtype=np.int64)
+    return stack_runs(len(rules), n_classes, width, columns, table[:, 1], table[:, 2])
+
+
+def stack_runs(
+    size: int, n_classes: int, width: int, columns: Integers, lows: Floats, highs: Floats
+) -> CutVoters:
+    """Stack so many rules, given the runs of all of them: columns, and values in [low, high)."""
+    where = np.concatenate([columns, columns])
+    values = np.concatenate([lows, highs])
+    steps = np.repeat([1, -1], len(columns))
     base = int(steps[values == -math.inf].sum())
     inner = np.isfinite(values)
     where, values, steps = where[inner], values[inner], steps[inner]
-    columns = np.unique(where)
+    used = np.unique(where)
     cuts, ones, starts = [], [], [0]
-    for column in columns:
+    for column in used:
         mine = where == column
         distinct, place = np.unique(values[mine], return_inverse=True)
         change = np.zeros(len(distinct) + 1, dtype=np.int64)
@@ -163,11 +167,11 @@ def stack_cuts(rules: Sequence[list[Run]], n_classes: int, width: int) -> CutVot
         ones.append(np.cumsum(change))
         starts.append(starts[-1] + len(distinct))
     return CutVoters(
-        len(rules),
+        size,
         n_classes,
         width,
         base,
-        columns,
+        used,
         np.array(starts, dtype=np.int64),
         np.concatenate([*cuts, np.zeros(0)]),
         np.concatenate([*ones, np.zeros(0, dtype=np.int64)]),
@@ -178,13 +182,13 @@ def stack_boxes(boxes: Sequence[Rectangle], n_classes: int) -> BoxVoters:
     """Stack boxes of the same columns."""
 
     def by_column(name: str, default: float) -> Floats:
-        bounds = [[_float(value, default) for value in getattr(box, name)] for box in boxes]
+        bounds = [[bound_of(value, default) for value in getattr(box, name)] for box in boxes]
         return np.ascontiguousarray(np.array(bounds, dtype=np.float64).T)
 
     return BoxVoters(n_classes, by_column("lows", -math.inf), by_column("highs", math.inf))
 
 
-def _float(value: Any, default: float) -> float:
+def bound_of(value: Any, default: float) -> float:
     """Return a cut as the float that splits floats alike."""
     if value is None:
         return default
@@ -204,7 +208,7 @@ def _side(column: int, cut: float, above: bool) -> list[Run]:
 
 def _disjoint(intervals: Iterable[tuple[Any, Any]]) -> list[Run]:
     """Merge intervals that meet or overlap, so that a value lies in one of them at most."""
-    ends = [(_float(low, -math.inf), _float(high, math.inf)) for low, high in intervals]
+    ends = [(bound_of(low, -math.inf), bound_of(high, math.inf)) for low, high in intervals]
     merged: list[Run] = []
     for low, high in sorted(end for end in ends if end[0] < end[1]):
         if merged and low <= merged[-1][2]:

@@ -29,6 +29,7 @@ from cumae.ensembles.voters.ranks import Short
 
 DEEPEST = 6  # of complete trees; deeper ones have more nodes than a walk visits by far
 MOST_CUTS = 2**15 - 2  # of a column, as ranks have 16 bits
+WALKED = DEEPEST + 1  # stands for trees that are walked
 
 
 @dataclass(frozen=True)
@@ -231,13 +232,22 @@ def stack_trees(trees: Sequence[Nodes], n_classes: int) -> list[Voters]:
     """Stack trees; all of them have the same width and rounding."""
     groups: dict[int, list[Nodes]] = {}
     for tree in trees:
-        groups.setdefault(max(2, tree.depth + tree.depth % 2), []).append(tree)
-    large = [tree for depth in sorted(groups) if depth > DEEPEST for tree in groups[depth]]
+        groups.setdefault(int(tiers(tree.depth)), []).append(tree)
+    return stack_tiers({tier: _join(some, n_classes) for tier, some in groups.items()})
+
+
+def tiers(depths: Any) -> Any:
+    """Return the even depth up to which trees are filled; ``WALKED`` for those that are not."""
+    even = np.maximum(2, depths + np.asarray(depths) % 2)
+    return np.where(even > DEEPEST, WALKED, even)
+
+
+def stack_tiers(groups: Mapping[int, WalkVoters]) -> list[Voters]:
+    """Stack trees that lie one behind the other, by their tiers."""
     found: list[Voters] = []
-    for depth in sorted(groups):
-        if depth <= DEEPEST:
-            found += _stack_complete(groups[depth], depth, n_classes)
-    return [*found, _join(large, n_classes)] if large else found
+    for tier in sorted(groups):
+        found += [groups[tier]] if tier == WALKED else _stack_complete(groups[tier], tier)
+    return found
 
 
 def _join(trees: Sequence[Nodes], n_classes: int) -> WalkVoters:
@@ -261,9 +271,8 @@ def _join(trees: Sequence[Nodes], n_classes: int) -> WalkVoters:
     )
 
 
-def _stack_complete(trees: Sequence[Nodes], depth: int, n_classes: int) -> list[Voters]:
+def _stack_complete(all_nodes: WalkVoters, depth: int) -> list[Voters]:
     """Fill trees up to complete ones: below a leaf both sides lead to the leaf again."""
-    all_nodes = _join(trees, n_classes)
     level = all_nodes.roots[:-1].reshape(-1, 1)
     columns, cuts = [], []
     for _ in range(depth):
@@ -271,7 +280,7 @@ def _stack_complete(trees: Sequence[Nodes], depth: int, n_classes: int) -> list[
         columns.append(np.where(leaf, 0, all_nodes.columns[level]))
         cuts.append(np.where(leaf, np.inf, all_nodes.cuts[level]))
         sides = [np.where(leaf, level, to[level]) for to in (all_nodes.left, all_nodes.right)]
-        level = np.stack(sides, axis=2).reshape(len(trees), -1)
+        level = np.stack(sides, axis=2).reshape(len(all_nodes), -1)
     every_column, every_cut = np.hstack(columns), np.hstack(cuts)
     labels = all_nodes.labels[level].astype(np.int16)
     return _ranked(every_column, every_cut, labels, all_nodes)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.predictors.answering.events import Event
 
 MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
@@ -102,15 +103,16 @@ class Given(NamedTuple):
 
     Parameters
     ----------
-    answers : array
-        One for each query, in the form in which they leave; fewer if the predictor has halted.
+    answers : array of int
+        One place of a class for each query, or its noisy counts, of which each answer takes as many
+        bytes as any other; fewer if the predictor has halted.
     event : Event
         What changes in the state.
     warning : str
         What to warn of when the answers leave, because it tells what was drawn; or nothing.
     """
 
-    answers: NDArray[Any]
+    answers: Integers
     event: Event
     warning: str = ""
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
 from cumae.live import CALLS, Within, lock_of
@@ -61,8 +62,11 @@ class Desk(Protocol):
     def _answers(self, part: Asked, state: Any, reserved: Any, coins: Coins) -> Given:
         """Return what the predictor would answer; draw with the coins."""
 
-    def _no_answers(self, asked: Asked) -> NDArray[Any]:
+    def _no_answers(self, asked: Asked) -> Integers:
         """Return the answers to no queries."""
+
+    def _shown_to(self, call: Call, answers: Integers) -> NDArray[Any]:
+        """Return answers in the form in which they leave: places of classes become classes."""
 
     def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
         """Return the step to the next phase that is due now; ``wanted`` if somebody waits."""
@@ -105,7 +109,7 @@ class Counter:
             CALLS.objects = (*outside, self.within.id)
             queued = QueuedCall(call)
             self._queue.join(queued, functools.partial(self._lead, desk))
-            found: NDArray[Any] = queued.result()
+            found = desk._shown_to(call, queued.result())
             for told in queued.warnings:
                 warn(told)
             return found
@@ -204,13 +208,13 @@ class Counter:
     # Parts of a call
 
     @claim("EVER", "QUERY", "BBL", "UNV")
-    def ask(self, desk: Desk, asked: Asked, warnings: list[str]) -> NDArray[Any]:
+    def ask(self, desk: Desk, asked: Asked, warnings: list[str]) -> Integers:
         """Answer queries, part by part; whoever asks is within ``recorded`` and holds the lock."""
         state, count = self.state, len(asked.rows)
         room = desk._room(state)
         if count > room or asked[2:] != PLAIN:  # somebody is named, or counts are asked for
             desk._check(asked, state)
-        parts: list[NDArray[Any]] = []
+        parts: list[Integers] = []
         start = 0
         while start < count:
             if room <= 0:

@@ -93,17 +93,27 @@ class Kept:
         places = np.sort(sample(sizes.answers, sizes.following, source))
         return cls(places, np.zeros((sizes.following, width)))
 
-    def among(self, start: int, table: Floats) -> tuple[int, Floats]:
-        """Return those of some queries that are kept, and how many are kept before them.
+    @claim("SUB")
+    def among(self, start: int, table: Floats) -> Floats:
+        """Return some queries, with zeros in the place of each that is not kept.
 
-        The first of these queries has the place ``start``.
+        So as much is stored of a query that was not drawn as of one that was, and none of its
+        cells. The first of these queries has the place ``start``.
         """
-        first, last = np.searchsorted(self.places, [start, start + len(table)])
-        return int(first), table[self.places[first:last] - start]
+        found = np.zeros_like(table)
+        drawn = self._drawn(start, len(table)) - start
+        found[drawn] = table[drawn]
+        return found
 
     def put(self, at: int, rows: Floats, weights: None) -> None:  # noqa: ARG002 - they have none
-        """Store rows, the first of which is the one with the number ``at`` of those to keep."""
-        self.rows[at : at + len(rows)] = rows
+        """Store those queries that are kept; the first of all queries has the place ``at``."""
+        drawn = self._drawn(at, len(rows))
+        self.rows[np.searchsorted(self.places, drawn)] = rows[drawn - at]
+
+    def _drawn(self, start: int, count: int) -> Integers:
+        """Return the places among some queries that were drawn."""
+        first, last = np.searchsorted(self.places, [start, start + count])
+        return self.places[first:last]
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing; rows are copied, because they change in place."""

@@ -403,10 +403,10 @@ class GenericBBL(PhasedPredictor):
             labels[~part.usable[:count]] = -1
         kept: dict[str, Any] = {}
         if not state.rules.given.fresh:
-            at, rows = state.kept.among(reserved.asked, part.rows[:count])
-            kept = {"at": at, "rows": rows}
+            at = reserved.asked
+            kept = {"at": at, "rows": state.kept.among(at, part.rows[:count])}
         event = Answered(count, state.answered + count, after, **kept)
-        return Given(self._named(labels), event)
+        return Given(labels, event)
 
     # Phases
 

@@ -219,7 +219,8 @@ def first_phase(training: Training, places: Integers, school: School, source: So
     """Train the first phase on the rows at these places."""
     rows = school.first_rows(SomeRows(training.rows, places))
     weights = weights_of_labels(training.labels, training.n_classes)[places]
-    recipe = Recipe.draw(rows, weights, school.rules.schedule.shards(rows.n_rows), source)
+    n_shards, text_bytes = school.rules.schedule.shards(rows.n_rows), school.reader.text_bytes
+    recipe = Recipe.draw(rows, weights, n_shards, source, text_bytes)
     return PhaseTraining(school, 1, recipe).finish(source, school.rules.trust_rows)
 
 

@@ -15,17 +15,19 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import Columns, EncodedRows, RowSource
+from cumae.data import Columns, RowSource
 from cumae.ensembles.blocks import block_rows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, Majority
 from cumae.predictors.everlasting.prior import STEADY, Prior
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
 from cumae.predictors.everlasting.rules import EverlastingRules
-from cumae.predictors.ids import as_rows, from_rows
+from cumae.predictors.ids import ID_BYTES, as_rows, from_rows
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.randomness import Source
+
+NO_KEY = bytes(ID_BYTES)  # fills up a stored memo; no row has it as its HMAC
 
 
 @claim("MEMO")
@@ -96,14 +98,13 @@ class School:
     declared: bool
 
     def first_rows(self, rows: RowSource) -> RowSource:
-        """Return training rows in the form that queries have: encoded, if columns are declared."""
-        return EncodedRows(rows, self.reader.columns) if self.declared else rows
+        """Return training rows in the form that queries have."""
+        return self.reader.prepared(rows, self.reader.columns if self.declared else None)
 
     @property
     def columns(self) -> Columns | None:
         """What is known about the columns of encoded rows; None if nothing was declared."""
-        columns = self.reader.columns
-        return Columns(columns.bounds, None, len(columns)) if self.declared else None
+        return self.reader.number_columns if self.declared else None
 
     @functools.cached_property  # each answer asks
     def steady(self) -> bool:
@@ -172,15 +173,22 @@ class OpenPhase:
         """Standard deviation of the noise as a share of the votes."""
         return noise_share(self.majority, self.ensemble.n_shards)
 
-    def to_facts(self) -> dict[str, Any]:
-        """Return it for storing."""
+    @claim("STORE")
+    def to_facts(self, memo_size: int) -> dict[str, Any]:
+        """Return it for storing, with a memo that is filled up to so many entries.
+
+        How many of the queries so far differ is private; how many there were is not.
+        """
+        filled = max(0, memo_size - len(self.memo))
+        nothing = np.zeros((filled, self.ensemble.n_classes), dtype=np.int64)
+        noisy = np.array(list(self.memo.values()), dtype=np.int64)
         return {
             "number": self.number,
             "n_rows": self.n_rows,
             "majority": self.majority.to_facts(),
             **models_to_facts(self.ensemble, self.recipe),
-            "keys": as_rows(self.memo),
-            "noisy": np.array(list(self.memo.values()), dtype=np.int64),
+            "keys": as_rows([*self.memo, *[NO_KEY] * filled]),
+            "noisy": np.vstack([noisy.reshape(-1, self.ensemble.n_classes), nothing]),
         }
 
     @classmethod
@@ -189,6 +197,7 @@ class OpenPhase:
         ensemble, recipe = models_from_facts(facts, school.train)
         majority = Majority.from_facts(facts["majority"])
         memo = dict(zip(from_rows(facts["keys"]), facts["noisy"], strict=True))
+        memo.pop(NO_KEY, None)
         number, n_rows = facts["number"], facts["n_rows"]
         late = school.rules.late_releases(n_rows)
         return cls(number, n_rows, late, ensemble, majority, recipe, memo)
@@ -251,7 +260,9 @@ class PhaseTraining:
             raise AssertionError("nothing was trained")
         majority = self._school.rules.majority(self.n_rows, more)
         recipe = self._recipe.kept_for(self._ensemble)
-        prior = None if self._prior is None else self._labelled.train(self._prior, source)
+        prior = None
+        if self._prior is not None:
+            prior = self._labelled.train(self._prior, self._school.reader, source)
         late = self._school.rules.late_releases(self.n_rows)
         own = (self.number, self.n_rows, late, self._ensemble, majority, recipe)
         return OpenPhase(*own, prior=prior)

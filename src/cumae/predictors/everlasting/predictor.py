@@ -23,7 +23,14 @@ from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.answering.calls import Asked, Call, Given, Step
 from cumae.predictors.answering.events import Answered, Labelled, Supplied, Told, Used
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training, check_fitted, options_of
+from cumae.predictors.base import (
+    ESTIMATOR,
+    SHARED_PARAMETERS,
+    TEXT,
+    Training,
+    check_fitted,
+    options_of,
+)
 from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
@@ -34,6 +41,7 @@ from cumae.predictors.everlasting.renewal import declared_labels
 from cumae.predictors.everlasting.rules import EverlastingOptions
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 from cumae.predictors.ids import HiddenIds, as_rows
+from cumae.predictors.records import TEXT_BYTES
 from cumae.predictors.stateful import PhasedPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan
@@ -112,6 +120,8 @@ class EverlastingPredictor(PhasedPredictor):
     client_cap : float above 0 and below 1, or None
         Largest share of a phase's rows that one client may supply; ``predict`` then takes
         ``clients=``.
+    text_bytes : int of 48 or more
+        As in :class:`~cumae.QueryRelease`.
     columns : mapping or sequence, or None
         As in :class:`~cumae.QueryRelease`.
     classes : sequence of labels
@@ -177,6 +187,7 @@ class EverlastingPredictor(PhasedPredictor):
         "late": Number(0.0, 0.5, such_as="0.1"),
         "background": Flag(),
         "client_cap": Or(None, CHANCE),
+        "text_bytes": TEXT,
         **SHARED_PARAMETERS,
     }
     state_class = EverlastingState
@@ -204,6 +215,7 @@ class EverlastingPredictor(PhasedPredictor):
         late: float = 0.0,
         background: bool = False,
         client_cap: float | None = None,
+        text_bytes: int = TEXT_BYTES,
         columns: Declared = None,
         classes: Any = (0, 1),
         n_jobs: int | None = None,
@@ -227,6 +239,7 @@ class EverlastingPredictor(PhasedPredictor):
         self.late = late
         self.background = background
         self.client_cap = client_cap
+        self.text_bytes = text_bytes
         self.columns = columns
         self.classes = classes
         self.n_jobs = n_jobs
@@ -434,11 +447,12 @@ class EverlastingPredictor(PhasedPredictor):
         answered, after = state.answered + count, state.spent
         kept = {}
         if state.rows_from.keeps_queries:
-            kept = {"at": state.kept.n_rows, "rows": part.rows, "weights": weights}
+            rows = self._reader_.packed(part.rows)
+            kept = {"at": state.kept.n_rows, "rows": rows, "weights": weights}
             if state.school.rules.is_named or part.query_ids is not None:
                 kept = self._admitted(kept, part, state)
         event = Answered(count, answered, after, **kept, **memo)
-        return Given(self._named(labels), event)
+        return Given(labels, event)
 
     @claim("USER", "LABELLED")
     def _admitted(
@@ -517,7 +531,7 @@ class EverlastingPredictor(PhasedPredictor):
         def prepared() -> PhasePrepared:
             weights = None
             if taken:
-                rows = state.waiting.first_rows(taken)
+                rows = self._reader_.unpacked(state.waiting.first_rows(taken))
                 weights = self._release(rows, state, before, coins)[1]
             n_rows = (taken or state.n_kept) + state.n_labelled
             n_shards = state.rules.schedule.shards(n_rows)
@@ -563,8 +577,8 @@ class EverlastingPredictor(PhasedPredictor):
             weights = weights_of_labels(np.where(usable, codes, -1), state.rules.n_classes)
             admitted = state.admission.decide(len(weights), self._hidden(owners), None)
             hidden = None if admitted.users is None else as_rows(admitted.users)
-            rows, kept, at = table[admitted.kept], weights[admitted.kept], state.labelled.n_rows
-            return Labelled(len(weights), at, rows, kept, hidden)
+            rows, kept = self._reader_.packed(table)[admitted.kept], weights[admitted.kept]
+            return Labelled(len(weights), state.labelled.n_rows, rows, kept, hidden)
 
         self._counter_.change(self, labelled)
         return self
@@ -630,7 +644,7 @@ class EverlastingPredictor(PhasedPredictor):
             if state.rows_from.keeps_queries:
                 raise InvalidParameter("add_unlabelled needs fresh=True; now queries are the rows.")
             table, _ = self._reader_.private(X)
-            return Supplied(state.waiting.end, table)
+            return Supplied(state.waiting.end, self._reader_.packed(table))
 
         self._counter_.change(self, supplied)
         return self

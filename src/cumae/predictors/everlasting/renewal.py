@@ -13,6 +13,7 @@ from cumae.claims import claim
 from cumae.data import label_codes, row_source
 from cumae.errors import InvalidData
 from cumae.predictors.everlasting.prior import Prior
+from cumae.predictors.queries import QueryReader
 from cumae.predictors.waiting import joined
 from cumae.randomness import Source
 
@@ -26,8 +27,8 @@ class LabelledRows:
 
     Parameters
     ----------
-    rows : array or DataFrame, or None
-        The rows, in the form in which queries come; None if there are none.
+    rows : array, or None
+        The rows, as queries are kept; None if there are none.
     labels : array of int
         Places of their labels in the classes.
     """
@@ -52,13 +53,13 @@ class LabelledRows:
         tables = [rows for rows in (self.rows, others.rows) if rows is not None]
         return LabelledRows(joined(tables), np.concatenate([self.labels, others.labels]))
 
-    def train(self, prior: Prior, source: Source) -> Prior:
+    def train(self, prior: Prior, reader: QueryReader, source: Source) -> Prior:
         """Return a prior of the same kind that learnt from these rows alone.
 
         If it is broken off, it may be repeated: nobody has seen anything of it.
         """
         fitted = prior.unfitted_copy()
-        fitted.learn(self.rows, self.labels, source)
+        fitted.learn(reader.unpacked(self.rows), self.labels, source)
         return fitted
 
     def to_facts(self) -> dict[str, Any]:

@@ -206,8 +206,10 @@ class EverlastingState(State):
         rows = self.rows_from.rows(self, event.taken)
         weights = self.kept.weights if event.weights is None else event.weights
         rows, weights, labelled = self._with_labels(rows, weights)
-        split = Split(event.order, len(event.seeds))
-        recipe = Recipe(row_source(rows), weights, split, event.seeds, self.full_weight)
+        split, reader = Split(event.order, len(event.seeds)), self.fitted.reader
+        table = row_source(reader.unpacked(rows))
+        own = (event.seeds, self.full_weight, reader.text_bytes)
+        recipe = Recipe(table, weights, split, *own)
         renewed = self.prior if enough(labelled, self.prior) else None
         following = PhaseTraining(self.school, event.phase, recipe, labelled, renewed)
         vars(self).update(  # as one: rows must not be used twice
@@ -233,8 +235,8 @@ class EverlastingState(State):
 
         Parameters
         ----------
-        rows : array or DataFrame
-            Queries or supplied rows that become the rows of the next phase.
+        rows : array
+            Queries or supplied rows, as they are kept, that become the rows of the next phase.
         weights : array of int
             Their weights.
         """
@@ -244,11 +246,12 @@ class EverlastingState(State):
             full = [more * self.full_weight for _, more in labelled]
             return rows, np.concatenate([weights, *full]), NO_ROWS
         told = np.array(sorted(self.kept.told), dtype=np.int64)
-        asked = (row_source(rows).take(told), weights[told])
+        asked = (rows[told], weights[told])
         found = self.for_prior.and_also([asked, *labelled])
         places, weights = np.arange(len(weights)), weights.copy()
         places[told], weights[told] = len(weights), 0
-        rows = row_source(joined([rows, self.fitted.reader.stand_in])).take(places)
+        stand_in = self.fitted.reader.packed(self.fitted.reader.stand_in)
+        rows = joined([rows, stand_in])[places]
         return rows, weights, found
 
     def entered(self, source: Source) -> Entered:
@@ -273,7 +276,7 @@ class EverlastingState(State):
             "declared": self.school.declared,
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
-            "phase": self.phase.to_facts(),
+            "phase": self.phase.to_facts(self.spent.asked if self.rules.memoize else 0),
             "admission": self.admission.to_facts(),
             "following": None if self.following is None else self.following.to_facts(),
             "kept": self.kept.to_facts(),

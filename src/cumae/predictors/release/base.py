@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
@@ -102,7 +101,9 @@ class PlannedRelease:
         """Train the shards; call it once, after the plan was paid for."""
         if self.steps is not None:
             training = relabel(training, self.steps, source)
-        recipe = Recipe.draw(training.rows, training.labels, self.n_shards, source)
+        training = training.prepared()
+        own = (self.n_shards, source, training.reader.text_bytes)
+        recipe = Recipe.draw(training.rows, training.labels, *own)
         ensemble = recipe.train(training.trainer, training.stand_in, n_jobs, progress)
         kept = recipe.kept_for(ensemble)
         return Voting(ensemble, self.rule, kept, training.columns)
@@ -313,10 +314,8 @@ class Release(StatefulPredictor):
         labels, spent, warning = voting.ask(part.rows, reserved, coins)
         if not self.abstain:
             labels = voting.guessed(labels, coins)
-        named = self._named(labels, unanswered=bool(self.abstain))
-        return Given(named, Answered(len(part.rows), answered, spent), warning)
+        return Given(labels, Answered(len(part.rows), answered, spent), warning)
 
-    def _no_answers(self, asked: Asked) -> NDArray[Any]:
-        if asked.as_counts:
-            return np.zeros((0, len(self.classes_)), dtype=np.int64)
-        return self._named(np.zeros(0, dtype=np.int64), unanswered=bool(self.abstain))
+    @property
+    def _may_abstain(self) -> bool:
+        return bool(self.abstain)

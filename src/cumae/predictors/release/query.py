@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
@@ -24,7 +23,8 @@ from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
 from cumae.predictors.answering.calls import Asked, Given
 from cumae.predictors.answering.events import Entered
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, Training
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, TEXT, Training
+from cumae.predictors.records import TEXT_BYTES
 from cumae.predictors.release.answers import ONLINE, plan_answers
 from cumae.predictors.release.base import (
     ASSUMPTIONS,
@@ -89,6 +89,9 @@ class QueryRelease(Release):
     constants : {"practical", "paper"}
         ``"paper"`` takes the sizes of Algorithm 5 for a concept class, ``alpha`` and ``beta``, and
         refuses fewer rows than it needs.
+    text_bytes : int of 48 or more
+        Bytes that each cell of text takes in an oracle's file, in columns of a data frame that were
+        not declared; longer texts are cut. So no length in the file tells what was asked.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms.
@@ -151,6 +154,7 @@ class QueryRelease(Release):
         "max_unstable": AUTO_COUNT,
         "abstain": Flag(),
         "constants": CONSTANTS,
+        "text_bytes": TEXT,
         **SHARED_PARAMETERS,
     }
 
@@ -169,6 +173,7 @@ class QueryRelease(Release):
         max_unstable: int | str = "auto",
         abstain: bool = False,
         constants: str = "practical",
+        text_bytes: int = TEXT_BYTES,
         columns: Declared = None,
         classes: Any = (0, 1),
         n_jobs: int | None = None,
@@ -188,6 +193,7 @@ class QueryRelease(Release):
         self.max_unstable = max_unstable
         self.abstain = abstain
         self.constants = constants
+        self.text_bytes = text_bytes
         self.columns = columns
         self.classes = classes
         self.n_jobs = n_jobs
@@ -313,10 +319,8 @@ class QueryRelease(Release):
             raise AssertionError("nothing was drawn")
         labels = drawn.hypothesis.predict(part.rows)
         whole = replace(state, offline=drawn, answered=state.answered + count)
-        return Given(self._named(labels, unanswered=False), Entered(whole, count))
+        return Given(np.asarray(labels, dtype=np.int64), Entered(whole, count))
 
-    def _no_answers(self, asked: Asked) -> NDArray[Any]:
-        found = super()._no_answers(asked)
-        if self.mechanism_ != "offline":
-            return found
-        return self._named(np.zeros(0, dtype=np.int64), unanswered=False)
+    @property
+    def _may_abstain(self) -> bool:
+        return self.mechanism_ != "offline" and super()._may_abstain

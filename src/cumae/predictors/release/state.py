@@ -204,7 +204,8 @@ class UniversalState(State):
         rows, shares = self.kept.rows, self.kept.weights
         if rows is None:
             rows, shares = self.fitted.reader.nothing(), np.zeros((0, self.fitted.n_classes))
-        return Lesson(rows, shares)
+            return Lesson(rows, shares)
+        return Lesson(self.fitted.reader.unpacked(rows), shares)
 
     @property
     def steps(self) -> list[dict[str, Any]]:

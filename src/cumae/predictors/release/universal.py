@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data import ArrayRows, Declared, class_names, length_of
+from cumae.data import ArrayRows, Declared, class_names, label_codes, length_of, row_source
 from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
@@ -31,10 +31,12 @@ from cumae.predictors.answering.events import Answered, Entered, Used, Whole
 from cumae.predictors.base import (
     ESTIMATOR,
     SHARED_PARAMETERS,
+    TEXT,
     Training,
     check_fitted,
     options_of,
 )
+from cumae.predictors.records import TEXT_BYTES
 from cumae.predictors.release.base import AUTO_COUNT, VOTE_PARAMETERS, PlannedRelease
 from cumae.predictors.release.offline import Offline
 from cumae.predictors.release.stages import (
@@ -108,6 +110,8 @@ class UniversalQueryRelease(StatefulPredictor):
     constants : {"practical", "paper"}
         ``"paper"`` takes the printed sizes, for concept classes, and refuses with the number
         of rows that they need when there are fewer.
+    text_bytes : int of 48 or more
+        As in :class:`~cumae.QueryRelease`.
     columns : mapping or sequence, or None
         As in :class:`~cumae.QueryRelease`.
     classes : sequence of labels
@@ -166,6 +170,7 @@ class UniversalQueryRelease(StatefulPredictor):
         "share": CHANCE,
         "student": Or(None, Object("classifier or Pipeline")),
         **VOTE_PARAMETERS,
+        "text_bytes": TEXT,
         **SHARED_PARAMETERS,
     }
 
@@ -197,6 +202,7 @@ class UniversalQueryRelease(StatefulPredictor):
         max_unstable: int | str = "auto",
         abstain: bool = False,
         constants: str = "practical",
+        text_bytes: int = TEXT_BYTES,
         columns: Declared = None,
         classes: Any = (0, 1),
         n_jobs: int | None = None,
@@ -219,6 +225,7 @@ class UniversalQueryRelease(StatefulPredictor):
         self.max_unstable = max_unstable
         self.abstain = abstain
         self.constants = constants
+        self.text_bytes = text_bytes
         self.columns = columns
         self.classes = classes
         self.n_jobs = n_jobs
@@ -458,18 +465,19 @@ class UniversalQueryRelease(StatefulPredictor):
         if not self.abstain:
             labels = voting.guessed(labels, coins)
         # Both are public: the queries and what was answered to them.
-        kept = {"at": state.kept.n_rows, "rows": part.rows, "weights": shares}
-        event = Answered(count, answered, spent, **kept)
-        return Given(self._named(labels, unanswered=bool(self.abstain)), event, warning)
+        rows = self._reader_.packed(part.rows)
+        kept = {"at": state.kept.n_rows, "rows": rows, "weights": shares}
+        return Given(labels, Answered(count, answered, spent, **kept), warning)
 
-    def _later(self, table: Any, state: UniversalState) -> NDArray[Any]:
+    def _later(self, table: Any, state: UniversalState) -> Integers:
         published: Any = state.published
         if state.waiting is not None:
-            return self._named(published.predict(table))
-        return np.asarray(published.model.predict(table))
+            return np.asarray(published.predict(table), dtype=np.int64)
+        return label_codes(row_source(table), published.model.predict(table), self.classes)
 
-    def _no_answers(self, asked: Asked) -> NDArray[Any]:
-        return self.classes_[: len(asked.rows)]
+    @property
+    def _may_abstain(self) -> bool:
+        return bool(self.abstain)
 
     @claim("UNV")
     def _due(self, state: UniversalState, coins: Coins, *, wanted: bool) -> Step | None:  # noqa: ARG002 - what is published comes at once

@@ -101,6 +101,10 @@ class Home(ABC):
         """Return the epoch of a stored answer and what is encrypted; None if there is none."""
 
     @abstractmethod
+    def n_bytes(self) -> int:
+        """Return the size of the tables, which follows from public counts."""
+
+    @abstractmethod
     def contents(self) -> Transaction:
         """Return everything, as one transaction that makes a copy."""
 

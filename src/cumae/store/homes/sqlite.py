@@ -47,6 +47,7 @@ MIGRATIONS: dict[int, Callable[[apsw.Connection], None]] = {
     1: lambda _: None,
     2: lambda _: None,
     3: lambda _: None,
+    4: lambda _: None,
 }
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
@@ -174,6 +175,11 @@ class SqliteFile(Home):
     def meta(self) -> dict[str, str]:
         with failing(self.path):
             return dict(self._rows("SELECT name, value FROM meta"))
+
+    def n_bytes(self) -> int:
+        with failing(self.path):
+            pages = [self._execute(f"PRAGMA {name}").get for name in ("page_count", "page_size")]
+        return int(pages[0] * pages[1])
 
     def entries(self, after: int = 0) -> list[tuple[int, str, bytes]]:
         with failing(self.path):

@@ -2,7 +2,7 @@
 
 Formats 1 to 3 held live mechanisms where there are rules and counters now, ids of queries in clear,
 and rows of a memo as they were. Their records were no events. Such a state is read once: opening it
-writes it anew as a whole, under a new key.
+writes it anew as a whole, under a new key. Those of format 4 are read here as well.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ from typing import Any
 import numpy as np
 
 from cumae.claims import claim
+from cumae.codec import from_bytes
 from cumae.errors import StoreFailed
 from cumae.mechanisms import Spent
 from cumae.predictors.answering.events import Answered, Event, Labelled, Supplied, Told
 from cumae.predictors.ids import HiddenIds, as_rows
-from cumae.predictors.state import State, broken_arrays, state_of
+from cumae.predictors.state import State, broken_arrays
 from cumae.store.homes.home import Blob
 from cumae.store.older.forms import arrays_from_bytes, record_from_bytes, unpack
+from cumae.store.older.fourth import WHOLE as FOURTH
+from cumae.store.older.fourth import upgraded_event, upgraded_state
 from cumae.store.pieces import HEAD, opened_pieces
 from cumae.store.sealed import Seal
 
-WHOLE = "snapshot"  # what a whole state was called
+WHOLES = ("snapshot", FOURTH)  # what a whole state was called
 NOTHING = np.zeros(0, dtype=np.int64)
 Facts = dict[str, Any]
 
 
 @claim("STORE", "REPLICAS")
 def rebuilt(
-    blobs: list[Blob], seal: Seal, estimator: Any, secret: bytes
+    blobs: list[Blob], kind: str, seal: Seal, estimator: Any, secret: bytes
 ) -> tuple[State, bytes | None]:
     """Return a state that an older version stored, and the ledger entry that its last piece names.
 
@@ -40,6 +43,8 @@ def rebuilt(
     blobs : list of Blob
         A whole state, and the records since. Events may follow them, if the file was opened by this
         version, and that was broken off before it was written anew.
+    kind : str
+        Class of the predictor.
     seal : Seal
         Of their epoch.
     estimator : object
@@ -48,12 +53,13 @@ def rebuilt(
         The key under which ids are hidden.
     """
     first, hide = blobs[0], HiddenIds(secret)
-    arrays = arrays_from_bytes(seal.open(first.parts, first.kind, first.number))
-    head = arrays.pop(HEAD, None)
-    facts = unpack(arrays)
-    with broken_arrays():
-        kind, made = facts["kind"], UPGRADES[facts["kind"]](facts["state"], hide)
-        state = state_of(kind, {**facts["state"], **made, "secret": secret}, estimator)
+    content = seal.open(first.parts, first.kind, first.number)
+    if first.kind == FOURTH:
+        facts = from_bytes(content)
+        head = facts.pop(HEAD)
+    else:
+        facts, head = _first_facts(content, hide)
+    state = upgraded_state(kind, {**facts, "secret": secret}, estimator)
     before, last = first.number, None if head is None else head.tobytes()
     for blob in blobs[1:]:
         if blob.kind.isdigit():
@@ -67,9 +73,19 @@ def rebuilt(
             last = None if named is None else named.tobytes()
             with broken_arrays():
                 event = _event(blob.kind, record, state, hide)
-        event.apply(state)
+        upgraded_event(event, state).apply(state)
         before = blob.number
     return state, last
+
+
+def _first_facts(content: bytes, hide: HiddenIds) -> tuple[Facts, Any]:
+    """Return the facts of a state of formats 1 to 3 as format 4 has them, and its ledger entry."""
+    arrays = arrays_from_bytes(content)
+    head = arrays.pop(HEAD, None)
+    facts = unpack(arrays)
+    with broken_arrays():
+        made = UPGRADES[facts["kind"]](facts["state"], hide)
+        return {**facts["state"], **made}, head
 
 
 def _event(kind: str, record: Facts, state: Any, hide: HiddenIds) -> Event:

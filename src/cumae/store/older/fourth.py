@@ -1,0 +1,56 @@
+"""States of format 4, in the form that they have now.
+
+Format 4 kept frames as they were, stored models in as many bytes as they took, and stored only
+those queries of a GenericBBL that were drawn. Such a state is read once: opening it writes it anew,
+under a new key. Models of a phase that had begun by then keep their arrays until the phase ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cumae.claims import claim
+from cumae.predictors.answering.events import Answered, Event, Labelled, Supplied
+from cumae.predictors.queries import QueryReader
+from cumae.predictors.state import State, broken_arrays, state_of
+
+WHOLE = "whole"  # what a whole state was called
+TABLES = ("kept", "waiting", "labelled", "for_prior")  # parts of a state that hold rows
+
+
+@claim("STORE")
+def upgraded_state(kind: str, facts: dict[str, Any], estimator: Any) -> State:
+    """Return a state of format 4 or before, from its facts in the form of format 4."""
+    with broken_arrays():
+        pack = QueryReader(**facts["fitted"]["reader"]).packed
+        tables = {name: facts[name] for name in TABLES if isinstance(facts.get(name), dict)}
+        packed = {
+            name: {**part, "rows": pack(part["rows"])}
+            for name, part in tables.items()
+            if isinstance(part["rows"], pd.DataFrame)
+        }
+        return state_of(kind, {**facts, **packed}, estimator)
+
+
+@claim("STORE")
+def upgraded_event(event: Event, state: Any) -> Event:
+    """Return an event of format 4 or before, as it is now; ``state`` is the one before it."""
+    if isinstance(event, Answered | Labelled | Supplied) and isinstance(event.rows, pd.DataFrame):
+        return replace(event, rows=state.fitted.reader.packed(event.rows))
+    if isinstance(event, Answered) and state.kind == "GenericBBL" and event.rows is not None:
+        return _placed(event, state)
+    return event
+
+
+def _placed(event: Answered, state: Any) -> Answered:
+    """Put drawn queries at their places among all queries, with zeros at the others."""
+    if event.spent is None:
+        raise AssertionError("a phase of GenericBBL always counts")
+    start, drawn = event.spent.asked - event.count, state.phase.kept.places
+    rows = np.zeros((event.count, event.rows.shape[1]))
+    rows[drawn[event.at : event.at + len(event.rows)] - start] = event.rows
+    return replace(event, at=start, rows=rows)
