@@ -159,7 +159,10 @@ def stumps(**more: Any) -> EverlastingPredictor:
 PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
     "everlasting, thresholds": (oracle(Thresholds(), shard_size=8), ONE),
     "everlasting, logarithms": (oracle(LOGS, columns=KINDS), ALL),
-    "everlasting, words and memo": (oracle(WORDS, memoize=True, epsilon=0.3), NAMED),
+    "everlasting, words and memo": (
+        oracle(WORDS, memoize=True, epsilon=0.3, text_bytes=48),
+        NAMED,
+    ),
     "everlasting, no weights": (oracle(NO_WEIGHTS, balanced=False), THREE),
     "everlasting, prior": (
         oracle(None, prior=None, prior_share=0.4, columns=KINDS, shard_size=8),

@@ -480,6 +480,7 @@ NAMES = {
         "sklearn.tree.ExtraTreeClassifier",
     ],
     "frame": ["frame"],
+    "row form": ["row form"],
     "guarantee": ["guarantee"],
     "hypothesis": [
         "Halfspace",

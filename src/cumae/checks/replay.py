@@ -26,6 +26,7 @@ from cumae.predictors.state import State, state_of
 from cumae.predictors.stateful import counter_of
 
 LEAST = 2  # events that can be merged
+RESERVED = ("spent", "offline", "memo")  # a stored memo is filled up to what was asked
 
 
 @dataclass(frozen=True, repr=False)  # a message must not show rows
@@ -207,7 +208,7 @@ class _WatchedCounter(Counter):
         """Demand that counters are raised before anything is drawn, and that nothing else is."""
         before, now = from_bytes(self.before), from_bytes(to_bytes(self.state.to_facts()))
         for name in before:
-            raised = name in ("spent", "offline") or not difference(before[name], now[name])
+            raised = name in RESERVED or not difference(before[name], now[name])
             demand(raised, f"reserving answers changed {name}")
         rule, used = self.state.rule, before["spent"][0]
         demand(rule is None or self.state.used == used + count, "answers were not reserved first")

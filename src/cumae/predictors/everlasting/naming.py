@@ -1,4 +1,4 @@
-"""Ids of queries, by which labels that come later find them."""
+"""Ids of queries: which rows they admit, and how labels that come later find them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter, listed, shown
+from cumae.predictors.answering.calls import Asked
 from cumae.predictors.everlasting.state import EverlastingState
+from cumae.predictors.ids import as_rows
 
 
 @claim("LABELLED")
@@ -43,3 +45,32 @@ def places_of(names: list[Any], state: EverlastingState) -> Integers:
         f"query_ids have {'; and '.join(told)}. Nothing was changed. A query waits if it had an "
         "id, was kept, and has not become a row of the next phase yet."
     )
+
+
+@claim("USER", "LABELLED")
+def admitted_part(kept: dict[str, Any], part: Asked, state: EverlastingState) -> dict[str, Any]:
+    """Return what an event keeps of queries: those rows that the ids admit, and the ids.
+
+    Parameters
+    ----------
+    kept : dict
+        What it would keep of all of them.
+    part : Asked
+        The queries, with who asks them.
+    state : EverlastingState
+        The state before them.
+    """
+    admitted = state.admission.decide(len(part.rows), part.users, part.clients)
+    mask, at = admitted.kept, kept["at"]
+    found = {"at": at, "rows": kept["rows"][mask], "weights": kept["weights"][mask]}
+    if admitted.users is not None:
+        found["users"] = as_rows(admitted.users)
+    if admitted.offered is not None:
+        found["clients"] = as_rows(admitted.offered)
+        found["offered"] = np.array(list(admitted.offered.values()), dtype=np.int64)
+    if part.query_ids is not None and part.usable is not None:
+        numbers = np.flatnonzero(mask)
+        places = at + np.arange(len(numbers))
+        found["query_ids"] = as_rows(part.query_ids[one] for one in numbers)
+        found["places"] = np.where(part.usable[numbers], places, ~places)
+    return found

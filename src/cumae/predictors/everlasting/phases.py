@@ -173,30 +173,36 @@ class OpenPhase:
         """Standard deviation of the noise as a share of the votes."""
         return noise_share(self.majority, self.ensemble.n_shards)
 
-    @claim("STORE")
-    def to_facts(self, memo_size: int) -> dict[str, Any]:
-        """Return it for storing, with a memo that is filled up to so many entries.
-
-        How many of the queries so far differ is private; how many there were is not.
-        """
-        filled = max(0, memo_size - len(self.memo))
-        nothing = np.zeros((filled, self.ensemble.n_classes), dtype=np.int64)
-        noisy = np.array(list(self.memo.values()), dtype=np.int64)
+    def to_facts(self) -> dict[str, Any]:
+        """Return it for storing, but for the memo."""
         return {
             "number": self.number,
             "n_rows": self.n_rows,
             "majority": self.majority.to_facts(),
             **models_to_facts(self.ensemble, self.recipe),
+        }
+
+    @claim("STORE")
+    def memo_to_facts(self, size: int) -> dict[str, Any]:
+        """Return the memo for storing, filled up to so many entries.
+
+        How many of the queries so far differ is private; how many there were is not.
+        """
+        filled = max(0, size - len(self.memo))
+        nothing = np.zeros((filled, self.ensemble.n_classes), dtype=np.int64)
+        noisy = np.array(list(self.memo.values()), dtype=np.int64)
+        return {
             "keys": as_rows([*self.memo, *[NO_KEY] * filled]),
             "noisy": np.vstack([noisy.reshape(-1, self.ensemble.n_classes), nothing]),
         }
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
-        """Rebuild what ``to_facts`` returned; train again where models have no array form."""
+        """Rebuild what ``to_facts`` returned, and the memo; train again without slots."""
         ensemble, recipe = models_from_facts(facts, school.train)
         majority = Majority.from_facts(facts["majority"])
-        memo = dict(zip(from_rows(facts["keys"]), facts["noisy"], strict=True))
+        stored = facts["memo"]
+        memo = dict(zip(from_rows(stored["keys"]), stored["noisy"], strict=True))
         memo.pop(NO_KEY, None)
         number, n_rows = facts["number"], facts["n_rows"]
         late = school.rules.late_releases(n_rows)

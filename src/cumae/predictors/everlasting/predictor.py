@@ -34,7 +34,7 @@ from cumae.predictors.base import (
 from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
-from cumae.predictors.everlasting.naming import check_new, places_of
+from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
 from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.prior import combined, trust_in
 from cumae.predictors.everlasting.renewal import declared_labels
@@ -450,29 +450,9 @@ class EverlastingPredictor(PhasedPredictor):
             rows = self._reader_.packed(part.rows)
             kept = {"at": state.kept.n_rows, "rows": rows, "weights": weights}
             if state.school.rules.is_named or part.query_ids is not None:
-                kept = self._admitted(kept, part, state)
+                kept = admitted_part(kept, part, state)
         event = Answered(count, answered, after, **kept, **memo)
         return Given(labels, event)
-
-    @claim("USER", "LABELLED")
-    def _admitted(
-        self, kept: dict[str, Any], part: Asked, state: EverlastingState
-    ) -> dict[str, Any]:
-        """Return what an event keeps of queries: those rows that the ids admit, and the ids."""
-        admitted = state.admission.decide(len(part.rows), part.users, part.clients)
-        mask, at = admitted.kept, kept["at"]
-        found = {"at": at, "rows": kept["rows"][mask], "weights": kept["weights"][mask]}
-        if admitted.users is not None:
-            found["users"] = as_rows(admitted.users)
-        if admitted.offered is not None:
-            found["clients"] = as_rows(admitted.offered)
-            found["offered"] = np.array(list(admitted.offered.values()), dtype=np.int64)
-        if part.query_ids is not None and part.usable is not None:
-            numbers = np.flatnonzero(mask)
-            places = at + np.arange(len(numbers))
-            found["query_ids"] = as_rows(part.query_ids[one] for one in numbers)
-            found["places"] = np.where(part.usable[numbers], places, ~places)
-        return found
 
     @claim("EVER", "MEMO")
     def _release(

@@ -276,7 +276,8 @@ class EverlastingState(State):
             "declared": self.school.declared,
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
-            "phase": self.phase.to_facts(self.spent.asked if self.rules.memoize else 0),
+            "phase": self.phase.to_facts(),
+            "memo": self.phase.memo_to_facts(self.spent.asked if self.rules.memoize else 0),
             "admission": self.admission.to_facts(),
             "following": None if self.following is None else self.following.to_facts(),
             "kept": self.kept.to_facts(),
@@ -294,7 +295,7 @@ class EverlastingState(State):
         fitted = Fitted.from_facts(facts["fitted"], estimator)
         rules = EverlastingRules.from_facts(facts["rules"])
         school = School(rules, fitted.model, fitted.reader, facts["declared"])
-        phase = OpenPhase.from_facts(facts["phase"], school)
+        phase = OpenPhase.from_facts({**facts["phase"], "memo": facts["memo"]}, school)
         prior = None if facts["prior"] is None else Prior.from_facts(facts["prior"])
         following = facts["following"]
         if following is not None:

@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.codec import to_plain
 from cumae.concepts import Hypothesis
+from cumae.data import label_codes, row_source
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import Spent, VoteRule
 from cumae.mechanisms.base import check_left
@@ -266,6 +268,14 @@ class UniversalState(State):
         elif facts["seed"] is not None:
             found.published = found.taught(facts["seed"])
         return found
+
+    def published_labels(self, table: Any) -> Integers:
+        """Return what was published says about queries: places of classes."""
+        published: Any = self.published
+        if self.waiting is not None:
+            return np.asarray(published.predict(table), dtype=np.int64)
+        found = published.model.predict(table)
+        return label_codes(row_source(table), found, self.fitted.classes.tolist())
 
     def taught(self, seed: int) -> Student:
         """Return a student that was trained on all that the first stage answered."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis
-from cumae.data import ArrayRows, Declared, class_names, label_codes, length_of, row_source
+from cumae.data import ArrayRows, Declared, class_names, length_of
 from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import one_at_a_time
@@ -453,7 +453,7 @@ class UniversalQueryRelease(StatefulPredictor):
         """Return what votes answer, or what was published."""
         count, answered = len(part.rows), state.answered + len(part.rows)
         if state.voting is None:
-            return Given(self._later(part.rows, state), Answered(count, answered))
+            return Given(state.published_labels(part.rows), Answered(count, answered))
         voting, warning = state.voting, ""
         if voting.shows_counts:
             counts, spent = voting.counts(part.rows, reserved, coins), state.spent
@@ -468,12 +468,6 @@ class UniversalQueryRelease(StatefulPredictor):
         rows = self._reader_.packed(part.rows)
         kept = {"at": state.kept.n_rows, "rows": rows, "weights": shares}
         return Given(labels, Answered(count, answered, spent, **kept), warning)
-
-    def _later(self, table: Any, state: UniversalState) -> Integers:
-        published: Any = state.published
-        if state.waiting is not None:
-            return np.asarray(published.predict(table), dtype=np.int64)
-        return label_codes(row_source(table), published.model.predict(table), self.classes)
 
     @property
     def _may_abstain(self) -> bool:

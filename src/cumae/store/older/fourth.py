@@ -33,6 +33,8 @@ def upgraded_state(kind: str, facts: dict[str, Any], estimator: Any) -> State:
             for name, part in tables.items()
             if isinstance(part["rows"], pd.DataFrame)
         }
+        if "keys" in facts.get("phase", {}):
+            packed["memo"] = {name: facts["phase"][name] for name in ("keys", "noisy")}
         return state_of(kind, {**facts, **packed}, estimator)
 
 
