@@ -158,9 +158,7 @@ PREDICTORS: dict[str, Case] = {
     "everlasting": Case(everlasting()),
     "everlasting, text answers": Case(everlasting(classes=TEXT)),
     "everlasting, memo": Case(everlasting(memoize=True), steps=("ask", *ALWAYS)),
-    "everlasting, memo and text answers": Case(
-        everlasting(memoize=True, classes=TEXT)
-    ),
+    "everlasting, memo and text answers": Case(everlasting(memoize=True, classes=TEXT)),
     "everlasting, users": Case(everlasting(user_ids=True), steps=LABELS),
     "everlasting, clients": Case(everlasting(client_cap=0.5), steps=LABELS),
     "everlasting, fresh": Case(everlasting(fresh=True, growth=2.0), steps=("supply", *ALWAYS)),
@@ -172,9 +170,11 @@ PREDICTORS: dict[str, Case] = {
         everlasting(columns=[(0, 1)], prior=None, prior_share=0.4), n_rows=90, steps=LABELS
     ),
     "everlasting, prior and trees": Case(
-        everlasting(DecisionTreeClassifier(max_depth=2), columns=[(0, 1)] * 3, prior=None,
-                    prior_share=0.4),
-        THREE, n_rows=90,
+        everlasting(
+            DecisionTreeClassifier(max_depth=2), columns=[(0, 1)] * 3, prior=None, prior_share=0.4
+        ),
+        THREE,
+        n_rows=90,
     ),
     "bbl": Case(bbl(), n_rows=60),
     "bbl, all queries": Case(bbl(query_share=1.0), n_rows=60),
@@ -191,11 +191,15 @@ PREDICTORS: dict[str, Case] = {
     "query, text answers": Case(query(classes=TEXT), n_rows=100, public_queries=True),
     "query, laplace": Case(query(mechanism="laplace", delta=0.0), n_rows=100, public_queries=True),
     "query, stability": Case(
-        query(mechanism="stability", max_unstable=40), n_rows=100, public_queries=True,
+        query(mechanism="stability", max_unstable=40),
+        n_rows=100,
+        public_queries=True,
     ),
     "query, between": Case(
-        query(mechanism="between", max_unstable=20, epsilon=200.0), n_rows=200,
-        steps=WITHOUT_END, public_queries=True,
+        query(mechanism="between", max_unstable=20, epsilon=200.0),
+        n_rows=200,
+        steps=WITHOUT_END,
+        public_queries=True,
     ),
     "query, offline": Case(query(mechanism="offline"), n_rows=100, public_queries=True),
     "query, trees": Case(
@@ -204,9 +208,7 @@ PREDICTORS: dict[str, Case] = {
     "query, words": Case(query(WORDS), FRAME, n_rows=100, public_queries=True),
     "agnostic": Case(agnostic(), n_rows=200, public_queries=True),
     "universal": Case(universal(), n_rows=100, public_queries=True),
-    "universal, stability": Case(
-        universal(mechanism="stability"), n_rows=100, public_queries=True
-    ),
+    "universal, stability": Case(universal(mechanism="stability"), n_rows=100, public_queries=True),
     "universal, student": Case(
         universal(DecisionTreeClassifier(max_depth=3)), THREE, n_rows=100, public_queries=True
     ),

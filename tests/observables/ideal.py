@@ -54,8 +54,8 @@ class Ideal:
         self.plain: list[bytes] = []  # in the order of the sights, to explain a difference
         self.names: dict[tuple[int, bytes], bytes] = {}
 
-    def apply(self, patch: pytest.MonkeyPatch) -> None:
-        """Let the store use it."""
+    def apply(self, patch: pytest.MonkeyPatch, *, real_cipher: bool = False) -> None:
+        """Let the store use it; or the real cipher, with the same coins for all else."""
         ideal, noise = self, self.noise
 
         class Cipher:
@@ -71,7 +71,8 @@ class Ideal:
                     raise sealed.exceptions.InvalidTag
                 return known[1]
 
-        patch.setattr(sealed, "aead", SimpleNamespace(AESGCM=Cipher))
+        if not real_cipher:
+            patch.setattr(sealed, "aead", SimpleNamespace(AESGCM=Cipher))
         patch.setattr(sealed.Seal, "name_of", lambda seal, name: ideal.name(seal.epoch, name))
         patch.setattr(os, "urandom", self._for_the_store(os.urandom))
         patch.setattr(secrets, "token_hex", self._for_the_store(secrets.token_hex, hexed=True))
@@ -140,9 +141,7 @@ class Published:
             prior.n_rows = len(labels)
 
         patch.setattr(Prior, "_fit", learnt)
-        patch.setattr(
-            Prior, "choose_trust", lambda *given: self._fixed(lambda: trust(*given))
-        )
+        patch.setattr(Prior, "choose_trust", lambda *given: self._fixed(lambda: trust(*given)))
         patch.setattr(Offline, "draw", lambda *given: self._fixed(lambda: draw(*given)))
 
 
@@ -167,7 +166,9 @@ def _part(one: Any, other: Any, name: str = "") -> str:
     else:
         here, there = json.dumps(one), json.dumps(other)
         differ = len(here) != len(there) or "$" in here + there and here != there
-        return f"{name}: {here[:60]} and {there[:60]}" if differ or _shapes(one, other, name) else ""
+        return (
+            f"{name}: {here[:60]} and {there[:60]}" if differ or _shapes(one, other, name) else ""
+        )
     return next(filter(None, (_part(*pair) for pair in pairs)), "")
 
 

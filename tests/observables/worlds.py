@@ -16,7 +16,20 @@ NUMBERS = RNG.random((N_ROWS, 3))
 WORDS = RNG.choice(["ja", "nein", "vielleicht"], N_ROWS)
 MARKS = (0.7071067811865476, 0.3678794411714423)  # on which ``FailingOnMarks`` fails
 ODD_NUMBERS = (0.5, -0.0, np.nan, np.inf, -np.inf, 1e300, 5e-324, 0.1 + 0.2, *MARKS)
-ODD_TEXTS = ("", "a", "ja", "HIV", "common cold", "ä€😀", '"\\\n', "long " * 40, None, np.nan, 7, True)
+ODD_TEXTS = (
+    "",
+    "a",
+    "ja",
+    "HIV",
+    "common cold",
+    "ä€😀",
+    '"\\\n',
+    "long " * 40,
+    None,
+    np.nan,
+    7,
+    True,
+)
 ODD_TEXTS += (10**70, b"bytes", "\ud800", dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 1, 1, 1, 7))  # noqa: DTZ001
 NAMES = ("id", "i", "somebody else ", "ä")
 FRAME, ONE, THREE = "frame", "one", "three"
@@ -165,7 +178,9 @@ def changes(kind: str, *, public_queries: bool) -> st.SearchStrategy[list[Change
 
     def cells(what: str, where: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
         number = st.tuples(
-            st.just(what), where, st.integers(0, 0 if kind == FRAME else WIDTH[kind] - 1),
+            st.just(what),
+            where,
+            st.integers(0, 0 if kind == FRAME else WIDTH[kind] - 1),
             st.sampled_from(ODD_NUMBERS),
         )
         if kind != FRAME:

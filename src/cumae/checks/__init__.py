@@ -5,6 +5,7 @@ one sentence. ``check_learner``, ``check_predictor`` and ``check_estimator`` run
 """
 
 from cumae.checks.learners import LEARNER_LAWS, PublicNeighbours, check_learner
+from cumae.checks.observables import contents_cannot_be_seen
 from cumae.checks.predictors import PREDICTOR_LAWS, check_predictor
 from cumae.checks.replay import events_rebuild_the_state
 from cumae.checks.shards import SHARD_LAWS, Neighbours, check_estimator
@@ -18,5 +19,6 @@ __all__ = [
     "check_estimator",
     "check_learner",
     "check_predictor",
+    "contents_cannot_be_seen",
     "events_rebuild_the_state",
 ]
