@@ -151,7 +151,15 @@ ESTIMATORS: dict[str, tuple[Any, str]] = {
 }
 # Those that cannot be written out, or take long.
 GIVEN = {"failing": FailingOnMarks(DecisionTreeClassifier(max_depth=2))}
-SLOW = ("forest", "logistic", "logistic, scaled", "logistic, between 0 and 1", "words", "failing")
+SLOW = (
+    "forest",
+    "logistic",
+    "logistic, scaled",
+    "logistic, between 0 and 1",
+    "words",
+    "words, naive Bayes",
+    "failing",
+)
 LABELS = ("tell", "label", *ALWAYS)
 TEXT = ("no", "yes, certainly")
 PREDICTORS: dict[str, Case] = {
@@ -171,7 +179,10 @@ PREDICTORS: dict[str, Case] = {
     ),
     "everlasting, prior and trees": Case(
         everlasting(
-            DecisionTreeClassifier(max_depth=2), columns=[(0, 1)] * 3, prior=None, prior_share=0.4
+            DecisionTreeClassifier(max_depth=2),
+            columns=[(0, 1)] * 3,
+            prior=PrivateKernelClassifier(n_waves=5),
+            prior_share=0.4,
         ),
         THREE,
         n_rows=90,
@@ -205,7 +216,7 @@ PREDICTORS: dict[str, Case] = {
     "query, trees": Case(
         query(DecisionTreeClassifier(max_depth=3)), THREE, n_rows=100, public_queries=True
     ),
-    "query, words": Case(query(WORDS), FRAME, n_rows=100, public_queries=True),
+    "query, words": Case(query(WORDS, n_shards=3), FRAME, n_rows=60, public_queries=True),
     "agnostic": Case(agnostic(), n_rows=200, public_queries=True),
     "universal": Case(universal(), n_rows=100, public_queries=True),
     "universal, stability": Case(universal(mechanism="stability"), n_rows=100, public_queries=True),
@@ -219,7 +230,8 @@ def of_estimator(name: str) -> Case:
     """Return an everlasting predictor with one of the estimators."""
     estimator, kind = ESTIMATORS[name]
     steps = tuple(step for step in ALWAYS if name not in SLOW or step != "fill")
-    return Case(everlasting(estimator), kind, steps=steps, given=GIVEN.get(name))
+    more = {"shard_size": 20} if name in SLOW else {}
+    return Case(everlasting(estimator, **more), kind, steps=steps, given=GIVEN.get(name))
 
 
 CASES = PREDICTORS | {f"with {name}": of_estimator(name) for name in ESTIMATORS}

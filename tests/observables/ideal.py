@@ -165,7 +165,7 @@ def _part(one: Any, other: Any, name: str = "") -> str:
         pairs = [(*pair, f"{name}/{place}") for place, pair in enumerate(zip(one, other))]  # noqa: B905 - as long
     else:
         here, there = json.dumps(one), json.dumps(other)
-        differ = len(here) != len(there) or "$" in here + there and here != there
+        differ = len(here) != len(there) or ("$" in here + there and here != there)
         return (
             f"{name}: {here[:60]} and {there[:60]}" if differ or _shapes(one, other, name) else ""
         )

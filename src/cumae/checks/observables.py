@@ -90,11 +90,11 @@ def contents_cannot_be_seen(
     >>> contents_cannot_be_seen(lambda world: [Sight("length", len(world))], ["no", "yes"])
     Traceback (most recent call last):
         ...
-    AssertionError: worlds 1 and 2 look different without keys, at sight 1: length is 2, and length is 3
+    AssertionError: worlds 1 and 2 look different, at sight 1: length is 2, and length is 3
     """
     first, *others = map(live, worlds)
     for number, other in enumerate(others, start=2):
         found = first_difference(first, other)
         if found:
-            raise AssertionError(f"worlds 1 and {number} look different without keys, at {found}")
+            raise AssertionError(f"worlds 1 and {number} look different, at {found}")
     return len(first)
