@@ -93,7 +93,7 @@ class Kept:
         places = np.sort(sample(sizes.answers, sizes.following, source))
         return cls(places, np.zeros((sizes.following, width)))
 
-    @claim("SUB")
+    @claim("BBL", "STORE")
     def among(self, start: int, table: Floats) -> Floats:
         """Return some queries, with zeros in the place of each that is not kept.
 
