@@ -19,6 +19,7 @@ from cumae import (
     AgnosticQueryRelease,
     EverlastingPredictor,
     GenericBBL,
+    PrivateKernelClassifier,
     QueryRelease,
     UniversalQueryRelease,
 )

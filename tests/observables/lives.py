@@ -7,7 +7,7 @@ import io
 import re
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,17 @@ import pytest
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-import cumae
 from cumae import store
 from cumae.checks.observables import Sight, contents_cannot_be_seen
 from cumae.cli import app
 from cumae.errors import CumaeError
+from cumae.store.homes.postgres import NAMES
 from tests.observables.cases import Case
 from tests.observables.ideal import Ideal, Published, explained
 from tests.observables.watch import Watch, WatchedDisk, digest
 from tests.observables.worlds import Change, World, changes
-from tests.oracles import break_off
+from tests.oracles import Where, break_off
+from tests.servers import PostgresServer
 
 MOST_LABELS = 2  # that are told in one step
 FILL = 45  # queries that no phase is longer than
@@ -64,7 +65,7 @@ class Life:
 
     def __init__(self, case: Case, world: World, watch: Watch, disk: WatchedDisk) -> None:
         self.case, self.world, self.watch, self.disk = case, world, watch, disk
-        self.path = watch.folder / "oracle.db"
+        self.where = Where(watch.folder / "oracle.db", None, watch.folder)
         self.one: Any = None
         self.asked = self.told = self.added = self.backups = 0
         self.last: tuple[Any, dict[str, Any]] | None = None
@@ -79,11 +80,11 @@ class Life:
         who = {"users": [f"{world.names}{place}" for place in range(len(labels))]} if users else {}
         made.fit(world.table(world.rows), labels, **who)
         self.watch.see("what it says", str(made.guarantee_))
-        made.save_to(self.path)
+        self.where.save(made)
         self.open()
 
     def open(self) -> None:
-        self.one = cumae.open(self.path, estimator=self.case.given)
+        self.one = self.where.open(estimator=self.case.given)
 
     def do(self, step: str, number: int) -> None:
         """Do one step; see what it says, and what is there afterwards."""
@@ -102,6 +103,10 @@ class Life:
         self.watch.see("warnings", [str(warning.message) for warning in heard])
         self.watch.see("terminal", COMPILING.sub("", said.getvalue()))
         self.watch.look_around()
+        self.look_into_tables()
+
+    def look_into_tables(self) -> None:
+        """See all rows of tables in PostgreSQL, in which sealed cells are coins."""
 
     # Steps
 
@@ -150,7 +155,7 @@ class Life:
 
     def backup(self) -> None:
         copy = self.watch.folder / "copy.db"
-        store.backup(self.path, copy)
+        store.backup(self.where.address, copy)
         content = copy.read_bytes()
         self.watch.see("backup", (len(content), digest(content)))
         copy.unlink()
@@ -218,7 +223,7 @@ class Life:
     def _look(self, commands: Sequence[str]) -> None:
         for command in commands:
             name, *flags = command.split()
-            done = CliRunner().invoke(app, [name, str(self.path), *flags])
+            done = CliRunner().invoke(app, [name, str(self.where.address), *flags])
             self.watch.see(f"cumae {command}", (done.exit_code, done.output))
 
     def rotate(self, number: int) -> None:
@@ -232,6 +237,37 @@ class Life:
         self.one.close()
 
 
+class LifeInPostgres(Life):
+    """One oracle in a schema of its own, which is the same one in all worlds.
+
+    Parameters
+    ----------
+    server : PostgresServer
+        Where it is.
+    *given : object
+        As for ``Life``.
+    """
+
+    schema = "life"
+
+    def __init__(self, server: PostgresServer, *given: Any) -> None:
+        super().__init__(*given)
+        server.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
+        server.execute(f"CREATE SCHEMA {self.schema}")
+        keys = self.watch.folder / "keys"
+        self.where = Where(server.address(self.schema), f"folder:{keys}", keys, server)
+        self.watch.unread += ("home.key",)  # it names the table, which is a new one each time
+
+    def look_into_tables(self) -> None:
+        for name in NAMES:
+            rows = self.where.server.execute(
+                f"SELECT t, pg_column_size(t) FROM cumae_{name} t ORDER BY 1",
+                self.schema,  # noqa: S608 - names of tables
+            )
+            for number, (row, size) in enumerate(rows):
+                self.watch.see(f"row {number} of {name}", (size, digest(repr(row).encode())))
+
+
 def lived(
     case: Case,
     steps: list[tuple[str, int]],
@@ -240,6 +276,7 @@ def lived(
     published: Published,
     *,
     real_cipher: bool = False,
+    kind: Callable[..., Life] = Life,
 ) -> tuple[list[Sight], list[bytes]]:
     """Return what is seen of a life in one world, and contents to explain differences."""
     folder.mkdir()
@@ -250,7 +287,7 @@ def lived(
         with pytest.MonkeyPatch.context() as patch, watch.watching() as disk:
             ideal.apply(patch, real_cipher=real_cipher)
             published.apply(patch)
-            life = Life(case, world, watch, disk)
+            life = kind(case, world, watch, disk)
             life.do("begin", 0)
             for step, number in [*steps, ("close", 0)]:
                 if life.one is None:
@@ -263,14 +300,20 @@ def lived(
     return watch.seen, ideal.plain
 
 
-def law(case: Case, steps: list[tuple[str, int]], worlds: list[World], folder: Path) -> int:
+def law(
+    case: Case,
+    steps: list[tuple[str, int]],
+    worlds: list[World],
+    folder: Path,
+    kind: Callable[..., Life] = Life,
+) -> int:
     """Demand that worlds look the same; the message explains what differs."""
     if case.public_queries:
         worlds = [world.with_queries_of(worlds[0]) for world in worlds]
     published, contents = Published(), []
 
     def live(world: World) -> list[Sight]:
-        seen, plain = lived(case, steps, world, folder / "life", published)
+        seen, plain = lived(case, steps, world, folder / "life", published, kind=kind)
         contents.append(plain)
         return seen
 

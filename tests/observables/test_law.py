@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import strategies as st
 
 from tests.observables.cases import CASES
 from tests.observables.ideal import Published
-from tests.observables.lives import LONG_LIFE, examples, law, lived
+from tests.observables.lives import LONG_LIFE, LifeInPostgres, examples, law, lived
 from tests.observables.worlds import World
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cumae.checks.observables import Sight
+    from tests.servers import PostgresServer
 
 EXAMPLES = 30  # benchmarks/observables.py has more, for each predictor
 
@@ -37,6 +39,23 @@ def test_neighbours_look_the_same(data: st.DataObject, tmp_path: Path) -> None:
     case = CASES[data.draw(st.sampled_from(sorted(CASES)))]
     steps, world, changes = data.draw(examples(case))
     law(case, steps, [world, world.changed(changes)], tmp_path)
+
+
+IN_POSTGRES = ("everlasting, memo and text answers", "everlasting, labels", "bbl", "with words")
+
+
+@pytest.mark.claim("REPLICAS")
+@pytest.mark.debian("postgresql")
+@pytest.mark.parametrize("name", IN_POSTGRES)
+def test_rows_in_postgres_look_the_same(
+    name: str, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    case = CASES[name]
+    world = World.base(case.kind, case.n_rows)
+    own = [step for step in case.steps if step not in ("crash", "kill")]
+    steps = [step for step in LONG_LIFE if step[0] in own]
+    worlds = [world, world.other(7)]
+    assert law(case, steps, worlds, tmp_path, partial(LifeInPostgres, postgres)) > 200
 
 
 def lengths(seen: list[Sight]) -> list[Any]:

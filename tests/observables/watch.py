@@ -101,6 +101,7 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.seen = folder, list[Sight]()
+        self.unread: tuple[str, ...] = ("-shm",)  # files of which only the size is looked at
         self._thread = threading.get_ident()
 
     def see(self, what: str, seen: Any) -> None:
@@ -151,7 +152,7 @@ class Watch:
         for path in sorted(self.folder.rglob("*")):
             mode = f"{path.stat().st_mode:o}"
             content = path.read_bytes() if path.is_file() else b""
-            whole = digest(content) if not path.name.endswith("-shm") else ""
+            whole = "" if path.name.endswith(self.unread) else digest(content)
             self.see(f"file {self.name_of(path)}", (mode, len(content), whole))
         self.see("process", Path("/proc/self/comm").read_text() + str(sys.argv))
         threads = [re.sub(r"\d+", "", thread.name) for thread in threading.enumerate()]
