@@ -10,12 +10,14 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from cryptography.exceptions import InvalidTag
+
 from cumae.checks.observables import Sight
 from cumae.predictors.everlasting.prior import Prior
-from cumae.predictors.ids import KEY_BYTES, HiddenIds
+from cumae.predictors.ids import ID_BYTES, KEY_BYTES, HiddenIds
 from cumae.predictors.release.offline import Offline
 from cumae.randomness import SeededSource, SystemSource
-from cumae.store import keys, sealed
+from cumae.store import keys, opening, sealed, writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
     import pytest
 
 TAG_BYTES = 16
+# A short life sees what comes late: merged pieces, whole states, checkpoints, several parts.
+SOONER: list[tuple[Any, str, int]] = [
+    (writer, "MERGE", 4),
+    (writer, "CHECKPOINT", 12),
+    (opening, "MERGE", 1),
+    (sealed, "CHUNK", 2_048),
+]
 
 
 class Coins:
@@ -68,7 +77,7 @@ class Ideal:
             def decrypt(self, nonce: bytes, hidden: bytes, bound: bytes) -> bytes:
                 known = ideal.contents.get(nonce + hidden)
                 if known is None or known[0] != bound:
-                    raise sealed.exceptions.InvalidTag
+                    raise InvalidTag
                 return known[1]
 
         if not real_cipher:
@@ -77,6 +86,8 @@ class Ideal:
         patch.setattr(os, "urandom", self._for_the_store(os.urandom))
         patch.setattr(secrets, "token_hex", self._for_the_store(secrets.token_hex, hexed=True))
         patch.setattr(HiddenIds, "draw", classmethod(lambda cls, _: cls(Coins(4)(KEY_BYTES))))
+        for module, name, small in SOONER:
+            patch.setattr(module, name, small)
         patch.setattr(keys, "TRIES", 1)  # a lock that is taken stays so
         patch.setattr(SystemSource, "words", lambda _, count: noise.words(count))
 
@@ -103,7 +114,7 @@ class Ideal:
         """Return a name for a request: coins, the same ones for the same request."""
         place = (epoch, name)
         if place not in self.names:
-            self.names[place] = Coins(-1 - len(self.names))(sealed.ID_BYTES)
+            self.names[place] = Coins(-1 - len(self.names))(ID_BYTES)
         return self.names[place]
 
 

@@ -260,10 +260,8 @@ class LifeInPostgres(Life):
 
     def look_into_tables(self) -> None:
         for name in NAMES:
-            rows = self.where.server.execute(
-                f"SELECT t, pg_column_size(t) FROM cumae_{name} t ORDER BY 1",
-                self.schema,  # noqa: S608 - names of tables
-            )
+            asked = f"SELECT t, pg_column_size(t) FROM cumae_{name} t ORDER BY 1"  # noqa: S608
+            rows = self.where.server.execute(asked, self.schema)
             for number, (row, size) in enumerate(rows):
                 self.watch.see(f"row {number} of {name}", (size, digest(repr(row).encode())))
 

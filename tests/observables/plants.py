@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cumae.codec import to_bytes
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.voters.slots import form_from_facts
 from cumae.predictors.answering.events import Answered, Told
@@ -32,23 +33,22 @@ if TYPE_CHECKING:
 
 def text_answers(patch: pytest.MonkeyPatch) -> None:
     """Write answers for retries as texts, which are as long as they are."""
-    written = writer.to_bytes
 
     def longer(content: Any) -> bytes:
         texts = [TEXT[code] for code in np.asarray(content["answer"]).tolist()]
-        return written({**content, "texts": texts})
+        return to_bytes({**content, "texts": texts})
 
     patch.setattr(writer, "to_bytes", longer)
 
 
 def memo_hits_write_less(patch: pytest.MonkeyPatch) -> None:
     """Record of a memo only what it did not hold."""
-    answer = EverlastingPredictor._answers
+    answer: Any = EverlastingPredictor._answers
 
     def answered(one: Any, part: Any, state: Any, *more: Any) -> Any:
         given = answer(one, part, state, *more)
         known, event = state.phase.memo, given.event
-        new = np.array([bytes(key) not in known for key in event.keys], dtype=bool)
+        new = np.array([bytes(key) not in known for key in event.keys])
         return given._replace(event=replace(event, keys=event.keys[new], noisy=event.noisy[new]))
 
     patch.setattr(EverlastingPredictor, "_answers", answered)
@@ -147,7 +147,7 @@ def digits_of_private_numbers(patch: pytest.MonkeyPatch) -> None:
 
 def unusable_queries_leave_no_row(patch: pytest.MonkeyPatch) -> None:
     """Keep the rows of those queries alone that can be used."""
-    answer = EverlastingPredictor._answers
+    answer: Any = EverlastingPredictor._answers
 
     def answered(one: Any, part: Any, state: Any, *more: Any) -> Any:
         given, usable = answer(one, part, state, *more), part.usable

@@ -16,21 +16,11 @@ NUMBERS = RNG.random((N_ROWS, 3))
 WORDS = RNG.choice(["ja", "nein", "vielleicht"], N_ROWS)
 MARKS = (0.7071067811865476, 0.3678794411714423)  # on which ``FailingOnMarks`` fails
 ODD_NUMBERS = (0.5, -0.0, np.nan, np.inf, -np.inf, 1e300, 5e-324, 0.1 + 0.2, *MARKS)
-ODD_TEXTS = (
-    "",
-    "a",
-    "ja",
-    "HIV",
-    "common cold",
-    "ä€😀",
-    '"\\\n',
-    "long " * 40,
-    None,
-    np.nan,
-    7,
-    True,
+ODD_TEXTS: tuple[Any, ...] = (
+    *("", "a", "ja", "HIV", "common cold", "ä€😀", '"\\\n', "\ud800", "long " * 40),
+    *(None, np.nan, 7, True, 10**70, b"bytes", dt.date(2020, 1, 1)),
+    dt.datetime(2020, 1, 1, 1, 1, 1, 7, tzinfo=dt.UTC),
 )
-ODD_TEXTS += (10**70, b"bytes", "\ud800", dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 1, 1, 1, 7))  # noqa: DTZ001
 NAMES = ("id", "i", "somebody else ", "ä")
 FRAME, ONE, THREE = "frame", "one", "three"
 WIDTH = {FRAME: 2, ONE: 1, THREE: 3}
@@ -125,16 +115,19 @@ class World:
         """Return the world with public queries, those of another one."""
         return replace(self, queries=other.queries)
 
+    def _with(self, name: str, value: Any) -> World:
+        return World(**{**vars(self), name: value})
+
     def changed(self, changes: list[Change]) -> World:
         """Return a world in which some things are different."""
         found = self
         for what, *given in changes:
             if what in ("names", "seed"):
-                found = replace(found, **{what: given[0]})
+                found = found._with(what, given[0])
             elif what in ("labels", "told"):
-                own = list(getattr(found, what))
-                own[given[0] % len(own)] ^= 1
-                found = replace(found, **{what: own})
+                labels = list(getattr(found, what))
+                labels[given[0] % len(labels)] ^= 1
+                found = found._with(what, labels)
             elif what == "opposite":
                 found = replace(found, labels=[1 - label for label in found.labels])
             elif what == "other":
@@ -149,7 +142,7 @@ class World:
                 number, column, value = given
                 own = [list(row) for row in getattr(found, what)]
                 own[number % len(own)][column] = value
-                found = replace(found, **{what: own})
+                found = found._with(what, own)
         return found
 
 
