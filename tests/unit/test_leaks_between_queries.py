@@ -442,4 +442,6 @@ def read_by(width: int) -> QueryReader:
     """Return how rows of so many columns of numbers are read."""
     columns = Columns(None, None, width)
     places, stand_in = list(range(width)), np.zeros((1, width))
-    return QueryReader("it", columns, width, places, as_frames=False, stand_in=stand_in)
+    return QueryReader(
+        "it", columns, width, places, as_frames=False, stand_in=stand_in, text_bytes=64
+    )

@@ -29,7 +29,7 @@ from cumae.data import (
 )
 from cumae.errors import InvalidData
 from cumae.finite import all_finite
-from cumae.predictors.records import TEXT_BYTES, RowForm, ShortTexts, short_texts
+from cumae.predictors.records import RowForm, ShortTexts, short_texts
 from cumae.quiet import is_failure
 
 
@@ -62,7 +62,7 @@ class QueryReader:
     numeric: list[int]
     as_frames: bool
     stand_in: Any
-    text_bytes: int = TEXT_BYTES
+    text_bytes: int
 
     # Rows of fit, and rows that are kept
 

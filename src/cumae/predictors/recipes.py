@@ -128,7 +128,7 @@ class Recipe:
             raise InvalidParameter(
                 "a stored recipe has rows, weights and places that do not match."
             )
-        split, text_bytes = Split(order, len(seeds)), facts.get("text_bytes", TEXT_BYTES)
+        split, text_bytes = Split(order, len(seeds)), facts["text_bytes"]
         return cls(rows, weights, split, seeds, facts["full_weight"], text_bytes)
 
 

@@ -194,8 +194,8 @@ def rows_to_facts(rows: Any, text_bytes: int) -> dict[str, Any]:
 
 
 def rows_from_facts(facts: dict[str, Any]) -> Any:
-    """Rebuild what ``rows_to_facts`` was given; older files had frames as they were."""
-    form = facts.get("form")
+    """Rebuild what ``rows_to_facts`` was given."""
+    form = facts["form"]
     return facts["rows"] if form is None else form.unpack(facts["rows"])
 
 

@@ -16,26 +16,33 @@ import pandas as pd
 from cumae.claims import claim
 from cumae.predictors.answering.events import Answered, Event, Labelled, Supplied
 from cumae.predictors.queries import QueryReader
+from cumae.predictors.records import TEXT_BYTES
 from cumae.predictors.state import State, broken_arrays, state_of
 
 WHOLE = "whole"  # what a whole state was called
 TABLES = ("kept", "waiting", "labelled", "for_prior")  # parts of a state that hold rows
+WITH_RECIPES = ("phase", "following", "voting")  # parts that may hold a recipe
 
 
 @claim("STORE")
 def upgraded_state(kind: str, facts: dict[str, Any], estimator: Any) -> State:
     """Return a state of format 4 or before, from its facts in the form of format 4."""
     with broken_arrays():
-        pack = QueryReader(**facts["fitted"]["reader"]).packed
-        tables = {name: facts[name] for name in TABLES if isinstance(facts.get(name), dict)}
-        packed = {
-            name: {**part, "rows": pack(part["rows"])}
-            for name, part in tables.items()
-            if isinstance(part["rows"], pd.DataFrame)
-        }
+        reader = {**facts["fitted"]["reader"], "text_bytes": TEXT_BYTES}
+        pack = QueryReader(**reader).packed
+        found = {**facts, "fitted": {**facts["fitted"], "reader": reader}}
+        for name in TABLES:
+            part = facts.get(name)
+            if isinstance(part, dict) and isinstance(part["rows"], pd.DataFrame):
+                found[name] = {**part, "rows": pack(part["rows"])}
+        for name in WITH_RECIPES:
+            part = facts.get(name)
+            if part is not None and part["recipe"] is not None:
+                recipe = {**part["recipe"], "form": None, "text_bytes": TEXT_BYTES}
+                found[name] = {**part, "recipe": recipe}
         if "keys" in facts.get("phase", {}):
-            packed["memo"] = {name: facts["phase"][name] for name in ("keys", "noisy")}
-        return state_of(kind, {**facts, **packed}, estimator)
+            found["memo"] = {name: facts["phase"][name] for name in ("keys", "noisy")}
+        return state_of(kind, found, estimator)
 
 
 @claim("STORE")
