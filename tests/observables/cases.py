@@ -35,7 +35,7 @@ from cumae.concepts import (
 )
 from tests.observables.worlds import FRAME, ONE, THREE
 
-ALWAYS = ("ask", "ask", "named", "retry", "fill", "restart", "crash", "kill", "look", "rotate")
+ALWAYS = ("ask", "listed", "named", "retry", "fill", "restart", "crash", "kill", "look", "rotate")
 WITHOUT_END = tuple(step for step in ALWAYS if step != "fill")
 
 

@@ -35,6 +35,7 @@ LONG_LIFE = [  # of each predictor as much as it can do
     ("ask", 3),
     ("tell", 1),
     ("label", 1),
+    ("listed", 0),
     ("named", 1),
     ("retry", 0),
     ("restart", 0),
@@ -117,6 +118,10 @@ class Life:
     def named(self, number: int) -> None:
         self.ask(number, request_id=f"{self.world.names} {self.asked}")
 
+    def listed(self, number: int) -> None:
+        """Ask with lists of rows, whose cells may be anything."""
+        self._ask(number % 4 + 1, listed=True)
+
     def retry(self, number: int) -> None:
         del number
         if self.last is not None:
@@ -128,7 +133,7 @@ class Life:
         left = getattr(self.one._state_, "left", FILL)
         self._ask(min(int(left), FILL) + number % 3)
 
-    def _ask(self, count: int, **more: Any) -> None:
+    def _ask(self, count: int, *, listed: bool = False, **more: Any) -> None:
         if self.case.public_queries:
             count = int(min(count, self.one.remaining_))
         numbers = list(range(self.asked, self.asked + count))
@@ -141,7 +146,8 @@ class Life:
         if "tell" in self.case.steps:
             more["query_ids"] = [f"{world.names}{place}" for place in numbers]
             self.unlabelled = numbers
-        asked = world.table([world.query(place) for place in numbers])
+        rows = [world.query(place) for place in numbers]
+        asked = rows if listed else world.table(rows)
         if "request_id" in more:
             self.last = (asked, more)
         self._see(one.predict(asked, **more))

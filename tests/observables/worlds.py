@@ -14,6 +14,7 @@ RNG = np.random.default_rng(17)
 N_ROWS, N_QUERIES = 400, 6
 NUMBERS = RNG.random((N_ROWS, 3))
 WORDS = RNG.choice(["ja", "nein", "vielleicht"], N_ROWS)
+ODD_CELLS: tuple[Any, ...] = ("text", "", None, 10**400, 7, b"x", 1j, [0.5], "0.5", True)
 MARKS = (0.7071067811865476, 0.3678794411714423)  # on which ``FailingOnMarks`` fails
 ODD_NUMBERS = (0.5, -0.0, np.nan, np.inf, -np.inf, 1e300, 5e-324, 0.1 + 0.2, *MARKS)
 ODD_TEXTS: tuple[Any, ...] = (
@@ -79,7 +80,7 @@ class World:
     def table(self, rows: list[Row]) -> Any:
         """Return rows as a predictor gets them."""
         if self.kind != FRAME:
-            return np.array(rows, dtype=np.float64).reshape(len(rows), WIDTH[self.kind])
+            return np.array([list(map(_number, row)) for row in rows]).reshape(len(rows), -1)
         return pd.DataFrame(
             {
                 "size": np.array([row[0] for row in rows], dtype=np.float64),
@@ -146,6 +147,10 @@ class World:
         return found
 
 
+def _number(cell: Any) -> float:
+    return cell if isinstance(cell, float) else np.nan
+
+
 def _row(kind: str, place: int) -> Row:
     if kind == FRAME:
         return [float(NUMBERS[place, 0]), str(WORDS[place])]
@@ -190,6 +195,9 @@ def changes(kind: str, *, public_queries: bool) -> st.SearchStrategy[list[Change
         st.just(("opposite",)),
         st.tuples(st.just("other"), st.integers(0, 1000)),
     ]
+    if not public_queries and kind != FRAME:
+        odd = st.sampled_from(ODD_CELLS)
+        found.append(st.tuples(st.just("queries"), small, st.just(0), odd))
     if not public_queries:
         same = [ODD_NUMBERS[0], "ja"] if kind == FRAME else [ODD_NUMBERS[0]] * WIDTH[kind]
         found += [
