@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cumae.checks.observables import Sight
     from tests.servers import PostgresServer
 
-EXAMPLES = 30  # benchmarks/observables.py has more, for each predictor
+EXAMPLES = 50  # benchmarks/observables.py has more, for each predictor
 
 
 @pytest.mark.claim("STORE")

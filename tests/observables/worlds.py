@@ -80,7 +80,8 @@ class World:
     def table(self, rows: list[Row]) -> Any:
         """Return rows as a predictor gets them."""
         if self.kind != FRAME:
-            return np.array([list(map(_number, row)) for row in rows]).reshape(len(rows), -1)
+            cells = [_number(cell) for row in rows for cell in row]
+            return np.array(cells).reshape(len(rows), WIDTH[self.kind])
         return pd.DataFrame(
             {
                 "size": np.array([row[0] for row in rows], dtype=np.float64),
