@@ -35,8 +35,10 @@ from cumae.audit.catalogue import SOURCES, attacks_on, audited
 from cumae.audit.game import Driver
 from cumae.audit.report import MEANING, certainty, lines, svg, table
 from cumae.ensembles import blocks
+from cumae.store.driver.thefts import ATTACKS
 
 RESULTS = Path(__file__).parent / "results"
+ALL = {**SOURCES, **ATTACKS}
 EPSILONS = (1.0, 3.0)
 DELTA, COUNTABLE = 1e-6, 0.05
 CONFIDENCE = 0.95
@@ -54,7 +56,7 @@ def planned() -> dict[str, Attack]:
     found = {}
     for epsilon in EPSILONS:
         for delta in (DELTA, COUNTABLE):
-            for attack in (one for name in SOURCES for one in attacks_on(name, epsilon, delta)[0]):
+            for attack in (one for name in ALL for one in attacks_on(name, epsilon, delta, ALL)[0]):
                 if delta == DELTA or attack.claimed.delta > 0:  # else it is the same line again
                     line = f"{attack.name}; epsilon {epsilon:g}, delta {delta:g}"
                     found[line] = replace(attack, make=partial(in_small_blocks, attack.make))

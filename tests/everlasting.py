@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cumae import EverlastingPredictor
 from cumae.concepts import ConceptClass, Thresholds
 from cumae.mechanisms import Coins, Majority
+from cumae.predictors.everlasting import phases
 
 N = 400
 X = np.random.default_rng(0).random((N, 1))
@@ -45,3 +46,24 @@ class Spy:
         found = np.concatenate(self.votes), np.concatenate(self.noisy)
         self.votes, self.noisy = [], []
         return found
+
+
+def rows_of_phases(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], Any, int]]:
+    """Return a list that gets rows, weights and full weight of each phase when it has its rows."""
+    seen: list[tuple[list[float], Any, int]] = []
+    train, init = phases.School.train, phases.PhaseTraining.__init__
+
+    def spied_train(self: Any, recipe: Any) -> Any:
+        if not seen:  # the first phase
+            rows = recipe.rows.take(np.arange(recipe.rows.n_rows))
+            seen.append((rows.ravel().tolist(), recipe.weights, recipe.full_weight))
+        return train(self, recipe)
+
+    def spied_init(self: Any, school: Any, number: int, given: Any, *others: Any) -> None:
+        rows, weights = given.table(school.reader)
+        seen.append((rows.ravel().tolist(), weights, given.full_weight))
+        init(self, school, number, given, *others)
+
+    monkeypatch.setattr(phases.School, "train", spied_train)
+    monkeypatch.setattr(phases.PhaseTraining, "__init__", spied_init)
+    return seen

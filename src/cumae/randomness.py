@@ -69,7 +69,8 @@ class SystemSource(Source):
     deterministic = False
 
     def words(self, count: int) -> Words:
-        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+        # Bytes that can be written, as those of a seed: else numba compiles loops for both kinds.
+        return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
 
 
 class SeededSource(Source):

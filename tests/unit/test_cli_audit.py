@@ -16,6 +16,7 @@ from cumae.audit import Attack, Claimed, Game, catalogue
 from cumae.cli import app
 from cumae.cli.app import ExitCode
 from cumae.errors import InvalidData
+from cumae.store.driver import thefts
 
 
 class Answers:
@@ -55,6 +56,7 @@ def leaky(epsilon: float, delta: float) -> Attack:
 @pytest.fixture(autouse=True)
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "SOURCES", {"Safe": [safe], "Leaky": [leaky]})
+    monkeypatch.setattr(thefts, "ATTACKS", {})
 
 
 def run(*arguments: str) -> Result:

@@ -374,10 +374,10 @@ def test_a_place_follows_from_the_cells_alone() -> None:
     size = block_rows(3) - 1
     queries = RNG.random((200, 3))
     queries[150] = queries[3]
-    numbers = query_numbers_by_keys(row_keys(queries), 3)
+    numbers = query_numbers_by_keys(row_keys(queries), size + 1)
     assert numbers[150] == numbers[3]
     assert len(set(numbers.tolist())) == 199
-    alone = [int(query_numbers_by_keys(row_keys(queries[[i]]), 3)[0]) for i in range(200)]
+    alone = [int(query_numbers_by_keys(row_keys(queries[[i]]), size + 1)[0]) for i in range(200)]
     assert (numbers % size == np.array(alone) % size).all()
 
 

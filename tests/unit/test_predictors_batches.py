@@ -27,7 +27,7 @@ from cumae.checks.predictors import (
 )
 from cumae.checks.queries import in_batches, odd_queries
 from cumae.concepts import Thresholds
-from cumae.ensembles.blocks import block_rows, blocks
+from cumae.ensembles.blocks import blank_block, block_rows, blocks
 from cumae.ensembles.voters.stacking import stack
 from cumae.learners import PrivateBooster
 from cumae.predictors import base
@@ -184,12 +184,12 @@ def test_rows_that_share_a_place_go_to_different_blocks() -> None:
     table = np.arange(5.0).reshape(-1, 1)
     size = block_rows(1) - 1  # the last place is the stand-in's
     numbers = np.array([7, 7 + size, 3, 7 + 2 * size, size * 2**40])
-    found = list(blocks(table, numbers, np.zeros((1, 1))))
+    found = list(blocks(table, numbers, blank_block(np.zeros((1, 1)))))
     assert [block.rows.tolist() for block in found] == [[0, 2, 4], [1], [3]]
     assert [block.places.tolist() for block in found] == [[7, 3, 0], [7], [7]]
     assert all(block.table[size] == 0.0 for block in found)
     assert found[1].table[7] == 1.0
-    assert list(blocks(table[:0], numbers[:0], np.zeros((1, 1)))) == []
+    assert list(blocks(table[:0], numbers[:0], blank_block(np.zeros((1, 1))))) == []
     assert block_rows(2**30) == 2
 
 
@@ -244,7 +244,7 @@ def test_a_prior_sees_blocks_of_one_shape_and_stumbles_over_its_own_row_only() -
     others = [0, 1, 3, 4, 5]
     assert (found[others] == whole[others]).all()
     assert (prior.shares(asked[3:], np.arange(3, 6)) == whole[3:]).all()
-    assert {table.shape for table in Watched.asked} == {(block_rows(3), 3)}
+    assert {table.shape for table in Watched.asked} == {(64, 3)}
 
 
 # Read: one by one, into the types of fit

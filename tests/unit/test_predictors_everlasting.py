@@ -25,7 +25,7 @@ from cumae.mechanisms import GaussianNoise
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.margins import MarginTrainer, weights_of_votes
 from cumae.privacy import Gaussian
-from cumae.randomness import SeededSource, Source, permutation
+from cumae.randomness import SeededSource, permutation
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -266,19 +266,17 @@ def test_a_query_is_not_seen_in_its_phase_and_moves_one_vote_in_the_next(
 @pytest.mark.claim("EVER")
 def test_a_planted_memory_across_phases_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     # The test above has teeth: old models that go on voting move more than one vote.
-    finish = phases.PhaseTraining.finish
+    train = phases.School.train
     kept: list[Ensemble] = []
 
-    def leaking(self: phases.PhaseTraining, source: Source, more: int = 0) -> phases.OpenPhase:
-        phase = finish(self, source, more)
-        votes = phase.ensemble.votes
-        kept.append(phase.ensemble)
+    def leaking(self: phases.School, recipe: Any) -> Ensemble:
+        ensemble = train(self, recipe)
+        kept.append(ensemble)
         total: Any = lambda *asked: sum(Ensemble.votes(old, *asked) for old in kept)  # noqa: E731
-        del votes
-        phase.ensemble.votes = total  # type: ignore[method-assign]
-        return phase
+        ensemble.votes = total  # type: ignore[method-assign]
+        return ensemble
 
-    monkeypatch.setattr(phases.PhaseTraining, "finish", leaking)
+    monkeypatch.setattr(phases.School, "train", leaking)
     spy = Spy(monkeypatch)
     changed = X.copy()
     changed[:1] = 0.99

@@ -10,28 +10,13 @@ import pytest
 from cumae import EverlastingPredictor, InvalidData, InvalidParameter
 from cumae.ensembles.split import Split
 from cumae.predictors.answering.events import Answered
-from cumae.predictors.everlasting import phases
 from cumae.predictors.ids import as_rows
 from cumae.predictors.state import restore
-from tests.everlasting import ABOVE, N, X, Y, oracle
+from tests.everlasting import ABOVE, N, X, Y, oracle, rows_of_phases
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
 RNG = np.random.default_rng(8)
-
-
-def trained_on(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], Any, int]]:
-    """Return a list that gets the rows, weights and full weight of each phase that is trained."""
-    seen: list[tuple[list[float], Any, int]] = []
-    init = phases.PhaseTraining.__init__
-
-    def spied(self: Any, school: Any, number: int, recipe: Any, *labelled: Any) -> None:
-        rows = recipe.rows.take(np.arange(recipe.rows.n_rows))
-        seen.append((rows.ravel().tolist(), recipe.weights, recipe.full_weight))
-        init(self, school, number, recipe, *labelled)
-
-    monkeypatch.setattr(phases.PhaseTraining, "__init__", spied)
-    return seen
 
 
 @pytest.mark.claim("LABELLED")
@@ -39,7 +24,7 @@ def trained_on(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], Any, 
 def test_a_labelled_row_is_a_row_of_one_phase(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    seen = trained_on(monkeypatch)
+    seen = rows_of_phases(monkeypatch)
     one = oracle(**options).fit(X, Y)
     one.add_labelled([[5.0], [6.0]], [1, 0])
     if one.fresh:
@@ -72,7 +57,7 @@ def test_what_a_labelled_row_holds_changes_no_count() -> None:
 def test_a_label_takes_the_place_of_a_margin_while_the_query_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen = trained_on(monkeypatch)
+    seen = rows_of_phases(monkeypatch)
     one = oracle().fit(X, Y)
     asked = np.arange(10.0, 10.0 + N).reshape(-1, 1)
     asked[7] = np.nan
@@ -124,7 +109,7 @@ def with_prior(rows: int) -> tuple[Any, int]:
 @pytest.mark.claim("LABELLED", "PRIOR")
 def test_labelled_rows_train_a_new_prior_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     one, before = with_prior(400)
-    seen, first = trained_on(monkeypatch), one.prior_
+    seen, first = rows_of_phases(monkeypatch), one.prior_
     later = RNG.uniform(0.5, 0.6, (2 * before - 3, 1))
     one.add_labelled(later, later[:, 0] >= 0.55)
     phase, asked = one._state_.left, RNG.uniform(0.0, 0.5, (one._state_.left, 1))

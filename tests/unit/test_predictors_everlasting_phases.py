@@ -25,7 +25,9 @@ from cumae.ensembles import trainer as shards
 from cumae.errors import LiveState
 from cumae.predictors import recipes
 from cumae.predictors.everlasting import phases
-from tests.everlasting import N, X, Y, oracle
+from cumae.predictors.everlasting.rules import EverlastingRules
+from cumae.predictors.waiting import KeptRows
+from tests.everlasting import N, X, Y, oracle, rows_of_phases
 from tests.forks import answer_in_a_fork
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -179,14 +181,7 @@ def test_there_is_only_one_of_it() -> None:
 
 @pytest.mark.claim("LATE")
 def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    trained: list[list[float]] = []
-    init = phases.PhaseTraining.__init__
-
-    def spied(self: Any, school: Any, number: int, recipe: Any, *labelled: Any) -> None:
-        trained.append(recipe.rows.take(np.arange(recipe.rows.n_rows)).ravel().tolist())
-        init(self, school, number, recipe, *labelled)
-
-    monkeypatch.setattr(phases.PhaseTraining, "__init__", spied)
+    trained = rows_of_phases(monkeypatch)
     one = oracle(late=0.25).fit(X, Y)
     queries = RNG.random((3 * N, 1))
     one.predict(queries[: N - 100])
@@ -198,11 +193,45 @@ def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPa
     assert one.phase_ == 2
     one.predict(queries[N + 1 :])
     asked = queries.ravel().tolist()
-    assert trained[1] == asked[: N - 100]
+    assert trained[1][0] == asked[: N - 100]
     # Phase 2 has 300 rows and so 300 answers, of which the last 75 are late.
-    assert trained[2] == asked[N - 100 : N + 225]
-    used = [value for rows in trained[1:] for value in rows]
+    assert trained[2][0] == asked[N - 100 : N + 225]
+    used = [value for rows, _, _ in trained[1:] for value in rows]
     assert len(set(used)) == len(used)
+
+
+@pytest.mark.claim("LATE")
+def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who asks joins no rows, draws no split, trains nothing and calibrates no noise."""
+    asking, seen = threading.get_ident(), []
+    spied: list[tuple[Any, str]] = [
+        (phases.School, "train"),
+        (phases.NextRows, "table"),
+        (phases.NextRows, "drawn"),
+        (recipes.Recipe, "kept_for"),
+        (EverlastingRules, "majority"),
+        (KeptRows, "rows"),
+        (KeptRows, "weights"),
+    ]
+    for kind, name in spied:
+        own = vars(kind)[name]
+
+        def called(self: Any, *given: Any, own: Any = own, name: str = name) -> Any:
+            seen.append((name, threading.get_ident()))
+            made: Any = own.fget if isinstance(own, property) else own
+            return made(self, *given)
+
+        monkeypatch.setattr(kind, name, property(called) if isinstance(own, property) else called)
+    one = oracle(late=0.25, background=True).fit(X, Y)
+    seen.clear()
+    queries = RNG.random((2 * N, 1))
+    for start in range(0, 2 * N, 10):
+        one.predict(queries[start : start + 10])
+    assert one.phase_ >= 2
+    assert {name for name, _ in seen} == {name for _, name in spied}
+    assert asking not in {thread for _, thread in seen}
 
 
 @pytest.mark.claim("LATE")

@@ -23,13 +23,12 @@ from cumae.learners import (
     SemiPrivateLearner,
 )
 from cumae.predictors.base import options_of
-from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined
 from cumae.predictors.everlasting.rules import EverlastingOptions, EverlastingRules, PublicSizes
 from cumae.predictors.noise import MUCH_NOISE
 from cumae.predictors.state import restore
 from cumae.randomness import SeededSource
-from tests.everlasting import Spy, X, Y, oracle
+from tests.everlasting import Spy, X, Y, oracle, rows_of_phases
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
 
@@ -41,20 +40,14 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     numbered = np.arange(2000.0).reshape(-1, 1)
     labels = (numbered[:, 0] > 800).astype(int)
     seen: dict[str, set[float]] = {}
-    fit, init = PrivateBooster.fit_encoded, phases.PhaseTraining.__init__
+    fit, trained = PrivateBooster.fit_encoded, rows_of_phases(monkeypatch)
 
     def spied_fit(self: Any, table: Any, y: Any, *others: Any) -> Any:
         seen["prior"] = set(table.ravel().tolist())
         assert (self.epsilon, self.delta) == (3.0, 1e-6)
         return fit(self, table, y, *others)
 
-    def spied_init(self: Any, school: Any, number: int, recipe: Any) -> None:
-        rows = recipe.rows.take(np.arange(recipe.rows.n_rows))
-        seen.setdefault("shards", set(rows.ravel().tolist()))
-        init(self, school, number, recipe)
-
     monkeypatch.setattr(PrivateBooster, "fit_encoded", spied_fit)
-    monkeypatch.setattr(phases.PhaseTraining, "__init__", spied_init)
     one = EverlastingPredictor(
         DecisionTreeClassifier(max_depth=2),
         3.0,
@@ -64,6 +57,7 @@ def test_the_prior_has_rows_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         prior_share=0.25,
         growth=1.0,
     ).fit(numbered, labels)
+    seen["shards"] = set(trained[0][0])
     assert len(seen["prior"]) == 500
     assert len(seen["shards"]) == 1400  # a twentieth chose the trust
     assert one._state_.left == 1400
@@ -331,22 +325,17 @@ def test_votes_are_not_trusted_by_luck(epsilon: float) -> None:
 def test_a_querys_place_before_the_prior_is_its_running_number_in_any_batch(
     sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: Any = vars(Prior)["shares"].fget
+    shares = Prior.shares
     seen: list[int] = []
 
-    def spied(self: Prior) -> Any:
-        shares = made(self)
-
-        def ask(table: Any, numbers: Any) -> Any:
-            seen.extend(numbers.tolist())
-            return shares(table, numbers)
-
-        return ask
+    def spied(self: Prior, table: Any, numbers: Any) -> Any:
+        seen.extend(numbers.tolist())
+        return shares(self, table, numbers)
 
     one = EverlastingPredictor(
         Thresholds(), 3.0, 1e-6, columns=[(0, 1)], growth=1.0, random_state=0
     ).fit(RNG.random((4_000, 1)), RNG.integers(0, 2, 4_000))
-    monkeypatch.setattr(Prior, "shares", property(spied))
+    monkeypatch.setattr(Prior, "shares", spied)
     start = one._state_.spent.asked
     for size in sizes:
         one.predict(RNG.random((size, 1)))

@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from cumae import BudgetExhausted, EverlastingPredictor, InvalidParameter, QueryRelease
 from cumae.codec import FORMAT, from_bytes, to_bytes
 from cumae.concepts import FiniteClass, Stumps, Threshold, Thresholds
-from cumae.ensembles.blocks import AskedInBlocks, block_rows
+from cumae.ensembles.blocks import FEW_BLOCK_ROWS, AskedInBlocks, block_rows
 from cumae.errors import LiveState
 from cumae.learners import PrivateLogisticRegression
 from cumae.predictors.estimators import estimator_from_plain, estimator_to_plain
@@ -278,12 +278,19 @@ def test_a_restored_predictor_belongs_to_its_process_before_the_first_question()
         assert len(again.predict([[0.5]])) == 1
 
 
+class Rounded(PrivateLogisticRegression):
+    """Says that its scores may depend on the table, so that it is asked in blocks."""
+
+    is_exact = False
+
+
 @pytest.mark.claim("MEMO")
 @pytest.mark.full_blocks
 def test_with_a_memo_the_place_for_a_wide_prior_follows_from_its_own_width(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    prior = PrivateLogisticRegression(columns=[(0, 1), list(range(600))])
+    monkeypatch.setattr("cumae.ensembles.blocks.BLOCK_CELLS", 2**14)  # else 16,384 columns are few
+    prior = Rounded(columns=[(0, 1), list(range(600))])
     table = np.column_stack([RNG.random(N), RNG.integers(0, 600, N)])
     one = made(Stumps(), prior=prior, shard_size=6, memoize=True).fit(table, labels_of(table))
     asked: list[Any] = []
@@ -299,8 +306,8 @@ def test_with_a_memo_the_place_for_a_wide_prior_follows_from_its_own_width(
     one.predict(rows_of(table, 0, 3))
     one.predict(rows_of(table, 2, 3))
     kept: Any = one._state_.prior
-    size = block_rows(kept.width) - 1
-    assert size < block_rows(2) - 1
+    size = kept.block_rows - 1
+    assert size < block_rows(2, FEW_BLOCK_ROWS) - 1 < block_rows(2) - 1
     assert asked[0][2] % size == asked[1][0] % size
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cumae.audit.attacks import batches, everlasting, priors, sums
 from cumae.audit.attacks import learners as models
@@ -17,6 +17,7 @@ from cumae.errors import CumaeError, InvalidParameter
 from cumae.privacy.validation import check_delta, check_epsilon
 
 _PREDICTORS = {**everlasting.ATTACKS, **attacks.ATTACKS}
+Sources = Mapping[str, Sequence[Callable[..., Attack]]]
 SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
     **{
         name: (*builds, *priors.ATTACKS.get(name, ()), *batches.ATTACKS[name])
@@ -29,18 +30,20 @@ SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
 
 
 def attacks_on(
-    name: str, epsilon: float = 1.0, delta: float = 1e-6
+    name: str, epsilon: float = 1.0, delta: float = 1e-6, sources: Sources | None = None
 ) -> tuple[list[Attack], list[str]]:
     """Return the attacks on an estimator or a mechanism, and why others cannot be made.
 
     Parameters
     ----------
     name : str
-        A key of ``SOURCES``.
+        A key of ``sources``.
     epsilon : float above 0
         What the attacked thing may cost.
     delta : float from 0 and below 1
         The same; mechanisms that are pure do not use it.
+    sources : mapping from str to sequence of callable, or None
+        All attacks; None for ``SOURCES``. Those on oracles in files come from the store.
 
     Examples
     --------
@@ -55,7 +58,7 @@ def attacks_on(
         raise InvalidParameter(f"epsilon={epsilon!r} leaves nothing to attack; give 1.0, say.")
     check_delta(delta)
     found, left_out = [], []
-    for build in SOURCES[name]:
+    for build in (SOURCES if sources is None else sources)[name]:
         try:
             found.append(build(epsilon=epsilon, delta=delta))
         except CumaeError as error:

@@ -4,6 +4,7 @@ Each law is a function that raises ``AssertionError`` where it is broken; its do
 one sentence. ``check_learner``, ``check_predictor`` and ``check_estimator`` run all of them.
 """
 
+from cumae.checks.batches import a_model_ignores_the_batch, a_prior_ignores_the_batch
 from cumae.checks.learners import LEARNER_LAWS, PublicNeighbours, check_learner
 from cumae.checks.observables import contents_cannot_be_seen
 from cumae.checks.predictors import PREDICTOR_LAWS, check_predictor
@@ -16,6 +17,8 @@ __all__ = [
     "SHARD_LAWS",
     "Neighbours",
     "PublicNeighbours",
+    "a_model_ignores_the_batch",
+    "a_prior_ignores_the_batch",
     "check_estimator",
     "check_learner",
     "check_predictor",

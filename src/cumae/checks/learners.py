@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cumae.arrays import Words
+from cumae.checks.batches import a_model_ignores_the_batch
 from cumae.checks.ends import demand_end, end_of, in_a_fork
 from cumae.checks.payments import (
     at_extreme_prices,
@@ -291,6 +292,13 @@ def parts_promise_what_the_whole_does(learner: Any, pair: Neighbours) -> None:
                 demand(part.guarantee_ == one.guarantee_, f"{name} promises something of its own")
 
 
+def exact_models_ignore_the_batch(learner: Any, pair: Neighbours) -> None:
+    """What an exact learner says of a row, once fitted, has the same bits in any batch."""
+    one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
+    if one.is_exact:
+        a_model_ignores_the_batch(one, pair.queries)
+
+
 def _paid(learner: Any, pair: Neighbours, X: Any, budget: Budget) -> Any:
     """Fit a clone to other rows with the labels of the pair, from an account."""
     return Started(learner, pair, X, budget).fit(X, pair.y)
@@ -328,6 +336,7 @@ LEARNER_LAWS: tuple[Callable[[Any, Neighbours], None], ...] = (
     extreme_prices_are_paid_or_refused,
     tables_without_contents_are_not_paid_for,
     parts_promise_what_the_whole_does,
+    exact_models_ignore_the_batch,
     what_is_fitted_may_be_copied,
     half_done_there_is_only_one,
     half_done_it_stays_in_its_process,

@@ -18,6 +18,7 @@ from cumae.errors import InvalidParameter
 
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
 if TYPE_CHECKING:
+    from cumae.audit.catalogue import Sources
     from cumae.audit.results import Audit
     from cumae.audit.runs import Attack
 
@@ -124,10 +125,12 @@ def audit(
     Example: `cumae audit ExponentialMechanism --seconds 3`
     """
     from cumae.audit import catalogue, report  # noqa: PLC0415
+    from cumae.store.driver.thefts import ATTACKS  # noqa: PLC0415
 
+    sources = {**catalogue.SOURCES, **ATTACKS}
     if list_only and any([report_file, plot_file, json_file]):
         raise typer.BadParameter("--list plays nothing, so that there is nothing to write.")
-    chosen, left_out = _chosen(names or list(catalogue.SOURCES), epsilon, delta)
+    chosen, left_out = _chosen(names or list(sources), sources, epsilon, delta)
     if left_out and (names or not chosen):  # what was asked for by name is not left out
         raise InvalidParameter(left_out[0])
     for reason in left_out:
@@ -178,21 +181,23 @@ def _stop_as_broken() -> NoReturn:
     raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _chosen(names: list[str], epsilon: float, delta: float) -> tuple[list[Attack], list[str]]:
+def _chosen(
+    names: list[str], sources: Sources, epsilon: float, delta: float
+) -> tuple[list[Attack], list[str]]:
     """Return the attacks of these names, each once, and why others cannot be made.
 
     A name is that of something to attack, or of one of the attacks on it.
     """
     from cumae.audit import catalogue  # noqa: PLC0415
 
-    known = {name.lower(): name for name in catalogue.SOURCES}
+    known = {name.lower(): name for name in sources}
     chosen: dict[str, Attack] = {}
     left_out = []
     for name in names:
         target = known.get(catalogue.audited(name).lower())
         if target is None:
             raise typer.BadParameter(_unknown(name, list(known.values())))
-        found, reasons = catalogue.attacks_on(target, epsilon, delta)
+        found, reasons = catalogue.attacks_on(target, epsilon, delta, sources)
         left_out += reasons
         meant = [one for one in found if name.lower() in (target.lower(), one.name.lower())]
         if not meant and not reasons:

@@ -7,6 +7,8 @@
 [0, 0, 0, 1, 1]
 """
 
+from typing import Any
+
 from cumae.codec import register
 from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.finite import FiniteClass
@@ -46,19 +48,17 @@ __all__ = [
 ]
 
 # The names stand in files: they never change.
-register(
-    "hypothesis",
-    {
-        "Halfspace": Halfspace,
-        "IntervalUnion": IntervalUnion,
-        "Point": Point,
-        "Projection": Projection,
-        "Rectangle": Rectangle,
-        "Stump": Stump,
-        "Threshold": Threshold,
-        "Tree": Tree,
-    },
-)
+HYPOTHESES: dict[str, type[Hypothesis]] = {
+    "Halfspace": Halfspace,
+    "IntervalUnion": IntervalUnion,
+    "Point": Point,
+    "Projection": Projection,
+    "Rectangle": Rectangle,
+    "Stump": Stump,
+    "Threshold": Threshold,
+    "Tree": Tree,
+}
+register("hypothesis", HYPOTHESES)
 register(
     "concept",
     {
@@ -74,3 +74,11 @@ register(
         "UnionOfIntervals": UnionOfIntervals,
     },
 )
+
+
+def is_exact(hypothesis: Any) -> bool:
+    """Tell whether a hypothesis labels a row in the same way in any table.
+
+    Those of cumae do: they compare, add up in one order, or compute exactly where it matters.
+    """
+    return type(hypothesis) in HYPOTHESES.values()

@@ -12,6 +12,7 @@ concept classes, they are runs of candidates that are drawn from together.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -27,21 +28,38 @@ from cumae.threads import one_thread
 from cumae.workers import in_memory
 
 BLOCK_ROWS = 4096  # with fewer, calls take most of the time; with more, a single row is slow
+FEW_BLOCK_ROWS = 64  # where one model is asked: a call takes no longer than a few rows
 BLOCK_CELLS = 2**20  # cells that a block has at most: 8 MB
 
 # Returns one result for each row of a table; None if the model raised or warned.
 Ask: TypeAlias = Callable[[Any], NDArray[Any] | None]
 
 
-def block_rows(width: int) -> int:
-    """Return how many rows a block of so many columns has, the last one being a stand-in."""
-    return max(2, min(BLOCK_ROWS, BLOCK_CELLS // max(1, width)))
+def block_rows(width: int, most: int | None = None) -> int:
+    """Return how many rows a block of so many columns has, the last one being a stand-in.
+
+    Parameters
+    ----------
+    width : int
+        Number of columns.
+    most : int, or None
+        Rows of a block whose cells are not too many; None for ``BLOCK_ROWS``.
+    """
+    return max(2, min(most or BLOCK_ROWS, BLOCK_CELLS // max(1, width)))
 
 
 @claim("SHARDS")
-def blank_block(stand_in: Any) -> Any:
-    """Return a block with the stand-in in every place; the stand-in is a table of one row."""
-    everywhere = np.zeros(block_rows(stand_in.shape[1]), dtype=np.int64)
+def blank_block(stand_in: Any, most: int | None = None) -> Any:
+    """Return a block with the stand-in in every place.
+
+    Parameters
+    ----------
+    stand_in : array or DataFrame of one row
+        A made-up row.
+    most : int, or None
+        As in ``block_rows``.
+    """
+    everywhere = np.zeros(block_rows(stand_in.shape[1], most), dtype=np.int64)
     if not hasattr(stand_in, "iloc"):
         return stand_in[everywhere]
     # With an index of its own, as any frame has: the same label for all rows would be odd.
@@ -93,7 +111,7 @@ class Block:
 
 
 @claim("SHARDS", "EVER")
-def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
+def blocks(X: Any, numbers: Integers, blank: Any) -> Iterator[Block]:
     """Put the rows of a batch into blocks.
 
     A row's place is its running number modulo the size of a block less one: the last place stays
@@ -106,19 +124,18 @@ def blocks(X: Any, numbers: Integers, stand_in: Any) -> Iterator[Block]:
     numbers : array of int
         A number for each row, from 0. It must not depend on the other rows. Rows with the same
         number must be identical: the first of them stands for all (``first_with``).
-    stand_in : array or DataFrame
-        A table of one row, made up, that holds the empty places.
+    blank : array or DataFrame
+        What ``blank_block`` returned: a table of the fixed shape, full of stand-ins.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cumae.ensembles.blocks import block_rows, blocks
+    >>> from cumae.ensembles.blocks import blank_block, blocks
     >>> X = np.array([[5.0], [6.0], [7.0]])
-    >>> found = list(blocks(X, np.array([0, 1, block_rows(1) - 1]), np.zeros((1, 1))))
+    >>> found = list(blocks(X, np.array([0, 1, 63]), blank_block(np.zeros((1, 1)), 64)))
     >>> [block.places.tolist() for block in found], found[0].table[:3].tolist()
     ([[0, 1], [0]], [[5.0], [6.0], [0.0]])
     """
-    blank = blank_block(stand_in)
     asked = np.flatnonzero(first_with(numbers) == np.arange(len(numbers)))
     places = np.asarray(numbers % (len(blank) - 1), dtype=np.int64)
     turns = _turns(places[asked])
@@ -136,42 +153,36 @@ class AskedInBlocks:
     ----------
     ask : callable from a table to an array with one result for each row
         The model. It may raise or warn.
-    stand_in : array or DataFrame of one row
+    stand_in : array of one row
         What holds the empty places.
     otherwise : array
         The result for a row on which the model fails.
-    read : callable from a table to a table, or None
-        How rows are read before they are put into blocks; None if they come as the model takes
-        them.
-    finish : callable from an array to an array, or None
-        What is made of the results, each by itself.
     """
 
     ask: Callable[[Any], Any]
-    stand_in: Any
+    stand_in: Floats
     otherwise: Floats
-    read: Callable[[Any], Any] | None = None
-    finish: Callable[[Floats], Floats] | None = None
 
-    def __call__(self, X: Any, numbers: Integers) -> Floats:
+    def __call__(self, table: Floats, numbers: Integers) -> Floats:
         """Return a result for each row; the running number of a row decides its place."""
-        table = X if self.read is None else self.read(X)
         found = np.zeros((len(table), *self.otherwise.shape))
         with one_thread(), in_memory():
-            for block in blocks(table, numbers, self.stand_in):
+            for block in blocks(table, numbers, self._blank):
                 found[block.rows] = block.answers(self._asked, self.otherwise)
         found = found[first_with(numbers)]
         finite = np.isfinite(found).all(axis=tuple(range(1, found.ndim)))
         found[~finite] = self.otherwise
-        if self.finish is None:
-            return found
-        with np.errstate(all="ignore"):  # one row must not raise for the others
-            return self.finish(found)
+        return found
 
     @property
     def fails(self) -> bool:
         """Whether the model fails on stand-ins alone, so that it could not answer anything."""
-        return self._asked(blank_block(self.stand_in)) is None
+        return self._asked(self._blank) is None
+
+    @functools.cached_property
+    def _blank(self) -> Floats:
+        found: Floats = blank_block(self.stand_in, FEW_BLOCK_ROWS)
+        return found
 
     def _asked(self, table: Any) -> Floats | None:
         with HiddenFailures(), warnings_raise():

@@ -172,6 +172,14 @@ class Learner(PrivateEstimator, ABC):
         """Whether it can use rows without a label, which -1 marks."""
         return False
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether, once fitted, it says the same of a row in any table, bit by bit.
+
+        It does not if it adds up floats in an order that may depend on the table's shape.
+        """
+        return False
+
     def fit(self, X: Any, y: Any, X_public: Any = None) -> Self:
         """Learn from private rows, and from public ones where there are any.
 

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees
+from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees, is_exact
 from cumae.concepts.trees import BinnedRows
 from cumae.data import Columns, Declared
 from cumae.effort import Effort
@@ -337,6 +337,10 @@ class PrivateBooster(ScoredLearner):
     @property
     def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
         return self._sum_of_trees
+
+    @property
+    def is_exact(self) -> bool:
+        return all(map(is_exact, self.trees_))  # and so is the start; trees are added in one order
 
     def _sum_of_trees(self, table: NDArray[Any]) -> Floats:
         start, scores = self.start_, np.zeros(len(table))

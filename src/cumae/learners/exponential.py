@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Rectangles, Trees
+from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Rectangles, Trees, is_exact
 from cumae.concepts.columns import alike, check_alike
 from cumae.data import (
     Columns,
@@ -149,6 +149,10 @@ class ConceptLearner(Learner):
         epsilon = self.epsilon if epsilon is None else epsilon
         self.n_candidates_: int = concept.n_candidates(points)
         self.hypothesis_ = concept.choose(points, X, y, epsilon, random_state=source)
+
+    @property
+    def is_exact(self) -> bool:
+        return is_exact(self.hypothesis_)
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.hypothesis_.predict(table)

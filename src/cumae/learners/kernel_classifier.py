@@ -147,6 +147,10 @@ class PrivateKernelClassifier(KernelLearner):
     def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
         return self.published().log_odds if self.trees_ is None else self.trees_.log_odds
 
+    @property
+    def is_exact(self) -> bool:
+        return self.trees_ is None or self.trees_.is_exact
+
     def uncertainty(self, X: Any) -> Floats:
         """Return by how much scores may be off: their standard deviation, given the releases.
 

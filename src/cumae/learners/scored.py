@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
+from cumae.claims import claim
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.ranged import (
     RangedSteps,
@@ -86,8 +87,11 @@ class ScoredLearner(Learner):
         return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)
 
 
+@claim("PRIOR", "KERNEL")
 def chances(log_odds: Floats) -> Floats:
     """Return the chance of each class, from log odds of the second of two, or scores of all.
+
+    The chances of a row are a function of its own scores, bit by bit.
 
     Examples
     --------
@@ -97,6 +101,22 @@ def chances(log_odds: Floats) -> Floats:
     [[0.5, 0.5]]
     """
     if log_odds.ndim == 2:
-        return np.asarray(softmax(log_odds, axis=1))
-    chance = expit(log_odds)
-    return np.column_stack([1 - chance, chance])
+        raised = _powers(log_odds - log_odds.max(axis=1, keepdims=True))
+        total = np.zeros((len(raised), 1))
+        for column in raised.T:  # in one order, which a library's sum does not promise
+            total[:, 0] += column
+        return np.asarray(raised / total)
+    small = _powers(-np.abs(log_odds))  # the odds of the less likely class
+    less, more = small / (1 + small), 1 / (1 + small)
+    second = log_odds > 0
+    return np.column_stack([np.where(second, less, more), np.where(second, more, less)])
+
+
+def _powers(exponents: Floats) -> Floats:
+    """Return the powers of e, each by itself: a function of one number, wherever it stands.
+
+    A library's function of arrays may compute the first numbers of an array in another way than
+    the last ones, and then a bit may differ.
+    """
+    found = list(map(math.exp, exponents.ravel().tolist()))
+    return np.array(found).reshape(exponents.shape)

@@ -32,6 +32,8 @@ from cumae.finite import all_finite
 from cumae.predictors.records import RowForm, ShortTexts, short_texts
 from cumae.quiet import is_failure
 
+MADE_UP = 16  # rows of a made-up batch: more than those for which there are loops of their own
+
 
 @claim("BBL", "QUERY", "EVER")
 @dataclass(frozen=True)
@@ -207,6 +209,13 @@ class QueryReader:
         usable = np.asarray(np.isfinite(table).all(axis=1))
         table[~usable] = self.stand_in[0]
         return table, usable
+
+    def made_up_queries(self) -> list[Any]:
+        """Return rows of zeros in each form in which queries may come, one row and a few."""
+        rows = [[0.0] * self.n_features] * MADE_UP
+        names = self.columns.original_names
+        frames = [] if names is None else [pd.DataFrame(rows, columns=names)]
+        return frames if self.as_frames else [np.array(rows[:1]), np.array(rows), rows, *frames]
 
     def nothing(self) -> Any:
         """Return a table without rows."""

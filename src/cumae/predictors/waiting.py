@@ -66,6 +66,17 @@ class KeptRows:
             self._parts[part] = (*self._parts[part][:2], own)
         self.told.update(np.where(places >= 0, places, ~places).tolist())
 
+    def at(self, places: Sequence[int]) -> tuple[Any, Any]:
+        """Return the rows at some places, and their weights."""
+        ends = [end for end, _, _ in self._parts]
+        found = [self._parts[bisect_right(ends, place)] for place in places]
+        own = [
+            place - end for place, (end, _, _) in zip(places, found, strict=True)
+        ]  # from its end
+        rows = [part[[at]] for at, (_, part, _) in zip(own, found, strict=True)]
+        weights = [part[[at]] for at, (_, _, part) in zip(own, found, strict=True)]
+        return joined(rows), np.concatenate([self._parts[0][2][:0], *weights])
+
     @property
     def parts(self) -> list[tuple[Any, Any]]:
         """Tables of rows with their weights, one for each call."""

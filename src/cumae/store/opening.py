@@ -128,7 +128,9 @@ class _Opened:
         elif len(blobs) > 2 * MERGE:
             journal.compacted()
         journal.writer.opened(self.marks)
-        return class_named("predictor", state.kind).from_state(state, journal)
+        found = class_named("predictor", state.kind).from_state(state, journal)
+        found.warm_up()
+        return found
 
     def _checked(self) -> str:
         """Return why this must be an older copy; refuse one that was not accepted."""

@@ -84,7 +84,7 @@ class LoopVoters(Voters):
         votes = np.zeros((len(X), self.n_classes), dtype=np.int64)
         numbers = running(numbers, len(X))
         with one_thread(), in_memory():
-            for block in blocks(X, numbers, self.stand_in):
+            for block in blocks(X, numbers, blank_block(self.stand_in)):
                 for model in self.models:
                     found = block.answers(partial(_ask, model, n_classes=self.n_classes), 0)
                     for place in range(1, self.n_classes):

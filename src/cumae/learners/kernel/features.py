@@ -247,8 +247,34 @@ class KernelFeatures:
             # Whole numbers below 2^24: the product is exact, whatever its order.
             angle = ranks @ self.waves
             angle += self.shifts
-            found[:, start:] = _cosines(angle)
+            found[:, start:] = cosines(angle)
         return found
+
+    def column(self, place: int) -> tuple[Integers, Floats, Floats]:
+        """Return what an encoded column says by itself, in each of its levels.
+
+        Parameters
+        ----------
+        place : int
+            Place of the column.
+
+        Returns
+        -------
+        array of int
+            Places of its line and curves among the features.
+        array of float
+            These features, as whole numbers, a row for each level.
+        array of float
+            The rank of each level, as a whole number.
+        """
+        if place not in self.levels:
+            mark = np.array([0.0, 1.0])
+            return np.array([place]), TOP * mark[:, None], RANK * mark
+        number = int(np.searchsorted(self.numbers, place))
+        start = self.width + number * self.curves
+        places = np.append(place, np.arange(start, start + self.curves))
+        whole = np.column_stack([self._lines[number], self._curves[number]])
+        return places, whole.astype(np.float64), self._ranks[number].astype(np.float64)
 
     def alone(self, first: int, codes: Bytes) -> tuple[Integers, Floats, Floats]:
         """Return what neighbouring encoded columns add by themselves.
@@ -269,25 +295,14 @@ class KernelFeatures:
         array of float
             What the columns add to the angle of each wave, in radians.
         """
-        places, found = [], []
-        ranks = np.zeros(codes.shape)
+        places, found, ranks = [], [], np.zeros(codes.shape)
         for nearby, code in enumerate(codes.T):
-            place = first + nearby
-            places.append([place])
-            if place not in self.levels:
-                found.append(code[:, None] * float(TOP))
-                ranks[:, nearby] = code * float(RANK)
-                continue
-            number = int(np.searchsorted(self.numbers, place))
-            found.append(self._lines[number][code, None])
-            ranks[:, nearby] = self._ranks[number][code]
-            if self.curves:
-                start = self.width + number * self.curves
-                places.append(list(range(start, start + self.curves)))
-                found.append(self._curves[number][code])
+            own, whole, rank = self.column(first + nearby)
+            places.append(own)
+            found.append(whole[code])
+            ranks[:, nearby] = rank[code]
         turns = ranks @ self.waves[first : first + codes.shape[1]] / (TURN * RANK)
-        whole = np.hstack(found).astype(np.float64)
-        return np.concatenate(places).astype(np.int64), whole, 2 * math.pi * turns
+        return np.concatenate(places), np.hstack(found), 2 * math.pi * turns
 
     @property
     def shift_angles(self) -> Floats:
@@ -368,8 +383,8 @@ def _whole(numbers: Floats) -> Small:
     return np.rint(numbers).astype(np.float32)
 
 
-def _cosines(angle: Small) -> Small:
-    """Return cosines of whole angles, as whole numbers of at most ``TOP``.
+def cosines(angle: Small) -> Small:
+    """Return cosines of whole angles, as whole numbers of at most ``TOP``; the angles are lost.
 
     A polynomial by plain additions and multiplications: they give the same result in any machine
     and in any place of an array, which a library's cosine does not promise.

@@ -121,6 +121,10 @@ class KernelLearner(Readable, ScoredLearner):
         """Number of curves of a column of numbers, and of waves in each group."""
 
     @property
+    def is_exact(self) -> bool:
+        return True  # scores are whole numbers
+
+    @property
     def _scores(self) -> int:
         """Number of scores of a row: one for two classes, else one for each class."""
         return 1 if len(self.classes) == 2 else len(self.classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,11 @@ from cumae.arrays import Floats
 from cumae.codec import register_kind
 from cumae.learners.kernel.features import KernelFeatures
 from cumae.learners.kernel.posterior import Posterior
+from cumae.learners.kernel.scoring import WholeScores
 
 AXES = 80  # directions that are stored of what the releases told, for each score
 DIGITS = 6  # of stored numbers
-ROWS = 8_192  # whose scores are computed at a time
+ROWS = 8_192  # whose variances are computed at a time
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,14 @@ class KernelModel:
         """Return the scores of encoded rows: log odds for two classes.
 
         They are the mean of what the releases leave open. Drawing them towards 0 where they are
-        less sure made chances too careful: the mean is drawn towards 0 already.
+        less sure made chances too careful: the mean is drawn towards 0 already. The score of a row
+        is computed in whole numbers, so that it has the same bits in any table.
         """
-        found = np.empty((len(table), self.weights.shape[1]))
-        for start in range(0, len(table), ROWS):
-            found[start : start + ROWS] = self._rows(table[start : start + ROWS]) @ self.weights
-        return found
+        return self._whole.scores(table)
+
+    @functools.cached_property  # each answer of an oracle asks
+    def _whole(self) -> WholeScores:
+        return WholeScores.of(self.features, self.weights)
 
     def log_odds(self, table: Floats) -> Floats:
         """Return the log odds of the second of two classes, or the scores of more."""

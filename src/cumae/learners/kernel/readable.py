@@ -40,13 +40,14 @@ class Readable:
         InvalidParameter
             If there were so few rows that trees were fitted in its place.
         """
-        check_is_fitted(self, "model_")
-        if self.model_ is None:
+        found: KernelModel | None = getattr(self, "model_", None)
+        if found is None:  # only then: each answer of an oracle comes by here
+            check_is_fitted(self, "model_")
             raise InvalidParameter(
                 "there were so few rows that trees were fitted, which have neither effects nor "
                 "uncertainty; print the model to see them."
             )
-        return self.model_
+        return found
 
     @property
     def effects_(self) -> list[Effect]:

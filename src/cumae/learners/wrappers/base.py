@@ -266,6 +266,13 @@ class Wrapper(Learner):
         """Whether the base can use rows without a label."""
         return bool(getattr(self._checked_base(), "takes_unlabelled", False))
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether all that it published is; a table of labels is."""
+        parts = [getattr(self, name, None) for name in ("learner_", "model_")]
+        parts += getattr(self, "members_", [])
+        return all(getattr(part, "is_exact", False) for part in parts if part is not None)
+
     def _copy(self, source: Source = SYSTEM, **wanted: Any) -> Any:
         """Return a copy of the base that takes labels 0 and 1, and the columns declared here."""
         if self.columns is not None:

@@ -21,9 +21,9 @@ from cumae.predictors.base import Training
 from cumae.predictors.everlasting.margins import choose_weighted, weights_of_labels
 from cumae.predictors.everlasting.phases import (
     OpenPhase,
-    PhaseTraining,
     School,
     noise_share,
+    opened_phase,
 )
 from cumae.predictors.everlasting.prior import REFUSED, Prior, find_prior
 from cumae.predictors.everlasting.rules import (
@@ -221,7 +221,7 @@ def first_phase(training: Training, places: Integers, school: School, source: So
     weights = weights_of_labels(training.labels, training.n_classes)[places]
     n_shards, text_bytes = school.rules.schedule.shards(rows.n_rows), school.reader.text_bytes
     recipe = Recipe.draw(rows, weights, n_shards, source, text_bytes)
-    return PhaseTraining(school, 1, recipe).finish(source, school.rules.trust_rows)
+    return opened_phase(school, 1, recipe, school.rules.trust_rows)
 
 
 @claim("PRIOR")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted
 from cumae.predictors.everlasting.rules import EverlastingRules
@@ -188,8 +189,18 @@ class RowsOfNextPhase(ABC):
         """Return how many rows must be labelled first, at the price of a release each."""
 
     @abstractmethod
-    def rows(self, state: PhaseRows, taken: int) -> Any:
-        """Return the rows of the next phase, if so many supplied ones are taken."""
+    def handed_over(self, state: PhaseRows, taken: int, weights: Integers | None) -> KeptRows:
+        """Return the rows of the next phase with their weights.
+
+        Parameters
+        ----------
+        state : PhaseRows
+            The state, which stays as it is.
+        taken : int
+            How many supplied rows are among them.
+        weights : array of int, or None
+            Weights of supplied rows.
+        """
 
 
 @claim("EVER", "LATE", "USER")
@@ -250,8 +261,13 @@ class QueryRows(RowsOfNextPhase):
     def to_label(self, state: PhaseRows) -> int:  # noqa: ARG002 - no state has any
         return 0  # their answers gave them weights
 
-    def rows(self, state: PhaseRows, taken: int) -> Any:  # noqa: ARG002 - as above
-        return state.kept.rows
+    def handed_over(
+        self,
+        state: PhaseRows,
+        taken: int,  # noqa: ARG002 - as above
+        weights: Integers | None,  # noqa: ARG002 - as above
+    ) -> KeptRows:
+        return state.kept
 
 
 @claim("USER")
@@ -378,8 +394,10 @@ class SuppliedRows(RowsOfNextPhase):
             )
         return True
 
-    def rows(self, state: PhaseRows, taken: int) -> Any:
-        return state.waiting.first_rows(taken)
+    def handed_over(self, state: PhaseRows, taken: int, weights: Integers | None) -> KeptRows:
+        found = KeptRows()
+        found.put(0, state.waiting.first_rows(taken), weights)
+        return found
 
     def to_label(self, state: PhaseRows) -> int:
         return _labelled(state.rules.schedule, state.n_rows, state.left, len(state.waiting))

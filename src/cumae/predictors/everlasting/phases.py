@@ -7,7 +7,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from zlib import crc32
 
@@ -15,8 +15,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import Columns, RowSource
-from cumae.ensembles.blocks import block_rows
+from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import GaussianNoise, Majority
 from cumae.predictors.everlasting.prior import STEADY, Prior
@@ -25,6 +24,7 @@ from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import ID_BYTES, as_rows, from_rows
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
+from cumae.predictors.waiting import KeptRows, joined
 from cumae.randomness import Source
 
 NO_KEY = bytes(ID_BYTES)  # fills up a stored memo; no row has it as its HMAC
@@ -51,7 +51,7 @@ def row_keys(table: Any) -> list[bytes]:
 
 
 @claim("MEMO")
-def query_numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
+def query_numbers_by_keys(keys: Sequence[bytes], n_rows: int) -> Integers:
     """Return numbers that a query's own cells decide, so that equal queries have equal votes.
 
     The place in a block follows from a checksum of the key. Queries of one batch have the same
@@ -61,10 +61,10 @@ def query_numbers_by_keys(keys: Sequence[bytes], width: int) -> Integers:
     ----------
     keys : sequence of bytes
         What ``row_keys`` returned.
-    width : int
-        Number of columns.
+    n_rows : int
+        Rows of a block (``block_rows``).
     """
-    places = block_rows(width) - 1
+    places = n_rows - 1  # the last one is the stand-in's
     known: dict[bytes, int] = {}
     at_place: Counter[int] = Counter()
     for key in keys:
@@ -210,10 +210,90 @@ class OpenPhase:
 
 
 @claim("EVER", "LATE")
+@dataclass(frozen=True, repr=False)  # a message must not show rows
+class NextRows:
+    """Rows that were handed over to the next phase, as they were kept: nothing is joined yet.
+
+    To hand them over takes no time that grows with their number; the training does the rest.
+
+    Parameters
+    ----------
+    kept : KeptRows
+        Queries or supplied rows, with their weights.
+    labelled : KeptRows
+        Rows that came with a label, and join them; a weight of 1 for the label.
+    for_prior : tuple of int
+        Places of kept rows that train a prior: a stand-in without weight takes their places.
+    full_weight : int
+        What a row weighs whose label is certain.
+    """
+
+    kept: KeptRows
+    labelled: KeptRows
+    for_prior: tuple[int, ...]
+    full_weight: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.kept.n_rows + self.labelled.n_rows
+
+    @claim("LABELLED")
+    def table(self, reader: QueryReader) -> tuple[Any, Integers]:
+        """Return all rows, as they are kept, and their weights."""
+        rows, weights = self.kept.rows, self.kept.weights
+        if self.for_prior:
+            gone = np.array(self.for_prior)
+            places, weights = np.arange(len(weights)), weights.copy()
+            places[gone], weights[gone] = len(weights), 0
+            rows = joined([rows, reader.packed(reader.stand_in)])[places]
+        more = [(own, value * self.full_weight) for own, value in self.labelled.parts]
+        tables = [part for part in (rows, *(own for own, _ in more)) if part is not None]
+        values = [part for part in (weights, *(value for _, value in more)) if part is not None]
+        return joined(tables), joined(values)
+
+    def drawn(self, school: School, source: Source) -> Recipe:
+        """Return what the models are made from; the split and the seeds are drawn here."""
+        rows, weights = self.table(school.reader)
+        n_shards = school.rules.schedule.shards(self.n_rows)
+        table = row_source(school.reader.unpacked(rows))
+        found = Recipe.draw(table, weights, n_shards, source, school.reader.text_bytes)
+        return replace(found, full_weight=self.full_weight)
+
+    def to_facts(self, reader: QueryReader) -> dict[str, Any]:
+        """Return it for storing."""
+        rows, weights = self.table(reader)
+        return {"rows": rows, "weights": weights, "full_weight": self.full_weight}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild what ``to_facts`` returned."""
+        kept = KeptRows()
+        kept.put(0, facts["rows"], facts["weights"])
+        return cls(kept, KeptRows(), (), facts["full_weight"])
+
+
+@claim("EVER")
+def opened_phase(
+    school: School, number: int, recipe: Recipe, more: int = 0, prior: Prior | None = None
+) -> OpenPhase:
+    """Train a phase, and calibrate its noise for its releases and so many more.
+
+    The rows are used once: nothing of them is kept where models have slots.
+    """
+    ensemble, n_rows = school.train(recipe), recipe.rows.n_rows
+    majority, late = school.rules.majority(n_rows, more), school.rules.late_releases(n_rows)
+    majority.cost.epsilon(school.rules.schedule.delta)  # which the ledger tells; it is remembered
+    kept = recipe.kept_for(ensemble)
+    return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
+
+
+@claim("EVER", "LATE")
 class PhaseTraining:
     """The training of a phase, at once or in the background.
 
-    Training may be repeated if it was broken off: it uses the same recipe.
+    It may be repeated if it was broken off, with another split and other seeds: nothing of it was
+    seen.
 
     Parameters
     ----------
@@ -221,8 +301,10 @@ class PhaseTraining:
         What all phases have in common.
     number : int
         Of the phase.
-    recipe : Recipe
-        What its models are made from.
+    given : NextRows
+        Its rows.
+    source : Source
+        Where the split and the seeds come from.
     labelled : LabelledRows
         Rows that are for priors alone.
     prior : Prior, or None
@@ -233,15 +315,16 @@ class PhaseTraining:
         self,
         school: School,
         number: int,
-        recipe: Recipe,
+        given: NextRows,
+        source: Source,
         labelled: LabelledRows = NO_ROWS,
         prior: Prior | None = None,
     ) -> None:
-        self.number, self.n_rows = number, recipe.rows.n_rows
+        self.number, self.n_rows = number, given.n_rows
         self.waiting = labelled if prior is None else NO_ROWS  # for a later phase
-        self._school, self._recipe = school, recipe
+        self._school, self._given, self._source = school, given, source
         self._labelled, self._prior = labelled, prior
-        self._ensemble: Ensemble | None = None
+        self._phase: OpenPhase | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -250,42 +333,37 @@ class PhaseTraining:
             self._thread = threading.Thread(target=self._train, daemon=True)
             self._thread.start()
 
-    def _train(self) -> None:
-        if self._ensemble is None:
-            self._ensemble = self._school.train(self._recipe)
+    def _train(self) -> OpenPhase:
+        """Train models and prior, and calibrate the noise; all that takes long is here."""
+        if self._phase is None:
+            prior, school = None, self._school
+            if self._prior is not None:
+                prior = self._labelled.train(self._prior, school.reader, self._source)
+            recipe = self._given.drawn(school, self._source)
+            self._phase = opened_phase(school, self.number, recipe, prior=prior)
+        return self._phase
 
-    def finish(self, source: Source, more: int = 0) -> OpenPhase:
-        """Return the phase, with so many more releases; whoever asks waits for it.
-
-        The rows are used once: nothing of them is kept where models have an array form.
-        """
+    def finish(self) -> OpenPhase:
+        """Return the phase; whoever asks waits for it."""
         if self._thread is not None:
             self._thread.join()
-        self._train()  # at once, or again if the thread was broken off
-        if self._ensemble is None:
-            raise AssertionError("nothing was trained")
-        majority = self._school.rules.majority(self.n_rows, more)
-        recipe = self._recipe.kept_for(self._ensemble)
-        prior = None
-        if self._prior is not None:
-            prior = self._labelled.train(self._prior, self._school.reader, source)
-        late = self._school.rules.late_releases(self.n_rows)
-        own = (self.number, self.n_rows, late, self._ensemble, majority, recipe)
-        return OpenPhase(*own, prior=prior)
+        return self._train()  # at once, or again if the thread was broken off
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""
         used = NO_ROWS if self._prior is None else self._labelled
         return {
             "number": self.number,
-            "recipe": self._recipe.to_facts(),
+            **self._given.to_facts(self._school.reader),
             "renews": self._prior is not None,
             "labelled": used.to_facts(),
         }
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any], school: School, prior: Prior | None) -> Self:
+    def from_facts(
+        cls, facts: dict[str, Any], school: School, prior: Prior | None, source: Source
+    ) -> Self:
         """Rebuild what ``to_facts`` returned, beside the prior of the state."""
-        recipe, labelled = Recipe.from_facts(facts["recipe"]), facts["labelled"]
+        given, labelled = NextRows.from_facts(facts), facts["labelled"]
         labels = (LabelledRows.from_facts(labelled), prior) if facts["renews"] else ()
-        return cls(school, facts["number"], recipe, *labels)
+        return cls(school, facts["number"], given, source, *labels)

@@ -14,7 +14,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import Declared, check_ids
-from cumae.ensembles.split import Split, shard_seeds
+from cumae.ensembles.blocks import block_rows
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.learners import Learner
 from cumae.live import one_at_a_time
@@ -463,7 +463,7 @@ class EverlastingPredictor(PhasedPredictor):
         keys = row_keys(table) if state.school.rules.memoize else None
         numbers = spent.asked + np.arange(len(table))
         if keys is not None:
-            numbers = query_numbers_by_keys(keys, table.shape[1])
+            numbers = query_numbers_by_keys(keys, block_rows(table.shape[1]))
         noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
         memo: dict[str, Any] = {}
         if keys is not None:
@@ -474,7 +474,7 @@ class EverlastingPredictor(PhasedPredictor):
         if prior is None:
             return noisy.argmax(axis=1), weights_of_votes(noisy, n_shards), memo
         if keys is not None:
-            numbers = query_numbers_by_keys(keys, prior.width)
+            numbers = query_numbers_by_keys(keys, prior.block_rows)
         trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
         weights = combined(noisy, n_shards, trust, prior.shares(table, numbers))
         return weights.argmax(axis=1), weights, memo
@@ -505,7 +505,7 @@ class EverlastingPredictor(PhasedPredictor):
 
         Supplied rows get their weights first, at the price of a release each.
         """
-        before, taken, source = state.spent, state.rows_from.to_label(state), coins.source
+        before, taken = state.spent, state.rows_from.to_label(state)
         after = state.rule.reserved(before, taken)
 
         def prepared() -> PhasePrepared:
@@ -513,11 +513,7 @@ class EverlastingPredictor(PhasedPredictor):
             if taken:
                 rows = self._reader_.unpacked(state.waiting.first_rows(taken))
                 weights = self._release(rows, state, before, coins)[1]
-            n_rows = (taken or state.n_kept) + state.n_labelled
-            n_shards = state.rules.schedule.shards(n_rows)
-            split, seeds = Split.draw(n_rows, n_shards, source), shard_seeds(n_shards, source)
-            number = state.phase.number + 1
-            return PhasePrepared(number, after, split.order, seeds, weights, taken)
+            return PhasePrepared(state.phase.number + 1, after, weights, taken)
 
         return Step(prepared, before=Used(after) if taken else None)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 
 from cumae.arrays import Floats, Integers
@@ -17,7 +18,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass, Rectangles, Thresholds, UnionOfIntervals
 from cumae.data import Columns, SomeRows, class_names, clean_table, read_table, row_source
 from cumae.effort import Effort
-from cumae.ensembles.blocks import AskedInBlocks
+from cumae.ensembles.blocks import FEW_BLOCK_ROWS, AskedInBlocks, block_rows
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
 from cumae.estimators import own_clone
 from cumae.learners import Adapter, Learner, PrivateKernelClassifier, PrivateLearner
@@ -230,27 +231,52 @@ class Prior:
         return TRUSTS[int(mechanism.choose(worth))]
 
     @property
-    def shares(self) -> AskedInBlocks:
-        """What returns the prior's share of each class, from a table and running numbers.
+    def block_rows(self) -> int:
+        """Rows of the blocks in which it is asked, if it is."""
+        return block_rows(self.width, FEW_BLOCK_ROWS)
 
-        Like votes, shares are computed in blocks of one shape, in which the running number of a
-        query decides its place; and a query on which the prior fails gets equal shares.
+    @claim("PRIOR", "EVER")
+    def shares(self, X: Any, numbers: Integers) -> Floats:
+        """Return the share of each class for each row, which no other row changes.
+
+        Parameters
+        ----------
+        X : table
+            Queries.
+        numbers : array of int
+            A running number for each of them. It decides the place in a block, if the prior has to
+            be asked in blocks.
         """
-        return self._asked(self.learner)
+        learner = self.learner
+        if not (learner.is_exact and _reads_numbers(learner)):
+            return self._asked(learner)(X if self._encoded else self._read(X), numbers)
+        if self._encoded:
+            return _shares_of_encoded(learner, X)
+        table = self._read(X)
+        unread = ~np.isfinite(table).all(axis=1)
+        table[unread] = self._stand_in
+        found = _shares_of_encoded(learner, table)
+        found[unread] = 1 / found.shape[1]
+        return found
+
+    def _read(self, X: Any) -> Floats:
+        return read_table(X, self._columns)
+
+    @property
+    def _stand_in(self) -> list[float]:
+        return [0.0 if bound is None else bound[0] for bound in self._columns.bounds]
 
     def _asked(self, learner: Learner) -> AskedInBlocks:
-        stand_in = [[0.0 if bound is None else bound[0] for bound in self._columns.bounds]]
-        read = None if self._encoded else partial(read_table, columns=self._columns)
-        if isinstance(learner, ScoredLearner) and _reads_numbers(learner):
-            # The same chances, without reading encoded rows a second time.
-            scores = np.zeros(() if len(learner.classes) == 2 else len(learner.classes))
-            how = (learner.log_odds, np.array(stand_in), scores)
-            return AskedInBlocks(*how, read, chances)
+        """Return what asks a learner in blocks of one shape.
+
+        The running number of a query decides its place there, and a query on which the prior fails
+        gets equal shares.
+        """
         ask = getattr(learner, "predict_proba", partial(_lean, learner))
-        if isinstance(learner, ConceptLearner) and _reads_numbers(learner):
-            ask = partial(_lean_by_places, learner)
+        if _reads_numbers(learner):  # without reading encoded rows a second time
+            ask = partial(_shares_of_encoded, learner)
         equal = np.full(len(learner.classes), 1 / len(learner.classes))
-        return AskedInBlocks(ask, np.array(stand_in), equal, read)
+        return AskedInBlocks(ask, np.array([self._stand_in]), equal)
 
 
 def _doubled(n_rows: int) -> list[int]:
@@ -265,6 +291,14 @@ def _reads_numbers(learner: Learner) -> bool:
     if isinstance(learner, ScoredLearner):
         return bool(kind.predict_proba is ScoredLearner.predict_proba)
     return isinstance(learner, ConceptLearner) and kind.predict is Learner.predict
+
+
+@claim("PRIOR")
+def _shares_of_encoded(learner: Any, table: Floats) -> Floats:
+    """Return the shares of a learner that reads numbers, for encoded rows."""
+    if isinstance(learner, ScoredLearner):
+        return chances(learner.log_odds(table))
+    return _lean_by_places(learner, table)
 
 
 @claim("PRIOR")
@@ -406,8 +440,22 @@ def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Int
     >>> combined(np.array([[50, 40, 10]]), 100, 4.0, np.full((1, 3), 1 / 3)).tolist()
     [[1000, 750, 0]]
     """
-    shares = np.clip(noisy / n_shards, 0.0, 1.0)
-    sums = trust * (shares - 1 / shares.shape[1]) + prior
-    ahead = sums - sums.min(axis=1, keepdims=True)
-    ahead /= np.maximum(1.0, ahead.max(axis=1, keepdims=True))
-    return np.asarray(np.rint(FULL_WEIGHT * ahead), dtype=np.int64)
+    found = np.empty(noisy.shape, dtype=np.int64)
+    _weigh(noisy, n_shards, trust, prior, np.empty(prior.shape), found)
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _weigh(
+    noisy: Integers, n_shards: int, trust: float, prior: Floats, sums: Floats, found: Integers
+) -> None:
+    """Write the weights of ``combined``; ``sums`` is room for one number for each class and row."""
+    for row in range(noisy.shape[0]):
+        least, most = np.inf, -np.inf
+        for place in range(noisy.shape[1]):
+            share = min(max(noisy[row, place] / n_shards, 0.0), 1.0)
+            sums[row, place] = trust * (share - 1 / noisy.shape[1]) + prior[row, place]
+            least, most = min(least, sums[row, place]), max(most, sums[row, place])
+        for place in range(noisy.shape[1]):
+            ahead = (sums[row, place] - least) / max(1.0, most - least)
+            found[row, place] = int(np.rint(FULL_WEIGHT * ahead))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.data import row_source
-from cumae.ensembles.split import Split
 from cumae.mechanisms import Majority, Spent
 from cumae.predictors.answering.events import Entered, Event, numbered
 from cumae.predictors.everlasting.keeping import (
@@ -20,15 +18,14 @@ from cumae.predictors.everlasting.keeping import (
     Admission,
     RowsOfNextPhase,
 )
-from cumae.predictors.everlasting.phases import OpenPhase, PhaseTraining, School
+from cumae.predictors.everlasting.phases import NextRows, OpenPhase, PhaseTraining, School
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows, enough
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import HiddenIds, as_rows, from_rows
-from cumae.predictors.recipes import Recipe
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
-from cumae.predictors.waiting import FreshRows, KeptRows, joined
+from cumae.predictors.waiting import FreshRows, KeptRows
 from cumae.randomness import Source
 
 NOTHING_SPENT = Spent()
@@ -46,8 +43,6 @@ class PhasePrepared(Event):
         Number of the next phase.
     spent : Spent
         Counters of the mechanism.
-    order, seeds : array of int
-        Which rows belong to which shard, and a seed for each.
     weights : array of int, or None
         Weights of supplied rows, which had none.
     taken : int
@@ -56,8 +51,6 @@ class PhasePrepared(Event):
 
     phase: int
     spent: Spent
-    order: Integers
-    seeds: Integers
     weights: Integers | None = None
     taken: int = 0
 
@@ -66,6 +59,12 @@ class PhasePrepared(Event):
 
     def entry(self) -> dict[str, Any]:
         return {"event": "prepared", "used": self.spent.asked}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Self:
+        """Rebuild it; events of older files also have a split and seeds, which are drawn anew."""
+        known = {name: facts[name] for name in facts if name not in ("order", "seeds")}
+        return super().from_facts(known)
 
 
 @claim("EVER", "LATE", "FRESH", "USER")
@@ -200,18 +199,26 @@ class EverlastingState(State):
 
     @claim("EVER", "LATE", "FRESH", "LABELLED")
     def prepare(self, event: PhasePrepared) -> None:
-        """Let what is kept by now be the rows of the next phase, and keep nothing of it."""
+        """Let what is kept by now be the rows of the next phase, and keep nothing of it.
+
+        Without a prior that can be renewed, labelled rows join the shards. With one, each labelled
+        row waits for the next prior. A labelled query leaves a stand-in without weight in its place
+        then, so that what it holds is in one part only, and no count changes.
+        """
         if self.following is not None or self.phase.number >= event.phase:
             return  # it was applied before
-        rows = self.rows_from.rows(self, event.taken)
-        weights = self.kept.weights if event.weights is None else event.weights
-        rows, weights, labelled = self._with_labels(rows, weights)
-        split, reader = Split(event.order, len(event.seeds)), self.fitted.reader
-        table = row_source(reader.unpacked(rows))
-        own = (event.seeds, self.full_weight, reader.text_bytes)
-        recipe = Recipe(table, weights, split, *own)
+        labelled, told = self.for_prior, tuple(sorted(self.kept.told)) if self.renews else ()
+        if self.renews and (told or self.labelled.n_rows):
+            labelled = labelled.and_also([self.kept.at(told), *self.labelled.parts])
+        given = NextRows(
+            self.rows_from.handed_over(self, event.taken, event.weights),
+            KeptRows() if self.renews else self.labelled,
+            told,
+            self.full_weight,
+        )
         renewed = self.prior if enough(labelled, self.prior) else None
-        following = PhaseTraining(self.school, event.phase, recipe, labelled, renewed)
+        own = (event.phase, given, self.fitted.source.child(), labelled, renewed)
+        following = PhaseTraining(self.school, *own)
         vars(self).update(  # as one: rows must not be used twice
             spent=event.spent,
             waiting=self.waiting.without(event.taken),
@@ -225,40 +232,11 @@ class EverlastingState(State):
         if self.rules.background:
             following.start()
 
-    @claim("LABELLED", "PRIOR")
-    def _with_labels(self, rows: Any, weights: Integers) -> tuple[Any, Integers, LabelledRows]:
-        """Return rows and weights for the shards of the next phase, and the rows for a new prior.
-
-        Without a prior that can be renewed, labelled rows join the shards. With one, each labelled
-        row waits for the next prior. A labelled query leaves a stand-in without weight in its place
-        then, so that what it holds is in one part only, and no count changes.
-
-        Parameters
-        ----------
-        rows : array
-            Queries or supplied rows, as they are kept, that become the rows of the next phase.
-        weights : array of int
-            Their weights.
-        """
-        labelled = self.labelled.parts
-        if not self.renews:
-            rows = joined([rows, *(more for more, _ in labelled)])
-            full = [more * self.full_weight for _, more in labelled]
-            return rows, np.concatenate([weights, *full]), NO_ROWS
-        told = np.array(sorted(self.kept.told), dtype=np.int64)
-        asked = (rows[told], weights[told])
-        found = self.for_prior.and_also([asked, *labelled])
-        places, weights = np.arange(len(weights)), weights.copy()
-        places[told], weights[told] = len(weights), 0
-        stand_in = self.fitted.reader.packed(self.fitted.reader.stand_in)
-        rows = joined([rows, stand_in])[places]
-        return rows, weights, found
-
     def entered(self, source: Source) -> Entered:
         """Train the next phase to its end; return the event with which it answers from now on."""
         if self.following is None:
             raise AssertionError("nothing is trained")
-        phase = self.following.finish(source)
+        phase = self.following.finish()
         prior, phase.prior = phase.prior, None
         state = replace(
             self,
@@ -299,7 +277,7 @@ class EverlastingState(State):
         prior = None if facts["prior"] is None else Prior.from_facts(facts["prior"])
         following = facts["following"]
         if following is not None:
-            following = PhaseTraining.from_facts(following, school, prior)
+            following = PhaseTraining.from_facts(following, school, prior, fitted.source)
             if rules.background:
                 following.start()
         places = zip(from_rows(facts["query_ids"]), facts["places"].tolist(), strict=True)

@@ -40,6 +40,11 @@ def upgraded_state(kind: str, facts: dict[str, Any], estimator: Any) -> State:
             if part is not None and part["recipe"] is not None:
                 recipe = {**part["recipe"], "form": None, "text_bytes": TEXT_BYTES}
                 found[name] = {**part, "recipe": recipe}
+        following = facts.get("following")
+        if following is not None and kind == "EverlastingPredictor":
+            rows = following["recipe"]["rows"]
+            given = pack(rows) if isinstance(rows, pd.DataFrame) else rows
+            found["following"] = {**following, **following["recipe"], "rows": given}
         if "keys" in facts.get("phase", {}):
             found["memo"] = {name: facts["phase"][name] for name in ("keys", "noisy")}
         return state_of(kind, found, estimator)

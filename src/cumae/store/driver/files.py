@@ -53,9 +53,10 @@ class OracleInFile:
         """Fit it, save it, and open it."""
         self._inner.train(X, y, **whose)
         given = self.estimator.get_params(deep=False)
-        self._model = given["concept_class"] if given["estimator"] is None else given["estimator"]
+        named = given.get("estimator")  # GenericBBL takes a class of concepts only
+        self._model = given["concept_class"] if named is None else named
         self.estimator.save_to(self.path)
-        self._inner.estimator = open_oracle(self.path, estimator=self._model)
+        self._open()
 
     def ask(self, X: Any, **whose: Any) -> Any:
         """Return answers: half of them before a restart, and half of them after it."""
@@ -70,6 +71,9 @@ class OracleInFile:
     def restart(self) -> None:
         """Close the oracle and open it again."""
         self.estimator.close()
+        self._open()
+
+    def _open(self) -> None:
         self._inner.estimator = open_oracle(self.path, estimator=self._model)
 
     def supply(self, X: Any) -> None:

@@ -1,0 +1,103 @@
+"""Laws of single rows: what is said of a row has the same bits in any batch, at any place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cumae.arrays import Integers
+from cumae.checks.shards import demand
+from cumae.data import RowSource, row_source
+from cumae.predictors.everlasting.prior import Prior
+
+LARGEST = 5_000  # rows of a batch
+# Around numbers of rows at which loops of processors and of libraries of linear algebra change.
+SIZES = (
+    *(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 97, 127, 128),
+    *(129, 191, 255, 256, 257, 383, 511, 512, 513, 1000, 1023, 1025, 2047, 2049, 4095, 4096, 4097),
+    *(4999, LARGEST),
+)
+SAID = ("predict", "predict_proba", "decision_function")  # what a published model says of rows
+
+Asking = Callable[[Any, Integers], NDArray[Any]]
+
+
+def rows_ignore_their_batch(ask: Asking, rows: Any, sizes: Sequence[int] = SIZES) -> None:
+    """What is said of a row has the same bits alone and at each place of batches of all sizes.
+
+    Parameters
+    ----------
+    ask : callable
+        Takes a batch and the running number of each of its rows; returns an array with one entry
+        for each row.
+    rows : array or DataFrame
+        Rows; in batches that are larger they come again. Their places here are their numbers.
+    sizes : sequence of int
+        Sizes of batches. There are two batches of each size, with other rows at each place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.checks.batches import rows_ignore_their_batch
+    >>> rows = np.random.default_rng(0).normal(size=(100, 3))
+    >>> rows_ignore_their_batch(lambda batch, _: batch.max(axis=1), rows, (1, 7, 100))
+    >>> rows_ignore_their_batch(lambda batch, _: batch - batch.mean(), rows, (1, 7, 100))
+    Traceback (most recent call last):
+      ...
+    AssertionError: in a batch of 7 rows, 7 got another result than alone
+    """
+    source = row_source(rows if hasattr(rows, "columns") else np.asarray(rows))
+    count = source.n_rows
+    alone = np.concatenate([_bits(ask, source, np.array([place])) for place in range(count)])
+    for size in sizes:
+        for start in (0, size // 2 + 1):
+            numbers = (start + np.arange(size)) % count
+            wrong = (_bits(ask, source, numbers) != alone[numbers]).any(axis=1)
+            told = f"in a batch of {size} rows, {wrong.sum()} got another result than alone"
+            demand(not wrong.any(), told)
+
+
+def _bits(ask: Asking, source: RowSource, numbers: Integers) -> NDArray[Any]:
+    """Return the bytes of what is said, a row for each row."""
+    found = np.ascontiguousarray(ask(source.take(numbers), numbers))
+    if found.dtype.kind == "O":  # labels of any type
+        return np.array([[repr(one)] for one in found.tolist()], dtype=object)
+    return found.reshape(len(numbers), -1).view(np.uint8)
+
+
+def a_prior_ignores_the_batch(prior: Prior, rows: Any, sizes: Sequence[int] = SIZES) -> None:
+    """The shares of a fitted prior for a row have the same bits in any batch, at any place.
+
+    Parameters
+    ----------
+    prior : Prior
+        A fitted one.
+    rows : table
+        At least as many queries as the largest batch has, in the form in which it gets them.
+    sizes : sequence of int
+        As in ``rows_ignore_their_batch``.
+    """
+    rows_ignore_their_batch(prior.shares, rows, sizes)
+
+
+def a_model_ignores_the_batch(model: Any, rows: Any, sizes: Sequence[int] = SIZES) -> None:
+    """All that a fitted model says of a row has the same bits in any batch, at any place.
+
+    Parameters
+    ----------
+    model : Learner
+        A fitted one.
+    rows : table
+        Rows with the columns of ``fit``.
+    sizes : sequence of int
+        As in ``rows_ignore_their_batch``.
+    """
+    for method in [getattr(model, name) for name in SAID if hasattr(model, name)]:
+        rows_ignore_their_batch(_without_numbers(method), rows, sizes)
+
+
+def _without_numbers(say: Callable[[Any], NDArray[Any]]) -> Asking:
+    return lambda batch, _: say(batch)
