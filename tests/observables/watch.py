@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-# What Python, numba and matplotlib write for themselves, once.
-OWN_CACHES = re.compile(r"__pycache__|\.nb[ci]|/dev/null|\.hypothesis|fontlist")
+# What Python and matplotlib write for themselves, once.
+OWN_CACHES = re.compile(r"__pycache__|/dev/null|\.hypothesis|fontlist")
 TEMPORARY = re.compile(r"tmp[a-z0-9_]{8}")
 HEARD = {
     "os.rename": 2,
@@ -140,7 +140,7 @@ class Watch:
             self._heard(event, list(map(str, given[: HEARD[event]])), None)
 
     def _heard(self, event: str, paths: list[str], more: Any) -> None:
-        if any(OWN_CACHES.search(path) for path in paths):
+        if any(OWN_CACHES.search(path) for path in paths) or _compiles():
             return
         size = None
         with suppress(OSError):
@@ -157,6 +157,16 @@ class Watch:
         self.see("process", Path("/proc/self/comm").read_text() + str(sys.argv))
         threads = [re.sub(r"\d+", "", thread.name) for thread in threading.enumerate()]
         self.see("threads", sorted(threads))
+
+
+def _compiles() -> bool:
+    """Tell whether numba writes what it compiled, once on each machine."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("numba."):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _hook(event: str, given: tuple[Any, ...]) -> None:
