@@ -6,6 +6,7 @@ one sentence. ``check_learner``, ``check_predictor`` and ``check_estimator`` run
 
 from cumae.checks.batches import a_model_ignores_the_batch, a_prior_ignores_the_batch
 from cumae.checks.learners import LEARNER_LAWS, PublicNeighbours, check_learner
+from cumae.checks.observables import contents_cannot_be_seen
 from cumae.checks.predictors import PREDICTOR_LAWS, check_predictor
 from cumae.checks.replay import events_rebuild_the_state
 from cumae.checks.shards import SHARD_LAWS, Neighbours, check_estimator
@@ -21,5 +22,6 @@ __all__ = [
     "check_estimator",
     "check_learner",
     "check_predictor",
+    "contents_cannot_be_seen",
     "events_rebuild_the_state",
 ]

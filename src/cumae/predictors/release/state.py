@@ -237,7 +237,7 @@ class UniversalState(State):
             "voting": None if self.voting is None else self.voting.to_facts(),
             "waiting": None if self.waiting is None else self.waiting.to_facts(),
             # The lessons of the first stage are stored already, and a hypothesis with its rows.
-            "seed": published.seed if isinstance(published, Student) else None,
+            "seed": np.array(published.seed) if isinstance(published, Student) else None,
             "kept": self.kept.to_facts(),
             "spent": self.spent.to_array(),
             "answered": self.answered,
@@ -266,7 +266,7 @@ class UniversalState(State):
         if found.waiting is not None:
             found.published = found.waiting.hypothesis
         elif facts["seed"] is not None:
-            found.published = found.taught(facts["seed"])
+            found.published = found.taught(int(facts["seed"]))
         return found
 
     def published_labels(self, table: Any) -> Integers:
