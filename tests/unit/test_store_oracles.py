@@ -78,7 +78,6 @@ EVERLASTING: list[dict[str, Any]] = [
     {"fresh": True, "growth": 1.3},
     {"user_ids": True},
     {"client_cap": 0.5},
-    {"late": 0.3, "background": True},
     {"prior": cumae.PrivateLearner(Thresholds()), "columns": [(0.0, 1.0)]},
 ]
 
@@ -110,6 +109,19 @@ def test_an_everlasting_oracle_goes_on_over_phases(
     known = where.status().totals
     assert (known.phase, known.answers) == (twin.phase_, twin.answered_)
     assert known.epsilon <= 60.0
+
+
+def test_an_oracle_that_trains_in_the_background_goes_on_over_phases(where: Where) -> None:
+    """What a training that was broken off by a restart draws anew is seen by nobody."""
+    where.save(everlasting(late=0.3, background=True))
+    queries = np.random.default_rng(1).random((1_200, 1))
+    for start in range(0, 1_200, 150):
+        stored = where.open()
+        answers = stored.predict(queries[start : start + 150])
+        assert np.mean(answers == (queries[start : start + 150, 0] > 0.3)) > 0.8
+        stored.close()
+    known = where.status().totals
+    assert (known.phase, known.answers) == (3, 1_200)
 
 
 def test_labels_that_come_later_are_kept(where: Where, coins: Callable[[int], None]) -> None:
