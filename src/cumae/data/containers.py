@@ -58,7 +58,7 @@ class RowSource(ABC):
     is_frame : bool
         Whether ``take`` returns a pandas DataFrame.
     is_of_floats : bool
-        Whether ``take`` returns Python's floats, by the type of the table: they need no reading.
+        Whether ``take`` returns floats of 64 bits, by the type of the table; they need no reading.
     """
 
     n_rows: int

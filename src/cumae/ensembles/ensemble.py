@@ -67,7 +67,7 @@ class Ensemble:
 
     @property
     def has_arrays(self) -> bool:
-        """Whether it can be stored by itself, without its recipe."""
+        """Whether all models are arrays, so that ``to_facts`` can write them."""
         return all(isinstance(voters, StackedVoters) for voters in self.voters)
 
     @claim("STORE")

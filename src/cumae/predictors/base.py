@@ -66,7 +66,7 @@ LEAST_ROWS_PER_CLASS = 2
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
 
 ESTIMATOR = Or(None, Object("classifier, Pipeline or ConceptClass"))
-TEXT = Count(LEAST_TEXT_BYTES)  # what takes data frames as they are has text_bytes
+TEXT_SIZE = Count(LEAST_TEXT_BYTES)  # the parameter text_bytes
 # What every predictor has after its own parameters, in this order.
 SHARED_PARAMETERS: Mapping[str, Kind] = {
     "columns": COLUMNS,

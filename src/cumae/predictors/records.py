@@ -1,7 +1,7 @@
 """Rows of data frames as records of one size, whatever their cells hold.
 
-Rows of numbers have one size by themselves. A frame may have columns of text, and what a thief of a
-file sees of an encrypted text is its length. So each cell of such a column gets the same number of
+Rows of numbers have one size by themselves. A frame may have columns of text, and a thief of a file
+sees how long an encrypted text is. So each cell of such a column gets the same number of
 bytes, the parameter ``text_bytes``, and a longer text is cut before anything else is done with it.
 """
 
@@ -207,7 +207,7 @@ def row_bytes(rows: RowSource, text_bytes: int) -> int:
 
 
 def _cell_bytes(cell: Any, text_bytes: int) -> bytes:
-    """Return a cell as bytes of one length; what cannot be written so is missing."""
+    """Return a cell as bytes of one length; a cell that does not fit is stored as missing."""
     kind, payload = MISSING[0], MISSING[1].encode()
     with HiddenFailures():  # a cell may be anything, and raise anything
         found_kind, text = _described(cell)

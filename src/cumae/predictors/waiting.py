@@ -67,15 +67,14 @@ class KeptRows:
         self.told.update(np.where(places >= 0, places, ~places).tolist())
 
     def at(self, places: Sequence[int]) -> tuple[Any, Any]:
-        """Return the rows at some places, and their weights."""
+        """Return the rows at some places, one at least, and their weights."""
         ends = [end for end, _, _ in self._parts]
-        found = [self._parts[bisect_right(ends, place)] for place in places]
-        own = [
-            place - end for place, (end, _, _) in zip(places, found, strict=True)
-        ]  # from its end
-        rows = [part[[at]] for at, (_, part, _) in zip(own, found, strict=True)]
-        weights = [part[[at]] for at, (_, _, part) in zip(own, found, strict=True)]
-        return joined(rows), np.concatenate([self._parts[0][2][:0], *weights])
+        rows, weights = [], []
+        for place in places:
+            end, own_rows, own_weights = self._parts[bisect_right(ends, place)]
+            rows.append(own_rows[[place - end]])  # counted from the end of the part
+            weights.append(own_weights[[place - end]])
+        return joined(rows), joined(weights)
 
     @property
     def parts(self) -> list[tuple[Any, Any]]:

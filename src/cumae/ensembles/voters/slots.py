@@ -1,6 +1,6 @@
 """Slots: the models of all shards as records of one size, whatever the rows of a shard hold.
 
-What a thief of a file sees of an encrypted ensemble is its length. So each shard has a slot whose
+A thief of a file sees how long an encrypted ensemble is. So each shard has a slot whose
 size follows from the declared estimator, the number of classes and columns, and the number of rows
 of a shard. A shard that votes for one class always, and one whose model does not fit into a slot,
 has a slot like any other. Voters are made from slots, in memory as well as from a file.
@@ -43,7 +43,7 @@ Slots: TypeAlias = NDArray[np.uint8]  # the same as bytes: one row for each shar
 MODEL = -1  # stands in the place of a class where a shard has a model
 LEAF, NO_NODE = -1, -2  # in the place of a column
 SHORT = 2**15  # whole numbers below it fit into 16 bits
-# What reading a model may raise; such a model votes for class 0.
+# Errors that reading an unusual model may raise. Its shard votes for class 0.
 UNUSUAL = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -106,7 +106,7 @@ class SlotForm(ABC):
         return found, constant
 
     def to_facts(self) -> dict[str, Any]:
-        """Return it for storing."""
+        """Return the kind and the numbers of the form, for storing."""
         return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
 
     @abstractmethod
@@ -416,7 +416,7 @@ def _most_nodes(tree: Any, shard_rows: int) -> int:
 
 
 def _cells(places: Integers, sizes: Integers) -> tuple[Integers, Integers]:
-    """Return the slot and the place in it of each of several things of several slots."""
+    """Return indices of entries: ``sizes[k]`` of them lie in a row in slot ``places[k]``."""
     starts = np.cumsum(sizes) - sizes
     return np.repeat(places, sizes), np.arange(sizes.sum()) - np.repeat(starts, sizes)
 

@@ -26,9 +26,10 @@ CHECK_SECONDS = 1.0  # after which a waiting thread looks whether anybody answer
 
 @claim("STORE")
 class CallBatch:
-    """What happened to calls that were taken from the queue together.
+    """The state of calls that were taken from the queue together.
 
-    Each of these is one store for all of them: no interrupt comes between two calls.
+    The calls share this object. One assignment changes all of them, so that no interrupt can come
+    between two calls.
     """
 
     alone = False  # whether no other call waited, so that an error may show what was asked
@@ -48,7 +49,7 @@ class QueuedCall:
     Attributes
     ----------
     batch : CallBatch
-        What it was taken with; one that is never done before.
+        The batch that it was taken into; before that ``NOT_TAKEN``, which is never done.
     id_bytes, body_bytes : bytes
         What stands for the name and for the body of a call that has a name, once ``Journal.known``
         has looked at them.
@@ -72,10 +73,10 @@ class QueuedCall:
         return self._thread == threading.get_ident()
 
     def refuse(self, error: BaseException) -> None:
-        """Let it raise an error, unless it has one.
+        """Set the error that the call raises, unless it has an error already.
 
-        Of several calls it must not show what others asked. An error that is not of cumae may be
-        that of a signal handler, which is for its own thread.
+        The error must not show queries of other calls, so that it loses its traceback. Other
+        threads get errors of cumae alone: a signal handler's error belongs to its own thread.
         """
         if self.error is not None:
             return

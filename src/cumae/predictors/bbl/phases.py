@@ -137,7 +137,7 @@ class RunningPhase:
     votes: Votes
     scored: tuple[Floats, Integers] | None
     kept: Kept
-    recipe: Recipe | None = None  # what models were made from that have no array form
+    recipe: Recipe | None = None  # what the models were made from, if they have no slots
 
     @property
     def number(self) -> int:
@@ -161,7 +161,7 @@ class RunningPhase:
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], train: TrainBest) -> RunningPhase:
-        """Rebuild what ``to_facts`` returned; train again where models have no array form."""
+        """Rebuild what ``to_facts`` returned; train again where models have no slots."""
         scored, votes = facts["scored"], rule_from_facts(facts["votes"])
         if not isinstance(votes, Majority | Between):
             raise TypeError("no mechanism of this predictor")  # from_arrays says that it is broken

@@ -1,4 +1,4 @@
-"""Ids of queries: which rows they admit, and how labels that come later find them."""
+"""Ids that come with queries: of whom rows are admitted, and which query a later label is for."""
 
 from __future__ import annotations
 

@@ -141,8 +141,8 @@ class OpenPhase:
     majority : Majority
         Its noise, and how many releases it may make.
     recipe : Recipe, or None
-        What the models were made from, if they have no array form: a restored predictor makes them
-        again. None if they have one; the rows are gone then.
+        What the models were made from, if they have no slots; a restored predictor trains them
+        again. None if they have slots: the rows are gone then.
     memo : dict from bytes to array
         Noisy counts of the queries so far, by hidden rows, where equal queries share an answer.
     prior : Prior, or None
@@ -198,7 +198,7 @@ class OpenPhase:
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
-        """Rebuild what ``to_facts`` returned, and the memo; train again without slots."""
+        """Rebuild what ``to_facts`` returned, and the memo; train again if there are no slots."""
         ensemble, recipe = models_from_facts(facts, school.train)
         majority = Majority.from_facts(facts["majority"])
         stored = facts["memo"]

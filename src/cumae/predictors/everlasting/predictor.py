@@ -26,7 +26,7 @@ from cumae.predictors.answering.events import Answered, Labelled, Supplied, Told
 from cumae.predictors.base import (
     ESTIMATOR,
     SHARED_PARAMETERS,
-    TEXT,
+    TEXT_SIZE,
     Training,
     check_fitted,
     options_of,
@@ -187,7 +187,7 @@ class EverlastingPredictor(PhasedPredictor):
         "late": Number(0.0, 0.5, such_as="0.1"),
         "background": Flag(),
         "client_cap": Or(None, CHANCE),
-        "text_bytes": TEXT,
+        "text_bytes": TEXT_SIZE,
         **SHARED_PARAMETERS,
     }
     state_class = EverlastingState

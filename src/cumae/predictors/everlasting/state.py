@@ -209,7 +209,8 @@ class EverlastingState(State):
             return  # it was applied before
         labelled, told = self.for_prior, tuple(sorted(self.kept.told)) if self.renews else ()
         if self.renews and (told or self.labelled.n_rows):
-            labelled = labelled.and_also([self.kept.at(told), *self.labelled.parts])
+            asked = [self.kept.at(told)] if told else []
+            labelled = labelled.and_also([*asked, *self.labelled.parts])
         given = NextRows(
             self.rows_from.handed_over(self, event.taken, event.weights),
             KeptRows() if self.renews else self.labelled,
@@ -277,7 +278,7 @@ class EverlastingState(State):
         prior = None if facts["prior"] is None else Prior.from_facts(facts["prior"])
         following = facts["following"]
         if following is not None:
-            following = PhaseTraining.from_facts(following, school, prior, fitted.source)
+            following = PhaseTraining.from_facts(following, school, prior, fitted.source.child())
             if rules.background:
                 following.start()
         places = zip(from_rows(facts["query_ids"]), facts["places"].tolist(), strict=True)

@@ -23,7 +23,7 @@ from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Choice, Count, Flag, Kind, Object, Or
 from cumae.predictors.answering.calls import Asked, Given
 from cumae.predictors.answering.events import Entered
-from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, TEXT, Training
+from cumae.predictors.base import ESTIMATOR, SHARED_PARAMETERS, TEXT_SIZE, Training
 from cumae.predictors.records import TEXT_BYTES
 from cumae.predictors.release.answers import ONLINE, plan_answers
 from cumae.predictors.release.base import (
@@ -154,7 +154,7 @@ class QueryRelease(Release):
         "max_unstable": AUTO_COUNT,
         "abstain": Flag(),
         "constants": CONSTANTS,
-        "text_bytes": TEXT,
+        "text_bytes": TEXT_SIZE,
         **SHARED_PARAMETERS,
     }
 

@@ -203,11 +203,10 @@ class UniversalState(State):
     @property
     def lesson(self) -> Lesson:
         """All queries of the first stage so far, and what was answered to them."""
-        rows, shares = self.kept.rows, self.kept.weights
+        reader, rows = self.fitted.reader, self.kept.rows
         if rows is None:
-            rows, shares = self.fitted.reader.nothing(), np.zeros((0, self.fitted.n_classes))
-            return Lesson(rows, shares)
-        return Lesson(self.fitted.reader.unpacked(rows), shares)
+            return Lesson(reader.nothing(), np.zeros((0, self.fitted.n_classes)))
+        return Lesson(reader.unpacked(rows), self.kept.weights)
 
     @property
     def steps(self) -> list[dict[str, Any]]:

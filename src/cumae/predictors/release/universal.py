@@ -31,7 +31,7 @@ from cumae.predictors.answering.events import Answered, Entered, Used, Whole
 from cumae.predictors.base import (
     ESTIMATOR,
     SHARED_PARAMETERS,
-    TEXT,
+    TEXT_SIZE,
     Training,
     check_fitted,
     options_of,
@@ -170,7 +170,7 @@ class UniversalQueryRelease(StatefulPredictor):
         "share": CHANCE,
         "student": Or(None, Object("classifier or Pipeline")),
         **VOTE_PARAMETERS,
-        "text_bytes": TEXT,
+        "text_bytes": TEXT_SIZE,
         **SHARED_PARAMETERS,
     }
 

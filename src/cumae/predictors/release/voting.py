@@ -49,8 +49,8 @@ class Voting:
     rule : VoteRule
         The mechanism, which was paid for.
     recipe : Recipe, or None
-        What the models were made from, if they have no array form: a restored predictor makes them
-        again. None if they have one; the rows are gone then.
+        What the models were made from, if they have no slots; a restored predictor trains them
+        again. None if they have slots: the rows are gone then.
     columns : Columns, or None
         How the rows of the recipe are encoded; None if they are taken as they are.
     """
@@ -124,7 +124,7 @@ class Voting:
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], fitted: Fitted) -> Self:
-        """Rebuild what ``to_facts`` returned; train again where models have no array form."""
+        """Rebuild what ``to_facts`` returned; train again where models have no slots."""
         columns, given = facts["columns"], fitted.parameters
         trainer = Trainer(fitted.model, fitted.n_classes, columns)
         asked = (trainer, fitted.reader.stand_in, given["n_jobs"], given["progress"])

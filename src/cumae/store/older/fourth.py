@@ -19,7 +19,7 @@ from cumae.predictors.queries import QueryReader
 from cumae.predictors.records import TEXT_BYTES
 from cumae.predictors.state import State, broken_arrays, state_of
 
-WHOLE = "whole"  # what a whole state was called
+FOURTH_WHOLE = "whole"  # the kind of piece that held a whole state
 TABLES = ("kept", "waiting", "labelled", "for_prior")  # parts of a state that hold rows
 WITH_RECIPES = ("phase", "following", "voting")  # parts that may hold a recipe
 

@@ -20,12 +20,11 @@ from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.state import State, broken_arrays
 from cumae.store.homes.home import Blob
 from cumae.store.older.forms import arrays_from_bytes, record_from_bytes, unpack
-from cumae.store.older.fourth import WHOLE as FOURTH
-from cumae.store.older.fourth import upgraded_event, upgraded_state
+from cumae.store.older.fourth import FOURTH_WHOLE, upgraded_event, upgraded_state
 from cumae.store.pieces import HEAD, opened_pieces
 from cumae.store.sealed import Seal
 
-WHOLES = ("snapshot", FOURTH)  # what a whole state was called
+WHOLES = ("snapshot", FOURTH_WHOLE)  # what a whole state was called
 NOTHING = np.zeros(0, dtype=np.int64)
 Facts = dict[str, Any]
 
@@ -54,11 +53,11 @@ def rebuilt(
     """
     first, hide = blobs[0], HiddenIds(secret)
     content = seal.open(first.parts, first.kind, first.number)
-    if first.kind == FOURTH:
+    if first.kind == FOURTH_WHOLE:
         facts = from_bytes(content)
         head = facts.pop(HEAD)
     else:
-        facts, head = _first_facts(content, hide)
+        facts, head = _facts_before_4(content, hide)
     state = upgraded_state(kind, {**facts, "secret": secret}, estimator)
     before, last = first.number, None if head is None else head.tobytes()
     for blob in blobs[1:]:
@@ -78,7 +77,7 @@ def rebuilt(
     return state, last
 
 
-def _first_facts(content: bytes, hide: HiddenIds) -> tuple[Facts, Any]:
+def _facts_before_4(content: bytes, hide: HiddenIds) -> tuple[Facts, Any]:
     """Return the facts of a state of formats 1 to 3 as format 4 has them, and its ledger entry."""
     arrays = arrays_from_bytes(content)
     head = arrays.pop(HEAD, None)
