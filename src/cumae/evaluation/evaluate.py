@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -286,7 +285,6 @@ def _check_shares(*, threshold: float, confidence: float, clip: float) -> None:
 
 def _is_oracle(model: Any) -> bool:
     """Tell whether a model answers questions and pays for each answer."""
-    check_is_fitted(model, "classes_")
     return isinstance(getattr(model, "model_", model), Predictor)
 
 
@@ -305,6 +303,8 @@ def _check_oracle(oracle: bool, *, public: bool, spend_answers: bool) -> None:
 
 def _classes_of(model: Any) -> list[Any]:
     """Return the classes of a model."""
+    if not hasattr(model, "classes_"):
+        raise InvalidParameter(f"this {type(model).__name__} has no classes_; fit it first.")
     classes: list[Any] = np.asarray(model.classes_).tolist()
     if len(classes) < 2:
         raise InvalidParameter("the model knows a single class; there is nothing to evaluate.")

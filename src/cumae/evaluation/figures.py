@@ -204,10 +204,12 @@ def _answer_figures(group: _Group, classes: list[Any]) -> dict[str, Any]:
     commonest, place = _commonest(group, part, is_class, everything)
     counts, times = group.of(part)
     size = times * everything.sum()
-    share = proportion(part, counts.sum(), part.rows + part.surplus * part.counts.size,
-                       size, part.counts.size, group.confidence)
+    share = Figure(1.0, 1.0, 1.0)
+    if size < part.counts.size:
+        everybody = (part.counts.sum(), size, part.counts.size)
+        share = proportion(part, counts.sum(), *everybody, group.confidence).plain()
     return {
-        "share": share.plain(),
+        "share": share,
         "accuracy": group.share_of(part, right, everything).plain(),
         "commonest": commonest.plain(),
         "commonest_class": classes[place],

@@ -19,8 +19,9 @@ from cumae.arrays import Floats, Integers
 from cumae.evaluation.table import Partition
 
 HALF_ROW = 0.5  # counts are whole, and a normal law is not
+WIDENED = 1.02
 MOST_TAIL = 6.0  # excess kurtosis that is corrected for, at most
-SURE_BINS = 5.0  # standard deviations of the noise that joined bins exceed
+SURE_BINS = 4.0  # standard deviations of the noise that joined bins exceed
 SURE_ROWS = 10  # rows that they hold at least
 
 
@@ -96,9 +97,12 @@ class Test:
     def accepted(self, quantile: Any, most: float, shift: float = 0.0) -> tuple[Any, Any]:
         """Return the least and the largest value from 0 to ``most`` that is not rejected.
 
-        If none is left, everything is: then the counts say nothing.
+        Noise may push the sum beyond all values that a figure can have; then the test is made at the
+        nearest of these. If the bottom may be 0, or no value is left, the counts say nothing, and
+        every value is accepted.
         """
-        top = np.asarray(self.top + shift, dtype=float)
+        reach = np.maximum(np.asarray(self.bottom, dtype=float) * most, 0.0)
+        top = np.clip(np.asarray(self.top, dtype=float) + shift, 0.0, reach)
         square = np.asarray(quantile, dtype=float) ** 2
         c = top**2 - square * self.first
         b = -2 * top * self.bottom - square * self.second
@@ -116,13 +120,19 @@ class Test:
         end = a * most**2 + b * most + c <= slack * (1 + most**2)
         low = np.where(zero, 0.0, np.where(inside, roots, np.inf).min(axis=0))
         high = np.where(end, most, np.where(inside, roots, -np.inf).max(axis=0))
-        nothing = ~np.isfinite(low) | ~np.isfinite(high)
+        nothing = ~np.isfinite(low) | ~np.isfinite(high) | (a <= 0) | (np.asarray(self.bottom) <= 0)
         return np.where(nothing, 0.0, low), np.where(nothing, most, high)
 
 
-def normal_quantile(confidence: Any) -> Any:
-    """Return how many standard deviations an interval of this confidence reaches to each side."""
-    return stats.norm.ppf((1 + np.asarray(confidence)) / 2)
+def normal_quantile(confidence: Any, rows: float | None = None) -> Any:
+    """Return how many standard deviations an interval reaches to each side.
+
+    With few rows it is the quantile of Student's law. It is a little larger than that, for what
+    approximations miss.
+    """
+    chance = (1 + np.asarray(confidence)) / 2
+    found = stats.norm.ppf(chance) if rows is None else stats.t.ppf(chance, max(rows, 2.0) - 1)
+    return WIDENED * found
 
 
 def _wider(quantile: Any, excess: Any) -> Any:
@@ -160,7 +170,8 @@ def proportion(
     )
     value = test.guess(1.0)
     fourth = law.fourth * (top_cells * (1 - value) ** 4 + (cells - top_cells) * value**4)
-    excess = fourth / np.maximum(test.variance(value), 1e-9) ** 2
+    # One row more: at a share of 0 or 1 rows vary less than at the end of the interval.
+    excess = fourth / (test.variance(value) + 1.0) ** 2
     quantile = _wider(normal_quantile(confidence), excess)
     low, _ = test.accepted(quantile, 1.0, -HALF_ROW)
     _, high = test.accepted(quantile, 1.0, HALF_ROW)
@@ -244,8 +255,8 @@ def ranking_area(
     confidence : float
         Chance that the interval holds the true area.
     """
-    few = max(min(float(positives.sum()), float(negatives.sum())), 2.0)
-    quantile = float(stats.t.ppf((1 + confidence) / 2, few - 1))
+    few = min(float(positives.sum()), float(negatives.sum()))
+    quantile = float(normal_quantile(confidence, few))
     tests = [
         _ranking_test(law_variance, positives, negatives, np.where(exact, 0.5, tied))
         for tied in (0.0, 1.0)
@@ -289,8 +300,7 @@ def precision_area(
     law_variance, positives, negatives, exact, confidence : object
         As in ``ranking_area``.
     """
-    few = max(float(positives.sum()), 2.0)
-    quantile = float(stats.t.ppf((1 + confidence) / 2, few - 1))
+    quantile = float(normal_quantile(confidence, float(positives.sum())))
     first = _joined(law_variance, positives + negatives)
     cells = np.diff(np.append(first, len(positives)))
     one = np.add.reduceat(positives[::-1], first).astype(float)
