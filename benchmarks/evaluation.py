@@ -8,9 +8,9 @@ Width is held against the best with the noise known: 2 x 1.96 times the true sta
 the estimate (that over all runs: sampling and noise together, which nobody knows who sees one
 table), plus what bins hide of the true law, cut to the range of the figure. Near 0 and 1 estimates
 are cut off, and vary less than any valid interval is wide. So for shares of rows the best is no
-narrower than the plain score interval (Wilson's, with the variance of the noise) of one who sees the
-expected counts without noise. Figures whose truth does not exist, such as the sensitivity of a class
-that a subgroup does not have, are left out.
+narrower than the plain score interval (Wilson's, with the variance of the noise) of one who sees
+the expected counts without noise. Figures whose truth does not exist, such as the sensitivity of a
+class that a subgroup does not have, are left out.
 
     python benchmarks/evaluation.py --runs 2000
 """
@@ -32,8 +32,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.evaluation import intervals
-from cumae.evaluation import Calibration, Curve, Evaluation, Figure, Figures, evaluate
+from cumae.evaluation import Calibration, Curve, Evaluation, Figure, Figures, evaluate, intervals
 from cumae.evaluation.figures import figures_of
 from cumae.evaluation.table import (
     Layout,
@@ -145,9 +144,7 @@ SCENARIOS = [
     *(Scenario(f"2 % positive, 10,000 rows, epsilon {e:g}", RARE, 10_000, e) for e in (0.5, 2.0)),
     *(Scenario(f"2 % positive, 300 rows, epsilon {e:g}", RARE, 300, e) for e in (1.0, 10.0)),
     Scenario("5 classes, 10,000 rows, epsilon 1", five_classes, 10_000, 1.0, n_classes=5),
-    Scenario(
-        "5 classes, 10,000 rows, epsilon 1, delta 1e-6", five_classes, 10_000, 1.0, 1e-6, 5
-    ),
+    Scenario("5 classes, 10,000 rows, epsilon 1, delta 1e-6", five_classes, 10_000, 1.0, 1e-6, 5),
     Scenario("5 classes, 300 rows, epsilon 5", five_classes, 300, 5.0, n_classes=5),
     *(
         Scenario(f"subgroups, epsilon {e:g}", with_groups(5_000), 5_000, e, groups=GROUPS)
@@ -252,9 +249,9 @@ def _missing(words: str, label: Integers) -> bool:
     """Tell whether a figure of a subgroup does not exist, because it has no second class."""
     if label.any():
         return False
-    kept = ("share", "accuracy", "commonest", "sensitivity of 0", "specificity of 1")
-    kept += ("precision of", "log loss", "brier", "confusion", "roc across", "calibration")
-    return not words.startswith(kept)
+    kept = ["share", "accuracy", "commonest", "sensitivity of 0", "specificity of 1"]
+    kept += ["precision of", "log loss", "brier", "confusion", "roc across", "calibration"]
+    return not words.startswith(tuple(kept))
 
 
 def _figures(
@@ -273,7 +270,7 @@ def _figures(
     exact = counted(layout, cells_of(layout, group, label, output))
     counts: Any = exact if law is None else {n: c * rows / len(label) for n, c in exact.items()}
     tables = NoisyTables(layout, rows, law or NoiseLaw(), counts)
-    found = {}
+    found: dict[str, Figure] = {}
     parts = {"": np.arange(layout.groups)} | {
         f"{name}: ": np.array([place]) for place, name in enumerate(names)
     }
@@ -336,7 +333,12 @@ def million() -> dict[str, float]:
     asked = time.process_time() - began
     began = time.process_time()
     found = evaluate(
-        model, X, y, epsilon=1.0, groups=(X[:, 2] > 0).astype(int), group_names=(0, 1),
+        model,
+        X,
+        y,
+        epsilon=1.0,
+        groups=(X[:, 2] > 0).astype(int),
+        group_names=(0, 1),
         trained_on=False,
     )
     whole = time.process_time() - began

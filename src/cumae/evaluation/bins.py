@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.errors import InvalidParameter
 
 FEWEST_BINS, MOST_BINS = 10, 200
 ROWS_PER_BIN = 20  # at least, for each subgroup; more where the noise is larger
-NOISE_PER_BIN = 12  # rows per bin for each unit of the noise's variance
+NOISE_PER_BIN = 6  # rows per bin for each unit of the noise's variance
 FLAT = 0.5  # weight of equal steps in chance against equal steps in log odds
 PUBLIC = 0.75  # weight of public rows against the fixed grid
 RAREST = 1e-3  # chances below, and above 1 - RAREST, are not told apart by the fixed grid
@@ -44,7 +47,7 @@ class ScoreBins:
         return len(self.low)
 
     @claim("EVAL")
-    def places(self, chances: Floats | list[float]) -> Integers:
+    def places(self, chances: ArrayLike) -> Integers:
         """Return the bin of each chance; what is not a number counts as 0.
 
         Parameters
@@ -53,7 +56,7 @@ class ScoreBins:
             Chances from 0 to 1.
         """
         known = np.nan_to_num(np.asarray(chances, dtype=float), nan=0.0)
-        return np.searchsorted(self.high[:-1], known, side="left")
+        return np.asarray(np.searchsorted(self.high[:-1], known, side="left"))
 
     @property
     def hides(self) -> bool:
@@ -91,8 +94,8 @@ def bin_count(rows: int, groups: int, variance: float) -> int:
 def even_bins(count: int, threshold: float, public: Floats | None = None) -> ScoreBins:
     """Return bins that follow from public values alone, with the threshold between two of them.
 
-    Half of the steps are equal in chance, and half in log odds, so that rare classes have bins, too.
-    With chances of public rows, three quarters of the steps have equally many of these.
+    Half of the steps are equal in chance, and half in log odds, so that rare classes have bins,
+    too. With chances of public rows, three quarters of the steps have equally many of these.
 
     Parameters
     ----------
@@ -117,6 +120,23 @@ def even_bins(count: int, threshold: float, public: Floats | None = None) -> Sco
     inner = points[np.minimum(np.searchsorted(share, wanted - 1e-9), len(points) - 1)]
     inner[np.argmin(np.abs(inner - threshold))] = threshold
     inner = np.unique(inner[(inner > 0) & (inner < 1)])
+    return ScoreBins(np.append(0.0, inner), np.append(inner, 1.0))
+
+
+@claim("EVAL")
+def declared_bins(edges: Sequence[float], threshold: float) -> ScoreBins:
+    """Return bins between declared edges, with the threshold among these.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        Chances above 0 and below 1.
+    threshold : float above 0 and below 1
+        A chance that becomes the end of a bin, too.
+    """
+    inner = np.unique([*map(float, edges), threshold])
+    if not ((inner > 0) & (inner < 1)).all():
+        raise InvalidParameter("bins must be chances above 0 and below 1, or how many there are.")
     return ScoreBins(np.append(0.0, inner), np.append(inner, 1.0))
 
 

@@ -27,7 +27,7 @@ from cumae.evaluation.table import (
     table_count,
 )
 from cumae.mechanisms import GaussianNoise, LaplaceNoise
-from cumae.parameters import check_flag
+from cumae.parameters import check_count, check_flag
 from cumae.predictors.base import Predictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
@@ -36,8 +36,7 @@ from cumae.randomness import Source
 
 ASSUMED = (
     "the model is public, or was paid for before",
-    "for tables of one shape, what the model gives for a row depends on that row and its place in "
-    "the table, and on no other",
+    "for tables of one shape, what it gives for a row depends on that row and its place alone",
 )
 EVERYBODY = "all rows"
 
@@ -124,6 +123,7 @@ def evaluate(
     public: bool = False,
     groups: Any = None,
     group_names: Sequence[Any] | None = None,
+    bins: int | Sequence[float] | None = None,
     X_public: Any = None,
     threshold: float = 0.5,
     clip: float = 1e-3,
@@ -158,6 +158,10 @@ def evaluate(
         The subgroup of each row, such as a column of ages in classes.
     group_names : sequence, or None
         All subgroups that there can be; they are declared, and never read from the rows.
+    bins : int of 2 or more, or sequence of float, or None
+        How many bins of chances private rows are counted in, at most, or the declared edges between
+        bins; None for a number that follows from rows and noise. More bins hide less of the order
+        of rows, and have more noise together.
     X_public : table, or None
         Public rows without labels: the bins of chances follow what the model gives them.
     threshold : float above 0 and below 1
@@ -209,6 +213,8 @@ def evaluate(
             "them."
         )
     _check_shares(threshold=threshold, confidence=confidence, clip=clip)
+    if isinstance(bins, int):
+        check_count(bins, "bins", least=2)
     oracle = _is_oracle(model)
     _check_oracle(oracle, public=public, spend_answers=spend_answers)
     classes = _classes_of(model)
@@ -236,6 +242,7 @@ def evaluate(
             chances=chances,
             threshold=threshold,
             public=shown,
+            bins=bins,
         )
     )
     released, guarantee = _released(layout, (group, label, output), noise, epsilon, delta, budget)
@@ -340,7 +347,7 @@ def _chances(model: Any, X: Any, n_classes: int) -> Floats:
     found = np.asarray(model.predict_proba(X), dtype=float)
     if found.ndim != 2 or found.shape[1] != n_classes:
         raise InvalidParameter("predict_proba of the model must give a column for each class.")
-    return np.clip(found, 0.0, 1.0)
+    return np.asarray(np.clip(found, 0.0, 1.0))
 
 
 def _answers(model: Any, X: Any, classes: list[Any]) -> Integers:

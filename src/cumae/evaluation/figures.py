@@ -135,15 +135,18 @@ class _Group:
         """Return labels x bins, and how many cells each of these counts comes from."""
         return part.counts[self.places].sum(axis=0), len(self.places)
 
-    def share_of(self, part: Partition, top: Any, bottom: Any, level: float | None = None) -> Figure:
+    def share_of(
+        self, part: Partition, top: Any, bottom: Any, level: float | None = None
+    ) -> Figure:
         """Return a proportion of counts, given which cells are counted.
 
         ``top`` and ``bottom`` are arrays of bool; their last two axes are labels x bins.
         """
         counts, times = self.of(part)
-        numbers = [(one * counts).sum(axis=(-2, -1)) for one in (top, bottom)]
-        cells = [times * np.asarray(one).sum(axis=(-2, -1)) for one in (top, bottom)]
-        return proportion(part, *numbers, *cells, self.confidence if level is None else level)
+        some, more = ((one * counts).sum(axis=(-2, -1)) for one in (top, bottom))
+        cells, all_cells = (times * np.asarray(one).sum(axis=(-2, -1)) for one in (top, bottom))
+        level = self.confidence if level is None else level
+        return proportion(part, some, more, cells, all_cells, level)
 
 
 @claim("EVAL")
@@ -169,7 +172,7 @@ def figures_of(
     answers = _answer_figures(group, classes)
     scores = tables.layout.scores
     named = classes[1:] if len(scores) == 1 else classes
-    found: dict[str, dict[Any, Any]] = {
+    found: dict[str, Any] = {
         name: {} for name in ("auc", "average_precision", "roc", "precision_recall", "calibration")
     }
     for place in range(len(scores)):
@@ -227,11 +230,13 @@ def _single(found: Figure) -> list[Figure]:
     return [Figure(*part) for part in parts]
 
 
-def _commonest(group: _Group, part: Partition, is_class: Any, everything: Any) -> tuple[Figure, int]:
+def _commonest(
+    group: _Group, part: Partition, is_class: Any, everything: Any
+) -> tuple[Figure, int]:
     """Return the share of the commonest class, and its place.
 
-    Its lower end is the largest of all classes, each a little lower, as any of them may be by chance
-    above its truth; its upper end is the largest of all.
+    Its lower end is the largest of all classes, each a little lower, as any of them may by chance
+    be above its truth; its upper end is the largest of all.
     """
     level = 1 - (1 - group.confidence) / len(is_class)
     low = group.share_of(part, is_class, everything, level).low.max()
@@ -245,8 +250,7 @@ def _score_figures(group: _Group, place: int) -> dict[str, Any]:
     part, bins = group.tables.partition(f"score {place}"), group.tables.layout.scores[place]
     counts, times = group.of(part)
     exact = bins.low == bins.high
-    law = Partition(part.counts, part.rows, part.law).law
-    area = (law.variance * times, counts[1], counts[0], exact, group.confidence)
+    area = (part.law.variance * times, counts[1], counts[0], exact, group.confidence)
     points = _some(len(bins) - 1, MOST_POINTS)
     above = np.append(counts[:, ::-1].cumsum(axis=1)[:, ::-1], [[0], [0]], axis=1)
     cells = times * (len(bins) - 1 - points)
@@ -307,19 +311,18 @@ def _losses(group: _Group, clip: float) -> dict[str, Figure]:
         for place, bins in enumerate(layout.scores):
             ends = np.stack([bins.high, bins.low])
             logs[:, place, : len(bins)] = -np.log(np.clip(ends, clip, 1 - clip))
-        assert layout.losses is not None
         brier = group.tables.partition("losses")
-        inside = np.stack([layout.losses.low, layout.losses.high])[:, None, :]
+        inside = np.stack([layout.losses[0].low, layout.losses[0].high])[:, None, :]
     return {
-        name: _mean_over(group, part, *ends, where).plain()
-        for name, part, ends in (("log_loss", part, logs), ("brier", brier, inside))
+        "log_loss": _mean_over(group, part, logs, where).plain(),
+        "brier": _mean_over(group, brier, inside, where).plain(),
     }
 
 
-def _mean_over(
-    group: _Group, part: Partition, least: Floats, most: Floats, where: Floats
-) -> Figure:
+def _mean_over(group: _Group, part: Partition, ends: Floats, where: Floats) -> Figure:
+    """Return the mean of a loss, given its least and its most in each cell of a subgroup."""
     shape = part.counts.shape
-    weight = np.broadcast_to(where[:, None, None], shape)
-    full = [np.broadcast_to(one, shape) for one in (least, most)]
-    return mean_loss(part, *full, weight, group.confidence)
+    least, most = (np.broadcast_to(one, shape) for one in ends)
+    return mean_loss(
+        part, least, most, np.broadcast_to(where[:, None, None], shape), group.confidence
+    )

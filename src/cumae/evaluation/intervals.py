@@ -1,9 +1,9 @@
 """Intervals of figures: sampling, noise, and the order of rows that bins hide.
 
 Each interval holds the values of a figure that a test does not reject. The test compares a sum of
-noisy counts, whose mean is 0 at the true value, with its standard deviation there (``docs/
-evaluation.md`` has the formulas). So a figure whose denominator drowns in noise has a wide interval,
-and none that is wrong.
+noisy counts, whose mean is 0 at the true value, with its standard deviation there
+(docs/evaluation.md has the formulas). So a figure whose denominator drowns in noise has a wide
+interval, and none that is wrong.
 """
 
 from __future__ import annotations
@@ -65,18 +65,16 @@ class Figure:
 
     def plain(self) -> Figure:
         """Return the figure with Python's own numbers, or lists of them."""
-        parts = (np.asarray(part, dtype=float).tolist() for part in (self.value, self.low, self.high))
-        return Figure(*parts, float(self.hidden))
+        value, low, high = (np.asarray(x).tolist() for x in (self.value, self.low, self.high))
+        return Figure(value, low, high, float(self.hidden))
 
 
 @dataclass(frozen=True)
-class Test:
+class ValueTest:
     """The sum top - x bottom, and its variance first + second x + third x^2, at a value x.
 
     All fields are numbers or arrays of one shape.
     """
-
-    __test__ = False  # for pytest
 
     top: Any
     bottom: Any
@@ -97,9 +95,9 @@ class Test:
     def accepted(self, quantile: Any, most: float, shift: float = 0.0) -> tuple[Any, Any]:
         """Return the least and the largest value from 0 to ``most`` that is not rejected.
 
-        Noise may push the sum beyond all values that a figure can have; then the test is made at the
-        nearest of these. If the bottom may be 0, or no value is left, the counts say nothing, and
-        every value is accepted.
+        Noise may push the sum beyond all values that a figure can have; then the test is made at
+        the nearest of these. If the bottom may be 0, or no value is left, the counts say nothing,
+        and every value is accepted.
         """
         reach = np.maximum(np.asarray(self.bottom, dtype=float) * most, 0.0)
         top = np.clip(np.asarray(self.top, dtype=float) + shift, 0.0, reach)
@@ -161,7 +159,7 @@ def proportion(
     top = np.asarray(top - top_cells * part.surplus, dtype=float)
     bottom = np.asarray(bottom - cells * part.surplus, dtype=float)
     known = np.maximum(bottom, 0.0)
-    test = Test(
+    test = ValueTest(
         top,
         bottom,
         law.variance * (top_cells - top_cells**2 / size),
@@ -210,7 +208,7 @@ def _mean(
     size, law = part.counts.size, part.law
     counts = part.counts - part.surplus
     sure = np.maximum(part.counts, 0)
-    test = Test(
+    test = ValueTest(
         float((loss * counts).sum()),
         float((where * counts).sum()),
         (loss**2 * sure).sum() + law.variance * ((loss**2).sum() - loss.sum() ** 2 / size),
@@ -219,7 +217,7 @@ def _mean(
         (where * sure).sum() + law.variance * (where.sum() - where.sum() ** 2 / size),
     )
     # One row more at the largest loss: rare large losses may not have been seen.
-    test = Test(
+    test = ValueTest(
         test.top,
         test.bottom,
         test.first + largest**2,
@@ -257,14 +255,14 @@ def ranking_area(
     """
     few = min(float(positives.sum()), float(negatives.sum()))
     quantile = float(normal_quantile(confidence, few))
-    tests = [
+    worst, best = (
         _ranking_test(law_variance, positives, negatives, np.where(exact, 0.5, tied))
         for tied in (0.0, 1.0)
-    ]
-    return _between(*tests, quantile)
+    )
+    return _between(worst, best, quantile)
 
 
-def _between(worst: Test, best: Test, quantile: float) -> Figure:
+def _between(worst: ValueTest, best: ValueTest, quantile: float) -> Figure:
     """Return a figure between two others: all that bins hide speaks against it, or for it."""
     low, _ = worst.accepted(quantile, 1.0)
     _, high = best.accepted(quantile, 1.0)
@@ -275,13 +273,13 @@ def _between(worst: Test, best: Test, quantile: float) -> Figure:
 
 def _ranking_test(
     variance: float, positives: Integers, negatives: Integers, tied: Floats
-) -> Test:
+) -> ValueTest:
     """Return the test of won pairs among all pairs of a positive and a negative row."""
     lost = np.cumsum(negatives) - negatives + tied * negatives  # negatives below each positive
     won = positives.sum() - np.cumsum(positives) + tied * positives  # positives above a negative
     n_positives, n_negatives = float(positives.sum()), float(negatives.sum())
     one, other = np.maximum(positives, 0) + variance, np.maximum(negatives, 0) + variance
-    return Test(
+    return ValueTest(
         float((positives * lost).sum()),
         n_positives * n_negatives if min(n_positives, n_negatives) > 0 else 0.0,
         (lost**2 * one).sum() + (won**2 * other).sum(),
@@ -307,11 +305,11 @@ def precision_area(
     other = np.add.reduceat(negatives[::-1], first).astype(float)
     alone = np.logical_and.reduceat(np.broadcast_to(exact, positives.shape)[::-1], first)
     alone &= cells == 1
-    tests = [
+    bad, good = (
         _precision_test(law_variance, one, other, cells, alone, worst=worst)
         for worst in (True, False)
-    ]
-    return _between(*tests, quantile)
+    )
+    return _between(bad, good, quantile)
 
 
 def _joined(variance: float, totals: Integers) -> Integers:
@@ -329,7 +327,7 @@ def _joined(variance: float, totals: Integers) -> Integers:
 
 def _precision_test(
     variance: float, one: Floats, other: Floats, cells: Integers, alone: Any, *, worst: bool
-) -> Test:
+) -> ValueTest:
     """Return the test of the sum of precisions at each positive row, among positive rows.
 
     In a bin, positive rows come last if ``worst``, and first if not.
@@ -352,12 +350,12 @@ def _precision_test(
         by_one = np.where(alone, share + one * (1 - share) / total, by_one)
         by_above = np.where(alone, one * (1 - share) / total, by_above)
         by_bad = np.where(alone, -one * share / total, by_bad)
-    own = np.where(alone, True, worst)
+    own = alone | worst
     later = np.cumsum(by_above[::-1])[::-1] - by_above
     slope = by_one + later
     tilt = np.cumsum(by_bad[::-1])[::-1] - by_bad + np.where(own, by_bad, 0.0)
     left, right = np.maximum(one, 0) + variance * cells, np.maximum(other, 0) + variance * cells
-    return Test(
+    return ValueTest(
         float(area.sum()),
         max(float(one.sum()), 0.0),
         (slope**2 * left).sum() + (tilt**2 * right).sum(),

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cumae.evaluation.figures import Calibration, Curve, Figures
 from cumae.evaluation.intervals import Figure
 
-if TYPE_CHECKING:
-    from cumae.evaluation.evaluate import Evaluation
-
 LOSSES = ("log loss", "brier")
 
 
-def lines_of(found: Evaluation) -> Iterator[str]:
+def lines_of(found: Any) -> Iterator[str]:
     """Yield an evaluation as lines for people.
 
     Parameters
@@ -55,7 +52,7 @@ def _number(one: Figure) -> str:
     return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
 
 
-def facts_of(found: Evaluation) -> dict[str, Any]:
+def facts_of(found: Any) -> dict[str, Any]:
     """Return an evaluation as plain values that JSON can hold.
 
     Parameters

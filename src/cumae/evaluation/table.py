@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.evaluation.bins import (
     ScoreBins,
     bin_count,
+    declared_bins,
     equal_steps,
     even_bins,
     single_values,
@@ -58,11 +60,11 @@ class NoiseLaw:
         if isinstance(noise, GaussianNoise):
             if noise.scale == 0 or noise.scale > LARGE_SCALE:
                 return cls(noise.scale**2, 0.0)
-            squares = np.arange(1, int(12 * noise.scale) + 12) ** 2
+            squares = np.arange(1.0, 12 * noise.scale + 12) ** 2
             chances = np.exp(-squares / (2 * noise.scale**2))
             chances /= 1 + 2 * chances.sum()
-            second, fourth = 2 * squares @ chances, 2 * (squares**2) @ chances
-            return cls(float(second), float(fourth - 3 * second**2))
+            second, fourth = float(2 * squares @ chances), float(2 * (squares**2) @ chances)
+            return cls(second, fourth - 3 * second**2)
         ratio = math.exp(-noise.epsilon / noise.sensitivity)
         rest = -math.expm1(-noise.epsilon / noise.sensitivity)
         second = 2 * ratio / rest**2
@@ -109,8 +111,8 @@ class Layout:
         for a model without chances.
     threshold : float
         The chance of the second of two classes above which it is the answer.
-    losses : ScoreBins, or None
-        Bins of the Brier loss of a row, for more than two classes.
+    losses : tuple of ScoreBins
+        Bins of the Brier loss of a row, for more than two classes; else none.
     """
 
     groups: int
@@ -118,7 +120,7 @@ class Layout:
     answers: int
     scores: tuple[ScoreBins, ...] = ()
     threshold: float = 0.5
-    losses: ScoreBins | None = None
+    losses: tuple[ScoreBins, ...] = ()
 
     @property
     def shapes(self) -> dict[str, tuple[int, int, int]]:
@@ -128,8 +130,8 @@ class Layout:
             found["answers"] = (self.groups, self.classes, self.answers)
         for place, bins in enumerate(self.scores):
             found[f"score {place}"] = (self.groups, 2, len(bins))
-        if self.losses is not None:
-            found["losses"] = (self.groups, 1, len(self.losses))
+        for bins in self.losses:
+            found["losses"] = (self.groups, 1, len(bins))
         return found
 
 
@@ -156,6 +158,7 @@ def planned_layout(
     chances: bool,
     threshold: float,
     public: Floats | None = None,
+    bins: int | Sequence[float] | None = None,
 ) -> Layout:
     """Return the layout of tables for private rows, from public numbers.
 
@@ -171,19 +174,25 @@ def planned_layout(
         As in ``Layout``.
     public : array of float, public rows x classes, or None
         Chances of public rows.
+    bins : int or sequence of float, or None
+        How many bins there are, at most, or their declared inner edges; None to decide by rows and
+        noise.
     """
     if not chances:
         return Layout(groups, classes, classes + 1)
-    count = bin_count(rows, groups, law.variance)
+    count = bins if isinstance(bins, int) else bin_count(rows, groups, law.variance)
     wanted = (1,) if classes == 2 else range(classes)
     cut = threshold if classes == 2 else 0.5
     found = [even_bins(count, cut, None if public is None else public[:, one]) for one in wanted]
-    losses = None if classes == 2 else equal_steps(2 * count, 2.0)
+    if bins is not None and not isinstance(bins, int):
+        found = [declared_bins(bins, cut) for _ in wanted]
+        count = len(found[0])
+    losses = () if classes == 2 else (equal_steps(2 * count, 2.0),)
     return Layout(groups, classes, classes, tuple(found), threshold, losses)
 
 
 def exact_layout(
-    groups: int, classes: int, label: Integers, output: Floats | Integers, threshold: float
+    groups: int, classes: int, label: Integers, output: NDArray[Any], threshold: float
 ) -> Layout:
     """Return the layout of tables for public rows: each chance that occurs has a bin.
 
@@ -201,13 +210,13 @@ def exact_layout(
     if output.ndim == 1:
         return Layout(groups, classes, classes + 1)
     if classes == 2:
-        return Layout(groups, 2, 2, (single_values(output[:, 1]),), threshold)
+        return Layout(groups, 2, 2, (single_values(np.asarray(output[:, 1])),), threshold)
     found = tuple(single_values(column) for column in output.T)
-    losses = single_values(_brier_losses(label, output))
+    losses = (single_values(_brier_losses(label, output)),)
     return Layout(groups, classes, classes, found, threshold, losses)
 
 
-def _brier_losses(label: Integers, output: Floats | Integers) -> Floats:
+def _brier_losses(label: Integers, output: NDArray[Any]) -> Floats:
     """Return the Brier loss of each row over all classes, from 0 to 2."""
     right = np.take_along_axis(output, label[:, None], axis=1)[:, 0]
     return np.asarray(np.clip((output**2).sum(axis=1) - 2 * right + 1, 0.0, 2.0))
@@ -215,7 +224,7 @@ def _brier_losses(label: Integers, output: Floats | Integers) -> Floats:
 
 @claim("EVAL")
 def cells_of(
-    layout: Layout, group: Integers, label: Integers, output: Floats | Integers
+    layout: Layout, group: Integers, label: Integers, output: NDArray[Any]
 ) -> dict[str, Integers]:
     """Return for each table the cell of each row, as one number.
 
@@ -237,9 +246,8 @@ def cells_of(
         found["answers"] = (label, np.argmax(output, axis=1))
         for place, bins in enumerate(layout.scores):
             found[f"score {place}"] = (label == place, bins.places(output[:, place]))
-        assert layout.losses is not None
         loss = _brier_losses(label, output)
-        found["losses"] = (np.zeros_like(label), layout.losses.places(loss))
+        found["losses"] = (np.zeros_like(label), layout.losses[0].places(loss))
     return {
         name: (group * shape[1] + found[name][0]) * shape[2] + found[name][1]
         for name, shape in layout.shapes.items()
