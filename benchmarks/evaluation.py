@@ -141,7 +141,10 @@ SCENARIOS = [
     *(Scenario(f"10,000 rows, epsilon {e:g}", COMMON, 10_000, e) for e in (0.25, 1.0, 5.0)),
     Scenario("10,000 rows, epsilon 0.25, delta 1e-2", COMMON, 10_000, 0.25, 1e-2),
     *(Scenario(f"300 rows, epsilon {e:g}", COMMON, 300, e) for e in (1.0, 10.0)),
-    *(Scenario(f"2 % positive, 10,000 rows, epsilon {e:g}", RARE, 10_000, e) for e in (0.5, 2.0)),
+    *(
+        Scenario(f"2 % positive, 10,000 rows, epsilon {e:g}", RARE, 10_000, e)
+        for e in (0.5, 1.0, 2.0)
+    ),
     *(Scenario(f"2 % positive, 300 rows, epsilon {e:g}", RARE, 300, e) for e in (1.0, 10.0)),
     Scenario("5 classes, 10,000 rows, epsilon 1", five_classes, 10_000, 1.0, n_classes=5),
     Scenario("5 classes, 10,000 rows, epsilon 1, delta 1e-6", five_classes, 10_000, 1.0, 1e-6, 5),

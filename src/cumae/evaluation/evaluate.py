@@ -208,13 +208,8 @@ def evaluate(
     """
     check_flag(trained_on, "trained_on")
     if check_flag(public, "public") == (epsilon is not None):
-        raise InvalidParameter(
-            "give epsilon=... for private rows, or public=True for public ones; it must be one of "
-            "them."
-        )
+        raise InvalidParameter("give epsilon= for private rows, or public=True for public ones.")
     _check_shares(threshold=threshold, confidence=confidence, clip=clip)
-    if isinstance(bins, int):
-        check_count(bins, "bins", least=2)
     oracle = _is_oracle(model)
     _check_oracle(oracle, public=public, spend_answers=spend_answers)
     classes = _classes_of(model)
@@ -227,35 +222,42 @@ def evaluate(
     check_rows(length_of(X), label)
     check_some_rows(label)
     names, group = _groups(groups, group_names, len(label))
-    shown = None
-    if X_public is not None and chances:
-        shown = _chances(model, X_public, len(classes))
+    shown = None if X_public is None or not chances else _chances(model, X_public, len(classes))
+    counts = (len(label), len(names), len(classes))
+    layout = _private_layout(counts, noise, shown, bins, chances=chances, threshold=threshold)
     output = _chances(model, X, len(classes)) if chances else _answers(model, X, classes)
-    layout = (
-        exact_layout(len(names), len(classes), label, output, threshold)
-        if noise is None
-        else planned_layout(
-            len(label),
-            len(names),
-            len(classes),
-            NoiseLaw.of(noise),
-            chances=chances,
-            threshold=threshold,
-            public=shown,
-            bins=bins,
-        )
-    )
+    if layout is None:
+        layout = exact_layout(len(names), len(classes), label, output, threshold)
     released, guarantee = _released(layout, (group, label, output), noise, epsilon, delta, budget)
-    seen = (released, classes)
-    everybody = figures_of(*seen, np.arange(len(names)), confidence, clip)
-    parts = {
-        name: figures_of(*seen, np.array([place]), confidence, clip)
-        for place, name in enumerate(names)
-        if groups is not None
-    }
+    everybody = np.arange(len(names))
+    parts = [everybody] if groups is None else [everybody, *everybody[:, None]]
+    overall, *each = (figures_of(released, classes, one, confidence, clip) for one in parts)
+    by_group = dict(zip(names, each, strict=False))
     return Evaluation(
-        everybody, parts, tuple(classes), len(label), trained_on, confidence, guarantee, released
+        overall, by_group, tuple(classes), len(label), trained_on, confidence, guarantee, released
     )
+
+
+def _private_layout(
+    counts: tuple[int, int, int],
+    noise: LaplaceNoise | GaussianNoise | None,
+    shown: Floats | None,
+    bins: int | Sequence[float] | None,
+    *,
+    chances: bool,
+    threshold: float,
+) -> Layout | None:
+    """Return the layout of private tables, from numbers of rows, subgroups and classes.
+
+    None for public rows. It also refuses bins that are wrong.
+    """
+    if isinstance(bins, int):
+        check_count(bins, "bins", least=2)
+    law = NoiseLaw() if noise is None else NoiseLaw.of(noise)
+    found = planned_layout(
+        *counts, law, chances=chances, threshold=threshold, public=shown, bins=bins
+    )
+    return None if noise is None else found
 
 
 @claim("EVAL")

@@ -339,7 +339,7 @@ def _precision_test(
     steep = np.maximum(bad, doubt)
     area = one - bad * _grown(above, bad, one)
     grown, after = _grown(above, steep, one), np.maximum(above, 0.0) + steep + np.maximum(one, 0.0)
-    by_one = 1 - steep / np.maximum(after, 1e-9)
+    by_one = 1 - bad / np.maximum(np.maximum(above, 0.0) + bad + np.maximum(one, 0.0), 1e-9)
     before = np.maximum(np.maximum(above, 0.0) + steep, 1e-9)
     by_above = steep * (1 / before - 1 / np.maximum(after, 1e-9))
     by_bad = by_above - grown
