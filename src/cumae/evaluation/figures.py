@@ -11,6 +11,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.evaluation.intervals import (
+    Again,
     Figure,
     averaged,
     mean_loss,
@@ -258,7 +259,15 @@ def _score_figures(group: _Group, place: int) -> dict[str, Any]:
     thresholds = bins.high[points]
     all_cells = times * len(bins)
     rates = [
-        proportion(part, seen[one], counts[one].sum(), cells, all_cells, group.confidence)
+        proportion(
+            part,
+            seen[one],
+            counts[one].sum(),
+            cells,
+            all_cells,
+            group.confidence,
+            _class_again(group, place, one),
+        )
         for one in (0, 1)
     ]
     precise = proportion(part, seen[1], seen.sum(axis=0), cells, 2 * cells, group.confidence)
@@ -269,6 +278,17 @@ def _score_figures(group: _Group, place: int) -> dict[str, Any]:
         "precision_recall": Curve(thresholds, rates[1], precise),
         "calibration": _calibration(group, part, place),
     }
+
+
+def _class_again(group: _Group, place: int, one: int) -> Again | None:
+    """Return the count of a class, or of all others, in the table of answers, if it is another."""
+    if len(group.tables.layout.scores) == 1:
+        return None
+    part = group.tables.answers
+    counts, times = group.of(part)
+    wanted = (np.arange(len(counts)) == place) == bool(one)
+    rows = counts[wanted]
+    return Again(part, rows.sum(), times * rows.size)
 
 
 def _some(count: int, most: int) -> Integers:

@@ -19,7 +19,7 @@ from cumae.arrays import Floats, Integers
 from cumae.evaluation.table import Partition
 
 HALF_ROW = 0.5  # counts are whole, and a normal law is not
-WIDENED = 1.02
+WIDENED = 1.01
 MOST_TAIL = 6.0  # excess kurtosis that is corrected for, at most
 SURE_BINS = 4.0  # standard deviations of the noise that joined bins exceed
 SURE_ROWS = 10  # rows that they hold at least
@@ -139,8 +139,31 @@ def _wider(quantile: Any, excess: Any) -> Any:
     return quantile + tail * (quantile**3 - 3 * quantile) / 24
 
 
+@dataclass(frozen=True)
+class Again:
+    """The same rows, counted once more in another table.
+
+    Parameters
+    ----------
+    part : Partition
+        The other table.
+    count, cells : int
+        The noisy count of these rows there, and how many cells it is of.
+    """
+
+    part: Partition
+    count: int
+    cells: int
+
+
 def proportion(
-    part: Partition, top: Any, bottom: Any, top_cells: Any, cells: Any, confidence: Any
+    part: Partition,
+    top: Any,
+    bottom: Any,
+    top_cells: Any,
+    cells: Any,
+    confidence: Any,
+    again: Again | None = None,
 ) -> Figure:
     """Return the share of some cells' rows among those of more cells.
 
@@ -154,17 +177,26 @@ def proportion(
         How many cells these are.
     confidence : float
         Chance that the interval holds the true share.
+    again : Again, or None
+        The rows of the bottom in another table, where noise is another.
     """
     size, law = part.counts.size, part.law
     top = np.asarray(top - top_cells * part.surplus, dtype=float)
     bottom = np.asarray(bottom - cells * part.surplus, dtype=float)
+    spread, here = cells - cells**2 / size, 1.0
+    if again is not None:  # both counts of the bottom, the less noisy one counts more
+        there = again.cells - again.cells**2 / again.part.counts.size
+        here = there / (spread + there)
+        other = again.count - again.cells * again.part.surplus
+        bottom = here * bottom + (1 - here) * other
+        spread = spread * here
     known = np.maximum(bottom, 0.0)
     test = ValueTest(
         top,
         bottom,
         law.variance * (top_cells - top_cells**2 / size),
-        law.variance * 2 * (top_cells * cells / size - top_cells) + known,
-        law.variance * (cells - cells**2 / size) - known,
+        law.variance * here * 2 * (top_cells * cells / size - top_cells) + known,
+        law.variance * spread - known,
     )
     value = test.guess(1.0)
     fourth = law.fourth * (top_cells * (1 - value) ** 4 + (cells - top_cells) * value**4)

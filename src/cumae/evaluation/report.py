@@ -25,27 +25,27 @@ def lines_of(found: Any) -> Iterator[str]:
     yield f"{found.rows:,} test rows; intervals hold the truth with a chance of {chance} each."
     if found.trained_on:
         yield "Rows among these trained the model: on new rows it is worse than this."
-    yield from _figure_lines(found.overall)
+    # Of two classes, only figures of the second are printed.
+    left_out = f" of {found.classes[0]}" if len(found.classes) == 2 else None
+    yield from _figure_lines(found.overall, left_out)
     for name, one in found.groups.items():
         yield f"Subgroup {name}: {one.share} of the rows"
-        yield from (f"  {line}" for line in _figure_lines(one))
+        yield from (f"  {line}" for line in _figure_lines(one, left_out))
     if found.guarantee is not None:
         yield str(found.guarantee)
 
 
-def _figure_lines(found: Figures) -> Iterator[str]:
-    """Yield the figures of one subgroup."""
-    rows = [("accuracy", found.accuracy), (_saying(found), found.commonest)]
-    rows += [
-        (name, one) for name, one in found.named() if name not in ("accuracy", "commonest", "share")
-    ]
+def _figure_lines(found: Figures, left_out: str | None) -> Iterator[str]:
+    """Yield the figures of one subgroup, without those whose name ends with ``left_out``."""
+    always = f"always {found.commonest_class}"
+    rows = [("accuracy", found.accuracy), (always, found.commonest)]
+    for name, one in found.named():
+        if name in ("accuracy", "commonest", "share") or (left_out and name.endswith(left_out)):
+            continue
+        rows.append((name, one))
     width = max(len(name) for name, _ in rows)
     for name, one in rows:
         yield f"{name:<{width}}  {_number(one) if name in LOSSES else one}"
-
-
-def _saying(found: Figures) -> str:
-    return f"always {found.commonest_class}"
 
 
 def _number(one: Figure) -> str:
