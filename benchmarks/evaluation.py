@@ -322,6 +322,21 @@ def _range(name: str) -> float:
     return 2.0 if name.endswith("brier") else 1.0
 
 
+def shortened(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return single figures, and of the points of a curve or table the worst."""
+    found: dict[str, Any] = {}
+    for name, one in figures.items():
+        curve, bracket, _ = name.partition(" [")
+        if not bracket:
+            found[name] = one
+            continue
+        worst = found.setdefault(curve, {"points": 0, "least covered": 1.0, "largest ratio": 0.0})
+        worst["points"] += 1
+        worst["least covered"] = min(worst["least covered"], one["covered"])
+        worst["largest ratio"] = max(worst["largest ratio"], one["ratio"])
+    return found
+
+
 def million() -> dict[str, float]:
     """Return the CPU seconds of a million private rows, with and without those of the model."""
     from cumae import PrivateKernelClassifier  # noqa: PLC0415
@@ -369,7 +384,7 @@ def main() -> None:
         covered = {name: one["covered"] for name, one in figures.items()}
         ratio = {name: one["ratio"] for name, one in figures.items()}
         low, wide = min(covered, key=covered.__getitem__), max(ratio, key=ratio.__getitem__)
-        found[scenario.name] = figures
+        found[scenario.name] = shortened(figures)
         print(
             f"{scenario.name}: {len(figures)} figures; least coverage {covered[low]:.4f} ({low}), "
             f"widest {ratio[wide]:.2f} times the best ({wide}); "
