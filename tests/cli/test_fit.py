@@ -68,7 +68,9 @@ def test_every_published_model_can_be_fitted_shown_and_asked(folder: Path, model
     assert "Claims:" not in shown.stdout
     assert "Claims:" in run("show", "new.json", "--full").stdout
     assert json.loads(run("show", "new.json", "--json").stdout)["kind"] == told["kind"]
-    done = run("score", "new.json", "test.csv", "--label", "income", "--exact", "--json")
+    done = run(
+        "score", "new.json", "test.csv", "--label", "income", "--exact", "--new-rows", "--json"
+    )
     assert json.loads(done.stdout)["accuracy"] > 0.7
 
 
@@ -122,7 +124,7 @@ def test_classes_that_are_whole_numbers_are_numbers(folder: Path) -> None:
     )
     assert done.exit_code == 0, done.stderr
     assert Learner.load("new.json").classes_.tolist() == [0, 1]
-    done = run("score", "new.json", "numbers.csv", "--label", "income", "--exact")
+    done = run("score", "new.json", "numbers.csv", "--label", "income", "--exact", "--new-rows")
     assert done.exit_code == 0, done.stderr
 
 

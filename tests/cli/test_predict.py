@@ -289,29 +289,78 @@ def test_what_is_wrong_with_all_queries_is_refused(
     assert cumae.open("oracle.db").answered_ == 0
 
 
+SCORE = ["score", "model.json", "test.csv", "--label", "income", "--new-rows"]
+
+
 def test_a_score_of_private_rows_is_paid_and_says_so(folder: Path) -> None:
-    words = ["score", "model.json", "test.csv", "--label", "income"]
-    done = run(*words, "--epsilon", "2")
+    done = run(*SCORE, "--epsilon", "2")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("Accuracy: ")
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("Accuracy: ")
+    assert "; always saying " in first
+    assert first.count(" %") == first.count(" to ") == 2
+    for part in ("balanced accuracy", "auc of >50K", "log loss", "differential privacy"):
+        assert part in done.stdout
     assert "Paid: epsilon = 2 for each of these rows" in done.stderr
-    noisy = json.loads(run(*words, "--epsilon", "2", "--json").stdout)
-    exact = json.loads(run(*words, "--exact", "--json").stdout)
+    noisy = json.loads(run(*SCORE, "--epsilon", "2", "--json").stdout)
+    exact = json.loads(run(*SCORE, "--exact", "--json").stdout)
     assert noisy["private"]
+    assert noisy["guarantee"]["epsilon"] == 2
     assert not exact["private"]
-    assert abs(noisy["accuracy"] - exact["accuracy"]) < 5 * noisy["noise"]
-    dry = run(*words, "--epsilon", "2", "--dry-run")
+    assert exact["guarantee"] is None
+    accuracy = noisy["overall"]["accuracy"]
+    width = accuracy["high"] - accuracy["low"]
+    assert abs(noisy["accuracy"] - exact["accuracy"]) < width
+    assert abs(noisy["commonest"] - exact["commonest"]) < width
+    dry = run(*SCORE, "--epsilon", "2", "--dry-run")
     assert (dry.stdout, "Would be paid" in dry.stderr) == ("", True)
-    for wrong in ([], ["--epsilon", "1", "--exact"]):
-        assert run(*words, *wrong).exit_code == ExitCode.USAGE
-    assert run("score", "oracle.db", *words[2:], "--exact").exit_code == ExitCode.REFUSED
+    for wrong in ([], ["--epsilon", "1", "--exact"], ["--exact", "--group", "sex"]):
+        assert run(*SCORE, *wrong).exit_code == ExitCode.USAGE
+    assert run(*SCORE[:-1], "--exact").exit_code == ExitCode.USAGE  # new rows, or not?
+
+
+def test_a_score_of_rows_that_trained_the_model_says_so(folder: Path) -> None:
+    done = run(*SCORE[:-1], "--trained-on", "--exact")
+    assert "Rows among these trained the model" in done.stdout
+
+
+def test_a_score_has_subgroups_and_a_picture(folder: Path) -> None:
+    more = ["--epsilon", "2", "--delta", "1e-6", "--group", "sex", "--public", "census.csv"]
+    words = [*SCORE, *more, "--group-names", "Female,Male", "--plot", "score.svg"]
+    done = run(*words)
+    assert done.exit_code == 0, done.stderr
+    assert "Subgroup Female: " in done.stdout
+    assert done.stdout.count("always ") == 4
+    assert "<svg" in Path("score.svg").read_text(encoding="utf-8")
+    again = run(*words)  # refused before it is paid
+    assert (again.exit_code, again.stdout) == (ExitCode.REFUSED, "")
+    wrong = run(*SCORE, "--epsilon", "2", "--group", "sex", "--group-names", "Female,Other")
+    assert wrong.exit_code == ExitCode.REFUSED
+    assert "column sex: the subgroup is none of the classes" in wrong.stderr
+
+
+def test_a_score_of_an_oracle_spends_answers_if_it_may(folder: Path) -> None:
+    words = ["score", "release.db", "queries_with_labels.csv", "--label", "income", "--new-rows"]
+    Path(words[2]).write_text(as_csv(people(40, 5)), encoding="utf-8")
+    for more in (["--exact"], ["--epsilon", "1", "--spend-answers"]):
+        assert run(*words, *more).exit_code == ExitCode.REFUSED
+    dry = run(*words, "--exact", "--spend-answers", "--dry-run")
+    assert "Would spend 40 answers" in dry.stderr
+    assert cumae.open("release.db").remaining_ == 100
+    done = run(*words, "--exact", "--spend-answers")
+    assert done.exit_code == 0, done.stderr
+    assert "Spent 40 answers of the oracle" in done.stderr
+    assert done.stdout.startswith("Accuracy: ")
+    assert cumae.open("release.db").remaining_ == 60
 
 
 def test_a_score_names_what_it_cannot_read(folder: Path) -> None:
     rows = people(9, 4)
     rows[5][0] = "4711 old"
     Path("odd.csv").write_text(as_csv(rows), encoding="utf-8")
-    done = run("score", "model.json", "odd.csv", "--label", "income", "--epsilon", "1")
+    done = run(
+        "score", "model.json", "odd.csv", "--label", "income", "--epsilon", "1", "--new-rows"
+    )
     assert done.exit_code == ExitCode.REFUSED
     assert "odd.csv, row 6 (line 7), column age: no number" in done.stderr
     assert "4711" not in done.output

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from cumae.audit.attacks import batches, everlasting, priors, sums
+from cumae.audit.attacks import batches, evaluation, everlasting, priors, sums
 from cumae.audit.attacks import learners as models
 from cumae.audit.attacks import mechanisms as parts
 from cumae.audit.attacks import predictors as attacks
@@ -25,6 +25,7 @@ SOURCES: dict[str, Sequence[Callable[..., Attack]]] = {
     },
     **{name: (*builds, *sums.ATTACKS.get(name, ())) for name, builds in models.ATTACKS.items()},
     **tables.ATTACKS,
+    **evaluation.ATTACKS,
     **parts.ATTACKS,
 }
 

@@ -238,8 +238,8 @@ class StatefulPredictor(Predictor):
     def warm_up(self) -> None:
         """Load all that an answer needs, so that the first one takes no longer than others.
 
-        Made-up rows are answered with coins of a fixed seed, and the answers are thrown away. Nothing
-        is reserved, recorded or applied, so that they cost nothing and change nothing.
+        Made-up rows are answered with coins of a fixed seed, and the answers are thrown away.
+        Nothing is reserved, recorded or applied, so that they cost nothing and change nothing.
         """
         counter = self._fitted_counter()
         counter.alone(lambda: self._answer_made_up(counter.state))

@@ -26,8 +26,15 @@ LARGE_EPSILON = 10.0  # from here on a promise says little
 OUTSIDE = "outside its declared bounds"
 
 
-def classes_of(given: str) -> list[Any]:
+def classes_of(given: str, option: str = "--classes") -> list[Any]:
     """Return the classes of ``--classes A,B``: whole numbers if all of them are, else text.
+
+    Parameters
+    ----------
+    given : str
+        What was given.
+    option : str
+        The option, for messages.
 
     Examples
     --------
@@ -40,8 +47,8 @@ def classes_of(given: str) -> list[Any]:
     texts = [text.strip() for text in next(csv.reader([given], skipinitialspace=True), [])]
     if len(texts) < 2 or len(set(texts)) < len(texts) or not all(texts):
         raise InvalidParameter(
-            f"--classes {given!r} must list at least two labels, all different, with commas in "
-            "between: --classes no,yes."
+            f"{option} {given!r} must list at least two labels, all different, with commas in "
+            f"between: {option} no,yes."
         )
     whole = [text.removeprefix("-") for text in texts]
     # Only numbers that are written in one way: 01 stays text.
@@ -65,7 +72,13 @@ def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
         )
 
 
-def label_places(table: TableFile, label: str, classes: Sequence[Any]) -> Integers:
+def label_places(
+    table: TableFile,
+    label: str,
+    classes: Sequence[Any],
+    option: str = "--label",
+    what: str = "label",
+) -> Integers:
     """Return the place of each row's label among the classes; refuse a label that is none of them.
 
     Parameters
@@ -76,8 +89,10 @@ def label_places(table: TableFile, label: str, classes: Sequence[Any]) -> Intege
         Name of the column.
     classes : sequence
         The declared classes. In a column of text they are compared as text.
+    option, what : str
+        The option that names the column, and what its cells are, for messages.
     """
-    table.need([label], "which --label names")
+    table.need([label], f"which {option} names")
     (kind,) = table.kinds([label])
     cells = table.cells(label)
     codes = label_codes(table.rows, cells, _as_held(classes, kind, table.name, label))
@@ -88,7 +103,7 @@ def label_places(table: TableFile, label: str, classes: Sequence[Any]) -> Intege
         fault = "is missing" if gone else "is none of the classes"
         names = ", ".join(map(str, classes))
         raise InvalidData(
-            f"{table.where(row)}, column {label}: the label {fault} ({names}); {len(wrong):,} of "
+            f"{table.where(row)}, column {label}: the {what} {fault} ({names}); {len(wrong):,} of "
             f"{len(codes):,} rows are like this. Declare all classes, or take these rows out."
         )
     return codes

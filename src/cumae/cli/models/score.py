@@ -1,106 +1,261 @@
-"""``cumae score``: how often a model is right, with noise if the rows are private."""
+"""``cumae score``: how good a model is, with intervals, and with noise if the rows are private."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-import math
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from cumae.cli.options import AsJson, DryRun, Encoding, Label, Separator, above_zero
+from cumae.cli.options import (
+    AsJson,
+    DryRun,
+    Encoding,
+    FittedPath,
+    Force,
+    Keys,
+    Label,
+    Separator,
+    above_zero,
+    below_one,
+    checked,
+)
 
-ModelPath = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A published model that `cumae fit` wrote.")
-]
 RowsFile = Annotated[
     str,
-    typer.Argument(
-        metavar="DATA", help="Labelled rows that were not used to fit; - for standard input."
-    ),
+    typer.Argument(metavar="DATA", help="Labelled test rows; - for standard input."),
 ]
 EpsilonOrNone = Annotated[
     float | None,
-    typer.Option("--epsilon", callback=above_zero, help="What the score costs each row."),
+    typer.Option("--epsilon", callback=above_zero, help="What the figures cost each private row."),
+]
+SmallDelta = Annotated[
+    float,
+    typer.Option(
+        "--delta",
+        callback=below_one,
+        help="Chance that the promise fails; above 0 it may make the noise smaller.",
+    ),
 ]
 Exact = Annotated[
     bool, typer.Option("--exact", help="Without noise: for public rows only, and free.")
 ]
-RARE = 0.05  # chance that the noise is larger than the number that is printed
+TrainedOn = Annotated[
+    bool,
+    typer.Option(
+        "--trained-on/--new-rows",
+        help="Whether the model learnt from any of these rows. Then it looks better than it is.",
+    ),
+]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", metavar="COLUMN", help="A column of DATA that names subgroups."),
+]
+GroupNames = Annotated[
+    str | None,
+    typer.Option(
+        "--group-names",
+        metavar="A,B",
+        help="The subgroups that can occur; they are never read from the rows.",
+    ),
+]
+PublicRows = Annotated[
+    str | None,
+    typer.Option(
+        "--public",
+        metavar="FILE",
+        help="Public rows: bins of chances follow what the model gives them.",
+    ),
+]
+Threshold = Annotated[
+    float,
+    typer.Option(
+        "--threshold",
+        callback=checked(lambda value: 0 < value < 1, "above 0 and below 1"),
+        help="Of two classes, the second is the answer if its chance is above this.",
+    ),
+]
+SpendAnswers = Annotated[
+    bool,
+    typer.Option(
+        "--spend-answers", help="Ask an oracle: an answer is spent for each row; with --exact."
+    ),
+]
+Plot = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="FILE", help="Draw curves to a .svg, .png or .pdf file."),
+]
 
 
 def score(
-    model: ModelPath,
+    model: FittedPath,
     data: RowsFile,
     label: Label,
+    trained_on: TrainedOn,
     epsilon: EpsilonOrNone = None,
+    delta: SmallDelta = 0.0,
     exact: Exact = False,
+    group: Group = None,
+    group_names: GroupNames = None,
+    public: PublicRows = None,
+    threshold: Threshold = 0.5,
+    spend_answers: SpendAnswers = False,
+    plot: Plot = None,
+    keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
     dry_run: DryRun = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how often a published model is right, with noise that protects the rows.
+    """Tell how good a model is on test rows, each figure with an interval.
 
-    The score of private rows is paid: each of these rows is charged --epsilon, on top of what it
-    was charged before, and every further score is charged again. Take rows that were not used to
-    fit. The number of rows is public. With --exact the score has no noise: on private rows that
-    would be a leak.
+    Private rows are paid: each of them is charged --epsilon, on top of what it was charged before,
+    and every further score is charged again. All figures together cost that, whatever is printed or
+    drawn of them. The number of rows is public. With --exact there is no noise: on private rows
+    that would be a leak.
 
-    Example: `cumae score model.json test.csv --label income --epsilon 0.5`
+    Say whether the model learnt from any of these rows (--trained-on) or not (--new-rows). On rows
+    that it knows every model looks better than it is, and no interval tells by how much.
+
+    Example: `cumae score model.json test.csv --label income --epsilon 0.5 --new-rows`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - takes a while to load
-    from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
+    from cumae.cli.files.messages import told  # noqa: PLC0415
 
     if exact == (epsilon is not None):
         raise typer.BadParameter("give --epsilon for private rows, or --exact for public ones.")
-    with told():
-        learner, rows, labels = _checked(model, data, label, CsvForm(encoding, separator))
-        facts: dict[str, Any] = {"rows": rows.n_rows, "epsilon": epsilon, "private": not exact}
-        if epsilon is not None:
-            facts["noise"] = math.log(1 / RARE) / epsilon / rows.n_rows
+    if (group is None) != (group_names is None):
+        raise typer.BadParameter("--group and --group-names belong together.")
+    form = CsvForm(encoding, separator)
+    with (
+        told(),
+        _picture(plot, force=force) as write,
+        _fitted(model, keys, spend_answers and exact) as one,
+    ):
+        given = _checked(one, data, label, form, (group, group_names), public)
+        facts: dict[str, Any] = {"rows": len(given["y"]), "private": not exact, "dry_run": dry_run}
+        facts |= {"epsilon": epsilon, "delta": delta}
         if dry_run:
-            facts["dry_run"] = True
-        elif epsilon is None:
-            facts["accuracy"] = learner.score(rows, labels)
-        else:
-            facts["accuracy"] = learner.private_score(rows, labels, epsilon)
-    if as_json:
-        typer.echo(json.dumps(facts, indent=1))
-        return
-    if not dry_run:
-        typer.echo(f"Accuracy: {facts['accuracy']:.1%} of {rows.n_rows:,} rows")
-    paid = "Would be paid" if dry_run else "Paid"
-    say(
-        "Exact, and free: only for public rows. On private rows it would be a leak."
-        if epsilon is None
-        else paragraph(
-            f"{paid}: epsilon = {epsilon:g} for each of these rows, on top of what they paid "
-            f"before. The noise is below {100 * facts['noise']:.1f} points in 95 of 100 cases."
-        )
-    )
+            _print(facts, None, as_json=as_json, oracle=spend_answers)
+            return
+        given |= {"epsilon": epsilon, "delta": delta, "public": exact, "trained_on": trained_on}
+        given |= {"threshold": threshold, "spend_answers": spend_answers}
+        found = _evaluated(one, given)
+        _print(facts, found, as_json=as_json, oracle=spend_answers)  # first: it was paid
+        if write is not None:
+            write(found.plot())
 
 
-def _checked(model: str, data: str, label: str, form: Any) -> tuple[Any, Any, Any]:
-    """Return the model, rows and labels that passed every check."""
-    from cumae.cli.files.checks import check_cells, label_places  # noqa: PLC0415
-    from cumae.cli.files.fitted import (  # noqa: PLC0415
-        columns_of,
-        features_for,
-        is_oracle,
-        load_model,
-    )
-    from cumae.cli.files.tables import read_table_file  # noqa: PLC0415
+@contextlib.contextmanager
+def _fitted(path: str, keys: str | None, may_ask: bool) -> Iterator[Any]:
+    """Return a model, or an oracle if its answers may be spent."""
+    from cumae.cli.files.fitted import is_oracle, opened_fitted  # noqa: PLC0415
     from cumae.errors import InvalidParameter  # noqa: PLC0415
 
-    if is_oracle(model):
+    if is_oracle(path) and not may_ask:
         raise InvalidParameter(
-            f"{model} is an oracle: a score would use up its answers. Ask it with `cumae predict`."
+            f"{path} is an oracle: a score uses up an answer for each row, and the rows must be "
+            "public. Give --exact and --spend-answers if that is wanted."
         )
-    learner = load_model(model)
+    with opened_fitted(path, keys) as one:
+        yield one
+
+
+def _checked(
+    fitted: Any,
+    data: str,
+    label: str,
+    form: Any,
+    groups: tuple[str | None, str | None],
+    public: str | None,
+) -> dict[str, Any]:
+    """Return rows, labels, subgroups and public rows that passed every check."""
+    from cumae.cli.files.checks import check_cells, classes_of, label_places  # noqa: PLC0415
+    from cumae.cli.files.fitted import columns_of, features_for  # noqa: PLC0415
+    from cumae.cli.files.source import refuse_private_as_public  # noqa: PLC0415
+    from cumae.cli.files.tables import read_table_file  # noqa: PLC0415
+
+    refuse_private_as_public(data, public)
+    columns = columns_of(fitted)
+    found: dict[str, Any] = {}
+    if public is not None:
+        shown = read_table_file(public, form)
+        found["X_public"] = features_for(shown, columns)
+        check_cells(shown, columns, found["X_public"])
     table = read_table_file(data, form)
-    columns = columns_of(learner)
     rows = features_for(table, columns)
-    places = label_places(table, label, learner.classes_.tolist())
+    places = label_places(table, label, fitted.classes_.tolist())
+    column, names = groups
+    if column is not None and names is not None:
+        found["group_names"] = classes_of(names, "--group-names")
+        found["groups"] = label_places(table, column, found["group_names"], "--group", "subgroup")
     check_cells(table, columns, rows)
-    return learner, rows, learner.classes_[places]
+    return found | {"X": rows, "y": fitted.classes_[places]}
+
+
+def _evaluated(fitted: Any, given: dict[str, Any]) -> Any:
+    """Return the evaluation; an oracle gets its rows as a frame."""
+    import numpy as np  # noqa: PLC0415
+
+    from cumae.cli.files.checks import warn_if_weak  # noqa: PLC0415
+    from cumae.evaluation import evaluate  # noqa: PLC0415
+    from cumae.learners import Learner  # noqa: PLC0415
+
+    rows = given["X"]
+    if given["epsilon"] is not None:
+        warn_if_weak(given["epsilon"], given["delta"], rows.n_rows)
+    if not isinstance(fitted, Learner):
+        given["X"] = rows.take(np.arange(rows.n_rows))
+    if "groups" in given:
+        names = given["group_names"]
+        given["groups"] = [names[place] for place in given["groups"].tolist()]
+    return evaluate(fitted, **given)
+
+
+@contextlib.contextmanager
+def _picture(path: str | None, *, force: bool) -> Iterator[Any]:
+    """Return what writes a picture, or None; what cannot be written is refused before a payment."""
+    from cumae.cli.models.pictures import picture_file  # noqa: PLC0415
+
+    if path is None:
+        yield None
+        return
+    with picture_file(path, force=force) as write:
+        yield write
+
+
+def _print(facts: dict[str, Any], found: Any, *, as_json: bool, oracle: bool) -> None:
+    """Print figures and their price; without figures, what they would cost."""
+    if as_json:
+        if found is not None:
+            facts |= {"accuracy": found.overall.accuracy.value, **found.to_dict()}
+            facts["commonest"] = found.overall.commonest.value
+        typer.echo(json.dumps(facts, indent=1, default=str))
+        return
+    if found is not None:
+        whole = found.overall
+        always = f"always saying {whole.commonest_class}"
+        typer.echo(f"Accuracy: {whole.accuracy}; {always}: {whole.commonest}.")
+        typer.echo(str(found))
+    _say_price(facts, oracle=oracle)
+
+
+def _say_price(facts: dict[str, Any], *, oracle: bool) -> None:
+    """Say what was paid, or would be."""
+    from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+
+    dry = facts["dry_run"]
+    if facts["private"]:
+        paid = "Would be paid" if dry else "Paid"
+        text = (
+            f"{paid}: epsilon = {facts['epsilon']:g} for each of these rows, on top of what they "
+            "paid before."
+        )
+    elif oracle:
+        text = f"{'Would spend' if dry else 'Spent'} {facts['rows']:,} answers of the oracle."
+    else:
+        text = "Exact, and free: only for public rows. On private rows it would be a leak."
+    say(paragraph(text))

@@ -1,0 +1,150 @@
+"""The attack on evaluations: one test row that goes from a cell of the noisy table to another.
+
+The counts are released, so the adversary needs no queries. The rows and the model are known to it,
+but for one row that is right in world 0 and wrong in world 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cumae.arrays import Floats, Integers
+from cumae.audit.game import Game
+from cumae.audit.results import Claimed
+from cumae.audit.runs import Attack
+from cumae.evaluation import Evaluation, evaluate
+
+OTHERS = 9  # rows that are the same in both worlds
+FAR = (0.01, 0.99)  # chances whose bins are never the same
+
+
+class _Chances:
+    """A model whose chances stand in the rows."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.classes_ = np.arange(n_classes)
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.asarray(X)
+
+
+class Evaluated:
+    """Drives an evaluation: releases the noisy tables in the place of test rows.
+
+    Parameters
+    ----------
+    release : callable
+        Evaluates rows and labels.
+
+    Examples
+    --------
+    >>> from cumae.audit.attacks.evaluation import a_test_row
+    >>> driver = a_test_row(1.0, 0.0).make()
+    >>> driver.train([[0.9, 0.1]] * 4, [0] * 4)
+    >>> driver.published().shape
+    (20,)
+    """
+
+    def __init__(self, release: Callable[[Any, Any], Evaluation]) -> None:
+        self.release = release
+
+    def train(self, X: Any, y: Any) -> None:
+        tables = self.release(X, y).tables
+        self.released = np.concatenate([part.ravel() for part in tables.counts.values()])
+
+    def ask(self, X: Any) -> list[None]:
+        return [None] * len(X)
+
+    def published(self) -> Any:
+        return self.released
+
+
+def a_test_row(
+    epsilon: float,
+    delta: float,
+    *,
+    n_classes: int = 2,
+    release: Callable[..., Evaluation] = evaluate,
+) -> Attack:
+    """Return the attack on a test row whose label and chances are others in world 1.
+
+    It looks at the counts that move, each cut off where Laplace noise tells no more; Gaussian noise
+    tells more the farther it is off.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the evaluation may cost.
+    n_classes : int of 2 or more
+        Classes of the model.
+    release : callable
+        Evaluates; another function with the same parameters plants a bug.
+    """
+    zero, one = _worlds(n_classes)
+    model = _Chances(n_classes)
+    exact = [_exact(model, *world) for world in (zero, one)]
+    moved = exact[1] - exact[0]
+
+    def play(game: Game) -> float:
+        game.train(zero, one)
+        off = np.asarray(game.published()) - (exact[0] + exact[1]) / 2
+        cut = np.clip(off, -1.0, 1.0) if claimed.delta == 0 else off
+        return float((moved * cut).sum())
+
+    shown = partial(_evaluate, release, model, epsilon, delta)
+    claimed = Claimed.by(_evaluate(evaluate, model, epsilon, delta, *zero).guarantee)
+    name = f"Evaluation, a test row, {n_classes} classes"
+    return Attack(name, partial(Evaluated, shown), play, claimed)
+
+
+def _evaluate(
+    release: Callable[..., Evaluation],
+    model: Any,
+    epsilon: float,
+    delta: float,
+    X: Any,
+    y: Any,
+) -> Evaluation:
+    """Evaluate with few bins.
+
+    Parameters
+    ----------
+    release : callable
+        Evaluates.
+    model : object
+        Whose chances stand in the rows.
+    epsilon, delta : float
+        What it may cost.
+    X, y : array
+        Rows and labels.
+    """
+    return release(model, X, y, epsilon=epsilon, delta=delta, trained_on=False, bins=10)
+
+
+def _exact(model: Any, X: Floats, y: Integers) -> Integers:
+    """Return the counts of all tables without noise."""
+    tables = _evaluate(evaluate, model, float("inf"), 0.0, X, y).tables
+    return np.concatenate([part.ravel() for part in tables.counts.values()])
+
+
+def _worlds(n_classes: int) -> tuple[tuple[Floats, Integers], tuple[Floats, Integers]]:
+    """Return rows and labels of both worlds; the first row is right in one and wrong in another."""
+    low, high = FAR
+    sure = np.full((1 + OTHERS, n_classes), low / (n_classes - 1))
+    sure[:, 0] = high
+    other = sure.copy()
+    other[0] = high / (n_classes - 1)  # each chance is in another bin
+    other[0, 0] = low
+    label = np.zeros(len(sure), dtype=np.int64)
+    wrong = label.copy()
+    wrong[0] = n_classes - 1 if n_classes > 2 else 0
+    return (sure, label), (other, wrong)
+
+
+ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
+    "Evaluation": (a_test_row, partial(a_test_row, n_classes=5)),
+}
