@@ -108,3 +108,16 @@ def test_too_few_bytes_are_refused() -> None:
     table, labels = rows(400)
     with pytest.raises(InvalidParameter, match="text_bytes"):
         EverlastingPredictor(MODEL, text_bytes=47).fit(table, labels)
+
+
+def test_a_category_that_would_be_cut_is_refused_before_the_payment() -> None:
+    table, labels = rows(400)
+    encoder = OneHotEncoder(categories=[[LONG, "b"]], handle_unknown="ignore")
+    model = make_pipeline(
+        make_column_transformer((encoder, ["t"]), remainder="passthrough"), KNeighborsClassifier(1)
+    )
+    for size in (48, 59):
+        with pytest.raises(InvalidParameter, match="give text_bytes=60"):
+            QueryRelease(model, epsilon=100.0, n_shards=20, text_bytes=size).fit(table, labels)
+    made = QueryRelease(model, epsilon=100.0, n_shards=20, text_bytes=60).fit(table, labels)
+    assert made.predict(table[:40]).tolist() == labels[:40].tolist()

@@ -26,6 +26,26 @@ TIMED = 3  # shards that are trained to see how long one takes
 
 
 @claim("SHARDS")
+def longest_category(model: Any) -> int:
+    """Return the bytes of the longest text among the categories that an estimator lists.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> from cumae.ensembles.trial import longest_category
+    >>> longest_category(OneHotEncoder(categories=[["no", "yes"], [1, 2]]))
+    3
+    """
+    found = 0
+    given = model.get_params(deep=True) if hasattr(model, "get_params") else {}
+    for name, value in given.items():
+        if name.split("__")[-1] == "categories" and isinstance(value, list | tuple | np.ndarray):
+            cells = [cell for part in value if not isinstance(part, str) for cell in part]
+            texts = [cell.encode("utf-8", "replace") for cell in cells if isinstance(cell, str)]
+            found = max([found, *map(len, texts)])
+    return found
+
+
 def check_model(model: Any, what: str = "estimator") -> Any:
     """Refuse what is no classifier, or what could carry anything from one shard to another.
 

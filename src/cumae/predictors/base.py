@@ -32,7 +32,12 @@ from cumae.data import (
 from cumae.effort import Effort, total_effort
 from cumae.ensembles.growing.trees import can_grow
 from cumae.ensembles.trainer import Trainer
-from cumae.ensembles.trial import check_model, seconds_of_a_shard, try_out
+from cumae.ensembles.trial import (
+    check_model,
+    longest_category,
+    seconds_of_a_shard,
+    try_out,
+)
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown, warn
 from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
 from cumae.live import NOT_KEPT, forget, refuse_within
@@ -344,6 +349,12 @@ class Predictor(PrivateEstimator, ABC):
     def _reader(self, rows: RowSource, columns: Columns | None, model: Any) -> QueryReader:
         # Frames stay frames for pipelines that name columns; everything else becomes numbers.
         as_frames = rows.is_frame and columns is None and not isinstance(model, ConceptClass)
+        longest = longest_category(model) if as_frames else 0
+        if longest > self.text_bytes:  # it would never be met
+            raise InvalidParameter(
+                f"estimator lists a category of {longest} bytes, but texts are cut after "
+                f"text_bytes={self.text_bytes!r}; give text_bytes={longest}, or declare the column."
+            )
         check_kinds(rows, columns)
         stand_in = stand_in_row(rows, columns)
         if not as_frames:

@@ -38,7 +38,8 @@ Request = Annotated[
         "--request",
         metavar="NAME",
         help="A name for these queries: if an oracle's answers were lost on the way, the same name "
-        "gets them again for free, until the phase ends.",
+        "gets them again for free, until the phase ends. A file within which a phase ends is not "
+        "stored.",
     ),
 ]
 

@@ -90,8 +90,9 @@ class QueryRelease(Release):
         ``"paper"`` takes the sizes of Algorithm 5 for a concept class, ``alpha`` and ``beta``, and
         refuses fewer rows than it needs.
     text_bytes : int of 48 or more
-        Bytes that each cell of text takes in an oracle's file, in columns of a data frame that were
-        not declared; longer texts are cut. So no length in the file tells what was asked.
+        Texts in columns of a data frame that were not declared are cut to so many bytes in UTF-8,
+        before any model sees them, also without a file. So no length in an oracle's file tells a
+        text. Give as many as the longest text that matters has.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms.
