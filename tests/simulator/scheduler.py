@@ -230,7 +230,9 @@ def _now() -> tuple[Judge, Process]:
 @contextmanager
 def simulated() -> Iterator[None]:
     """Let the store run in a simulated world: disks, keys, clocks, coins and process numbers."""
-    threads = SimpleNamespace(Lock=Gate, RLock=threading.RLock, local=threading.local)
+    threads = SimpleNamespace(
+        Lock=Gate, RLock=threading.RLock, local=threading.local, get_ident=threading.get_ident
+    )
     replaced: list[tuple[Any, str, Any]] = [
         (oracle, "place_of", servers.place_of),
         (oracle, "shutil", SimpleNamespace(rmtree=homes.remove_tree)),
