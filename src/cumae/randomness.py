@@ -53,7 +53,7 @@ class Source(ABC):
 
     @abstractmethod
     def words(self, count: int) -> Words:
-        """Return ``count`` independent uniform 64-bit words."""
+        """Return ``count`` independent uniform 64-bit words; several threads may ask at once."""
 
     def child(self) -> Source:
         """Return a source for one consumer alone.

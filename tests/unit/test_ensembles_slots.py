@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from cumae.concepts import (
@@ -26,6 +27,7 @@ from cumae.concepts import (
 )
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import Trainer
+from cumae.ensembles.voters.linear import LINEAR, SCALERS
 from cumae.ensembles.voters.slots import TreeSlots, form_from_facts, slot_form
 from cumae.errors import InvalidParameter
 
@@ -138,6 +140,31 @@ def test_other_models_have_no_form() -> None:
     for model in (KNeighborsClassifier(), Own(), Halfspaces()):
         assert slot_form(model, 2, 2, SIZE) is None
     assert slot_form(make_pipeline(StandardScaler(), DecisionTreeClassifier()), 2, 2, SIZE) is None
+    # What it would vote does not fit into weights; sizes that numpy cannot count are no sizes.
+    clipped = make_pipeline(MinMaxScaler(clip=True), LogisticRegression())
+    assert slot_form(clipped, 2, 2, SIZE) is None
+    assert slot_form(UnionOfIntervals(2 * 10**8), 2, 1, SIZE) is None
+    assert slot_form(DecisionTreeClassifier(), 2**15, 2, SIZE) is None
+
+
+@pytest.mark.claim("SHARDS")
+@pytest.mark.parametrize("scaler", [None, *SCALERS], ids=lambda one: getattr(one, "__name__", "-"))
+@pytest.mark.parametrize("linear", LINEAR, ids=lambda one: one.__name__)
+def test_a_fitted_model_fits_into_its_own_slot(linear: Any, scaler: Any) -> None:
+    """Else it would vote for the first class, and nobody would be told."""
+    rng = np.random.default_rng(3)
+    rows = rng.random((60, 3))
+    for n_classes in (2, 3):
+        labels = np.minimum((rows[:, 0] * n_classes).astype(int), n_classes - 1)
+        steps = [linear()] if scaler is None else [scaler(), linear()]
+        model = make_pipeline(*steps)
+        form = slot_form(model, n_classes, 3, 60)
+        assert form is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = model.fit(rows, labels)
+        votes = Ensemble([fitted], n_classes, form=form).votes(rows)
+        assert (votes.argmax(axis=1) == fitted.predict(rows)).all()
 
 
 def test_damaged_slots_are_refused() -> None:

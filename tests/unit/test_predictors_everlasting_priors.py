@@ -23,6 +23,7 @@ from cumae.learners import (
     SemiPrivateLearner,
 )
 from cumae.predictors.base import options_of
+from cumae.predictors.everlasting import state as states
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, combined
 from cumae.predictors.everlasting.rules import EverlastingOptions, EverlastingRules, PublicSizes
 from cumae.predictors.noise import MUCH_NOISE
@@ -340,3 +341,59 @@ def test_a_querys_place_before_the_prior_is_its_running_number_in_any_batch(
     for size in sizes:
         one.predict(RNG.random((size, 1)))
     assert seen == list(range(start, start + 6))
+
+
+@pytest.mark.claim("LABELLED")
+def test_an_interrupt_on_the_way_into_a_phase_loses_no_renewed_prior(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.random((4_000, 1))
+    given: dict[str, Any] = {"columns": [(0, 1)], "random_state": 1}
+    one = EverlastingPredictor(Thresholds(), 3.0, **given).fit(rows, rows[:, 0] > 0.3)
+    before = one._state_.prior
+    count = 2 * before.n_rows
+    one.add_labelled(rng.random((count, 1)), np.zeros(count, dtype=int))
+    one.predict(rng.random((one._state_.left, 1)))
+
+    def broken_off(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(states, "Entered", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            one.predict([[0.5]])
+    one.predict([[0.5]])
+    assert one.phase_ == 2
+    assert one._state_.prior is not before
+
+
+class OwnOdds(PrivateKernelClassifier):
+    """Computes scores in a way of its own, which fails on a marked row."""
+
+    @property
+    def log_odds(self) -> Any:
+        inner = super().log_odds
+
+        def odds(table: Any) -> Any:
+            if (table[:, 0] > 0.999).any():
+                raise RuntimeError("it saw the row")
+            return inner(table)
+
+        return odds
+
+
+@pytest.mark.claim("PRIOR")
+def test_a_prior_of_somebody_elses_class_is_asked_in_blocks() -> None:
+    """It says that it is exact, because the class above it is; but its failures must be hidden."""
+    rng = np.random.default_rng(0)
+    rows = rng.random((4_000, 2))
+    columns: Any = [(0, 1), (0, 1)]
+    model = DecisionTreeClassifier(max_depth=2)
+    one = EverlastingPredictor(model, 5.0, columns=columns, prior=OwnOdds(), random_state=0)
+    one.fit(rows, (rows[:, 0] > 0.5).astype(int))
+    asked = np.array([[0.2, 0.2], [0.9995, 0.5]])
+    prior, numbers = one._state_.prior, np.arange(2)
+    alone = prior.shares(asked[:1], numbers[:1])
+    assert (prior.shares(asked, numbers)[:1] == alone).all()
+    assert len(one.predict(asked)) == 2

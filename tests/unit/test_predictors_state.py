@@ -77,7 +77,7 @@ CASES: dict[str, tuple[EverlastingPredictor, Any, int]] = {
     "text, second phase": (made(TEXT, shard_size=40, memoize=True), WORDS, N + 100),
     "declared text": (made(columns=DECLARED), WORDS, N + 10),
     "late": (made(Thresholds(), late=0.25), ONE, N - 30),
-    "late and slow": (made(KNeighborsClassifier(1), late=0.25, background=True), THREE, N - 30),
+    "late and slow": (made(KNeighborsClassifier(1), late=0.25), THREE, N - 30),
     "late text": (made(TEXT, shard_size=40, late=0.3), WORDS, N - 30),
     "memo": (made(Thresholds(), memoize=True, epsilon=1.0), ONE, 100),
     "prior": (made(columns=[(0, 1)] * 3, prior=None, shard_size=6), THREE, 50),

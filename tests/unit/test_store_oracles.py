@@ -279,6 +279,20 @@ def test_equal_ids_are_one(tmp_path: Path) -> None:
 # --- retries
 
 
+def test_a_retry_gets_the_answers_of_its_own_fit(tmp_path: Path) -> None:
+    """Parameters that somebody changes later do not change what a stored answer means."""
+    release = cumae.QueryRelease(
+        Thresholds(), 1.0, 1e-6, 30, "stability", abstain=True, n_shards=20, classes=("a", "b")
+    )
+    release.fit(ROWS, np.where(ROWS[:, 0] > 0.3, "b", "a")).save_to(tmp_path / "oracle.db")
+    stored = cumae.open(tmp_path / "oracle.db")
+    first = stored.predict(ROWS[:9], request_id="one").tolist()
+    assert -1 in first
+    stored.set_params(abstain=False, classes=("c", "d"))
+    assert stored.predict(ROWS[:9], request_id="one").tolist() == first
+    stored.close()
+
+
 def test_a_retry_gets_the_stored_answer_for_free(where: Where) -> None:
     stored = where.oracle()
     queries = np.full((40, 1), 0.3)  # unclear, so that new noise would show

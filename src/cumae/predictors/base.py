@@ -161,7 +161,7 @@ class Predictor(PrivateEstimator, ABC):
     Every ``fit`` goes the same way: ``_training`` checks the parameters and reads what is declared,
     ``decide`` plans from public numbers, ``_try_out`` trains on made-up rows, ``_start`` pays, and
     only then private rows are used. Every ``predict`` reads queries with ``_queries`` if they are
-    public or ``_readable`` if they are protected, and names its answers with ``_named``.
+    public or ``_readable`` if they are protected. Answers are places of classes until they leave.
     """
 
     estimator: Any
@@ -423,21 +423,6 @@ class Predictor(PrivateEstimator, ABC):
     def _readable(self, X: Any) -> tuple[Any, NDArray[np.bool_]]:
         """Return protected queries, and which of them are usable; the others become a stand-in."""
         return self._reader_.private(X)
-
-    def _named(self, labels: Integers, *, unanswered: bool = True) -> NDArray[Any]:
-        """Return declared classes for places in them, and -1 where there is no answer.
-
-        The type follows from the classes and from whether there may be queries without an answer,
-        not from the answers.
-        """
-        named = self.classes_[labels]  # a copy; -1 takes the last class, and is replaced below
-        if not unanswered:
-            return np.asarray(named)
-        named = named.astype(np.int64 if named.dtype.kind in "iu" else object, copy=False)
-        missing = labels < 0
-        if missing.any():
-            named[missing] = -1
-        return named
 
 
 def check_fitted(predictor: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from abc import abstractmethod
@@ -69,6 +70,26 @@ class Fitted:
     def n_classes(self) -> int:
         """Number of declared classes."""
         return len(self.classes)
+
+    def named(self, labels: Integers) -> NDArray[Any]:
+        """Return declared classes for places in them, and -1 where there is no answer.
+
+        The type follows from the classes and from whether there may be queries without an answer,
+        not from the answers.
+        """
+        found = self.classes[labels]  # a copy; -1 takes the last class, and is replaced below
+        missing = labels < 0
+        if self.may_abstain or missing.any():
+            found = found.astype(np.int64 if found.dtype.kind in "iu" else object, copy=False)
+            found[missing] = -1
+        return found
+
+    @functools.cached_property  # each answer asks
+    def may_abstain(self) -> bool:
+        """Whether a query may get -1 in the place of a class, by what was fixed at fit."""
+        return (
+            bool(self.parameters.get("abstain", True)) and self.shown.get("mechanism_") != "offline"
+        )
 
     def given(self) -> dict[str, Any]:
         """Return the parameters, with the model."""

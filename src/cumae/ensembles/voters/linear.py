@@ -121,9 +121,14 @@ def stack_linear(models: Sequence[Scores], n_classes: int) -> LinearVoters:
     )
 
 
+def is_affine(scaler: Any) -> bool:
+    """Tell by its declaration whether a scaler multiplies each column and adds something."""
+    return type(scaler) in SCALERS and not getattr(scaler, "clip", False)
+
+
 def _affine(scaler: Any) -> tuple[Any, Any]:
     """Return by what a scaler multiplies each column, and what it adds then."""
-    if getattr(scaler, "clip", False):
+    if not is_affine(scaler):
         raise TypeError
     if type(scaler) is MinMaxScaler:
         return scaler.scale_, scaler.min_

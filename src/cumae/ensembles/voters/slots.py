@@ -34,7 +34,7 @@ from cumae.concepts import (
 )
 from cumae.ensembles.voters.base import Voters, broken
 from cumae.ensembles.voters.columns import BoxVoters, bound_of, runs_of, stack_runs
-from cumae.ensembles.voters.linear import LINEAR, SCALERS, LinearVoters, Scores, scores_of
+from cumae.ensembles.voters.linear import LINEAR, LinearVoters, Scores, is_affine, scores_of
 from cumae.ensembles.voters.trees import Nodes, WalkVoters, nodes_of, stack_tiers, tiers
 
 Records: TypeAlias = NDArray[Any]  # one for each shard, with named fields
@@ -43,6 +43,7 @@ Slots: TypeAlias = NDArray[np.uint8]  # the same as bytes: one row for each shar
 MODEL = -1  # stands in the place of a class where a shard has a model
 LEAF, NO_NODE = -1, -2  # in the place of a column
 SHORT = 2**15  # whole numbers below it fit into 16 bits
+MOST_CELLS = 2**24  # of a slot: numpy counts its bytes with 31 bits
 # Errors that reading an unusual model may raise. Its shard votes for class 0.
 UNUSUAL = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
@@ -374,14 +375,16 @@ def slot_form(model: Any, n_classes: int, width: int, shard_rows: int) -> SlotFo
     >>> slot_form(KNeighborsClassifier(), 2, 10, shard_rows=6) is None
     True
     """
+    if n_classes >= SHORT:
+        return None
     if isinstance(model, ConceptClass):
         return _concept_form(model, width)
-    steps = _steps(model)
-    *scalers, last = steps
+    *scalers, last = _steps(model)
     if type(last) in (DecisionTreeClassifier, ExtraTreeClassifier) and not scalers:
-        return TreeSlots(n_classes, width, True, _most_nodes(last, shard_rows))  # noqa: FBT003
-    if type(last) in LINEAR and all(type(one) in SCALERS for one in scalers):
-        return LinearSlots(n_classes, width)
+        nodes = _most_nodes(last, shard_rows)
+        return TreeSlots(n_classes, width, True, nodes) if nodes < MOST_CELLS else None  # noqa: FBT003
+    if type(last) in LINEAR and all(is_affine(one) for one in scalers):
+        return LinearSlots(n_classes, width) if n_classes * width < MOST_CELLS else None
     return None
 
 
@@ -393,7 +396,7 @@ def _concept_form(concept: ConceptClass, width: int) -> SlotForm | None:
     if kind is Stumps:
         return RunSlots(2, 0, 1)
     if isinstance(concept, UnionOfIntervals) and kind is UnionOfIntervals:
-        return RunSlots(2, 1, concept.k)
+        return RunSlots(2, 1, concept.k) if concept.k < SHORT else None
     if kind is Rectangles:
         return BoxSlots(2, width)
     if isinstance(concept, Trees) and kind is Trees:

@@ -142,7 +142,7 @@ def cosine_table() -> NDArray[np.int8]:
 
 
 @numba.njit(cache=True, nogil=True)
-def add_scores(  # noqa: C901 - one loop: numba would compile a called function twice
+def add_scores(  # noqa: C901, PLR0912 - one loop: numba would compile a called function twice
     table: Floats,
     starts: Integers,
     cuts: Floats,
@@ -172,8 +172,10 @@ def add_scores(  # noqa: C901 - one loop: numba would compile a called function 
         Room for the scores.
     """
     for row in range(len(table)):
-        found[row] = constant
-        angles[:] = shifts
+        for score in range(len(constant)):
+            found[row, score] = constant[score]
+        for wave in range(len(shifts)):
+            angles[wave] = shifts[wave]
         for column in range(len(waves)):
             cell, low, high = table[row, column], starts[column], starts[column + 1]
             while low < high:

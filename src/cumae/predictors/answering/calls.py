@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.predictors.answering.events import Event
 from cumae.predictors.waiting import joined
+from cumae.quiet import HiddenFailures
 
 MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long for others
 PLAIN = (None, None, None, False)  # the last fields of queries without anything special
@@ -59,7 +59,10 @@ class Call(NamedTuple):
     @property
     def size(self) -> float:
         """Number of queries, before they are read; infinite if that is not known."""
-        with suppress(Exception):
+        kind = type(self.X)
+        if kind is list or (kind is np.ndarray and self.X.ndim):  # as mostly
+            return len(self.X)
+        with HiddenFailures():  # it may be anything, and raise anything
             return len(self.X)
         return math.inf
 

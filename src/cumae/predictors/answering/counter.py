@@ -18,7 +18,6 @@ from contextlib import suppress
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -64,9 +63,6 @@ class Desk(Protocol):
     def _no_answers(self, asked: Asked) -> Integers:
         """Return the answers to no queries."""
 
-    def _named(self, labels: Integers) -> NDArray[Any]:
-        """Return classes for their places, as they leave."""
-
     def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
         """Return the step to the next phase that is due now; ``wanted`` if somebody waits."""
 
@@ -110,7 +106,8 @@ class Counter:
             self._queue.join(party, functools.partial(self._lead, desk))
             for call in party.calls:
                 if call.answers is not None and not call.call.as_counts:
-                    call.answers = desk._named(call.answers)  # what is stored are places of classes
+                    # Places of classes are stored, and those of this very fit leave.
+                    call.answers = self.state.fitted.named(call.answers)
                 for told in call.warnings:
                     warn(told)
             return party.calls

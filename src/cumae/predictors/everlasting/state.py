@@ -238,10 +238,10 @@ class EverlastingState(State):
         if self.following is None:
             raise AssertionError("nothing is trained")
         phase = self.following.finish()
-        prior, phase.prior = phase.prior, None
+        prior = phase.prior  # the training keeps it: this may be broken off, and called again
         state = replace(
             self,
-            phase=phase,
+            phase=replace(phase, prior=None),
             spent=phase.majority.start(source),
             prior=prior or self.prior,
             following=None,

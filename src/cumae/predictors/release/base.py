@@ -317,7 +317,3 @@ class Release(StatefulPredictor):
         if not self.abstain:
             labels = voting.guessed(labels, coins)
         return Given(labels, Answered(len(part.rows), answered, spent), warning)
-
-    def _named(self, labels: Integers, *, unanswered: bool = True) -> NDArray[Any]:
-        may_abstain = bool(self.abstain) and self.mechanism_ != "offline"
-        return super()._named(labels, unanswered=unanswered and may_abstain)

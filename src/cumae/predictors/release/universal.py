@@ -469,9 +469,6 @@ class UniversalQueryRelease(StatefulPredictor):
         kept = {"at": state.kept.n_rows, "rows": rows, "weights": shares}
         return Given(labels, Answered(count, answered, spent, **kept), warning)
 
-    def _named(self, labels: Integers, *, unanswered: bool = True) -> NDArray[Any]:
-        return super()._named(labels, unanswered=unanswered and bool(self.abstain))
-
     @claim("UNV")
     def _due(self, state: UniversalState, coins: Coins, *, wanted: bool) -> Step | None:  # noqa: ARG002 - what is published comes at once
         """Publish what answers from now on, once; the private models and rows are dropped."""

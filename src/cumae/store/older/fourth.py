@@ -16,7 +16,7 @@ import pandas as pd
 from cumae.claims import claim
 from cumae.predictors.answering.events import Answered, Event, Labelled, Supplied
 from cumae.predictors.queries import QueryReader
-from cumae.predictors.records import TEXT_BYTES
+from cumae.predictors.records import TEXT_BYTES, short_texts
 from cumae.predictors.state import State, broken_arrays, state_of
 
 FOURTH_WHOLE = "whole"  # the kind of piece that held a whole state
@@ -29,22 +29,29 @@ def upgraded_state(kind: str, facts: dict[str, Any], estimator: Any) -> State:
     """Return a state of format 4 or before, from its facts in the form of format 4."""
     with broken_arrays():
         reader = {**facts["fitted"]["reader"], "text_bytes": TEXT_BYTES}
-        pack = QueryReader(**reader).packed
+        query_reader = QueryReader(**reader)
+
+        def pack(rows: Any) -> Any:
+            frame = isinstance(rows, pd.DataFrame)
+            return query_reader.packed(short_texts(rows, TEXT_BYTES)) if frame else rows
+
         found = {**facts, "fitted": {**facts["fitted"], "reader": reader}}
         for name in TABLES:
             part = facts.get(name)
-            if isinstance(part, dict) and isinstance(part["rows"], pd.DataFrame):
+            if isinstance(part, dict):
                 found[name] = {**part, "rows": pack(part["rows"])}
         for name in WITH_RECIPES:
             part = facts.get(name)
             if part is not None and part["recipe"] is not None:
                 recipe = {**part["recipe"], "form": None, "text_bytes": TEXT_BYTES}
+                if isinstance(recipe["rows"], pd.DataFrame):
+                    recipe["rows"] = short_texts(recipe["rows"], TEXT_BYTES)
                 found[name] = {**part, "recipe": recipe}
         following = facts.get("following")
         if following is not None and kind == "EverlastingPredictor":
-            rows = following["recipe"]["rows"]
-            given = pack(rows) if isinstance(rows, pd.DataFrame) else rows
-            found["following"] = {**following, **following["recipe"], "rows": given}
+            labelled = {**following["labelled"], "rows": pack(following["labelled"]["rows"])}
+            given = {**following["recipe"], "rows": pack(following["recipe"]["rows"])}
+            found["following"] = {**following, **given, "labelled": labelled}
         if "keys" in facts.get("phase", {}):
             found["memo"] = {name: facts["phase"][name] for name in ("keys", "noisy")}
         return state_of(kind, found, estimator)
@@ -54,7 +61,8 @@ def upgraded_state(kind: str, facts: dict[str, Any], estimator: Any) -> State:
 def upgraded_event(event: Event, state: Any) -> Event:
     """Return an event of format 4 or before, as it is now; ``state`` is the one before it."""
     if isinstance(event, Answered | Labelled | Supplied) and isinstance(event.rows, pd.DataFrame):
-        return replace(event, rows=state.fitted.reader.packed(event.rows))
+        rows = short_texts(event.rows, TEXT_BYTES)
+        return replace(event, rows=state.fitted.reader.packed(rows))
     if isinstance(event, Answered) and state.kind == "GenericBBL" and event.rows is not None:
         return _placed(event, state)
     return event
