@@ -192,11 +192,12 @@ class Counter:
         """
         group: list[QueuedCall] = []
         ticket, n_rows, names = 0, 0, set[Any]()
+        most_own, most = self._joint_room(desk) if len(calls) > 1 else (-1, -1)
         for place, call in enumerate(calls):
             try:
                 found = None if call.call.request_id is None else self.journal.known(call)
                 if found is None:
-                    room = self._joint_room(desk, n_rows, own=place < own) if group else math.inf
+                    room = (most_own if place < own else most) - n_rows if group else math.inf
                     if group and call.call.size > room:
                         return group, place, ticket  # it need not be read yet
                     asked = call.asked = call.asked or desk._read(call.call)
@@ -226,12 +227,10 @@ class Counter:
                 names |= own_names
         return group, len(calls), ticket
 
-    def _joint_room(self, desk: Desk, n_rows: int, *, own: bool) -> float:
-        """Return how many queries may join so many others, in a call of this thread or not."""
-        if not desk.joins_calls:
-            return -1
-        room = desk._room(self.state)
-        return (room if own else min(room, MOST_JOINED)) - n_rows
+    def _joint_room(self, desk: Desk) -> tuple[int, int]:
+        """Return how many queries may be one batch: of this thread alone, and with others."""
+        room = desk._room(self.state) if desk.joins_calls else -1
+        return room, min(room, MOST_JOINED)
 
     @claim("EVER")
     def _answer_group(self, desk: Desk, calls: list[QueuedCall]) -> None:

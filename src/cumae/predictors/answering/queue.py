@@ -187,7 +187,8 @@ class CallQueue:
                     self._look()
         finally:
             party.left = True  # first, and no call: nothing can come before it
-            self._look()
+            if self._leader is None or self._leader.left:  # else many would wait for the mutex
+                self._look()
 
     def _lead(self, party: Party, answer: Callable[[list[QueuedCall], int], None]) -> None:
         """Answer for the first ones in the queue, and wake them."""
