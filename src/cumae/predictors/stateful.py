@@ -77,12 +77,15 @@ class Fitted:
         The type follows from the classes and from whether there may be queries without an answer,
         not from the answers.
         """
-        found = self.classes[labels]  # a copy; -1 takes the last class, and is replaced below
-        missing = labels < 0
-        if self.may_abstain or missing.any():
-            found = found.astype(np.int64 if found.dtype.kind in "iu" else object, copy=False)
-            found[missing] = -1
-        return found
+        if self.may_abstain or (labels < 0).any():
+            return self._classes_and_none[labels]
+        return self.classes[labels]
+
+    @functools.cached_property
+    def _classes_and_none(self) -> NDArray[Any]:
+        """The declared classes and, at the end, where the place -1 is, the answer -1."""
+        kind = np.int64 if self.classes.dtype.kind in "iu" else object
+        return np.array([*self.classes.tolist(), -1], dtype=kind)
 
     @functools.cached_property  # each answer asks
     def may_abstain(self) -> bool:

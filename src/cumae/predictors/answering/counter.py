@@ -202,8 +202,7 @@ class Counter:
                         return group, place, ticket  # it need not be read yet
                     asked = call.asked = call.asked or desk._read(call.call)
                     # Whoever has the name of an earlier one must see what became of that.
-                    # A call without a name stands for itself.
-                    own_names = {call.id_bytes or call, *(asked.query_ids or ())}
+                    own_names = [call.id_bytes, *(asked.query_ids or ())]
                     if len(asked.rows) > room or not names.isdisjoint(own_names):
                         return group, place, ticket
                     if asked[2:] != PLAIN:  # somebody is named, or counts are asked for
@@ -224,7 +223,7 @@ class Counter:
             else:
                 group.append(call)
                 n_rows += len(asked.rows)
-                names |= own_names
+                names.update(filter(None, own_names))  # a call or a query without a name has none
         return group, len(calls), ticket
 
     def _joint_room(self, desk: Desk) -> tuple[int, int]:
