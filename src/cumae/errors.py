@@ -12,9 +12,10 @@
     ├── MissingPackage     (also ImportError)   an optional package is not installed
     └── StoreFailed        (also RuntimeError)  a durable oracle cannot be read, written or trusted
 
-and three warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
+and four warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
 work, but its answers change from phase to phase; ``EveryFitPays``, it will work, but clones of the
-same estimator are fitted in a loop, and each fit pays.
+same estimator are fitted in a loop, and each fit pays; ``GuaranteeVoid``, it will work, but its
+guarantee does not hold, because something around it has read the rows.
 
 A message says what was wrong, with which value of which parameter, and what to do about
 it. Of the data it names a row and a column at most, never a value.
@@ -85,6 +86,10 @@ class AnswersDrift(UserWarning):
 
 class EveryFitPays(UserWarning):
     """Several clones of one estimator are fitted, as in a search, and each fit pays anew."""
+
+
+class GuaranteeVoid(UserWarning):
+    """Something around a fit reads the rows as well, so that the guarantee of the fit is void."""
 
 
 def shown(value: object) -> str:

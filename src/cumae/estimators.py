@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -33,6 +33,7 @@ class Origin:
     """What an estimator and all clones of it share; it knows nothing of parameters or rows."""
 
     paying: int = 0  # clones that have paid
+    told: bool = False  # whether one of them has warned that its guarantee is void
 
 
 @dataclass
@@ -113,6 +114,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     guarantee_: Guarantee
 
+    hands_on: ClassVar[bool] = False  # whether one model inside gets the rows, and pays
+
     @abstractmethod
     def check_contents(self, X: Any) -> None:
         """Refuse columns of which nothing is left once they are read, before anything is paid.
@@ -186,9 +189,25 @@ def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:
         f"a second clone of the same {type(estimator).__name__} is fitted, as GridSearchCV and "
         "cross_val_score do. Every fit pays: k fits to the same rows cost k times epsilon and "
         "delta. Give the original a Budget, which all clones share and which refuses what it does "
-        "not cover, or search on public rows.",
+        "not cover, or search on public rows. After a search guarantee_ is void: scores chose.",
         EveryFitPays,
     )
+
+
+def is_first_told(estimator: PrivateEstimator) -> bool:
+    """Tell whether no clone of the same estimator has warned yet that its guarantee is void.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        What is about to warn. One that is no clone warns at each fit.
+    """
+    with _LOCK:
+        known = _CLONES.get(estimator)
+        if known is None:
+            return True
+        first, known.origin.told = not known.origin.told, True
+        return first
 
 
 @claim("REDUCE", "OVR", "ITER", "ACTIVE")

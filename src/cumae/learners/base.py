@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
+from cumae.callers import surroundings
 from cumae.claims import claim
 from cumae.codec import read_file, rebuilt, stored
 from cumae.data import (
@@ -297,6 +298,7 @@ class Learner(PrivateEstimator, ABC):
         source = self._source()
         plan, guarantee = self._decided(sizes, rows, source)
         warn_if_clones_pay(self, epsilon)
+        around = surroundings(self, epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=delta, what=type(self).__name__)
         forget(self)
@@ -310,7 +312,7 @@ class Learner(PrivateEstimator, ABC):
         except BaseException:
             forget(self)  # also what was set above
             raise
-        restate(self, guarantee if found is None else found)
+        restate(self, around.judge(guarantee if found is None else found))
         return self
 
     @claim("REDUCE")

@@ -112,6 +112,7 @@ class PrivateClassifier(PrivateEstimator):
         "budget": BUDGET,
         "random_state": RANDOM_STATE,
     }
+    hands_on: ClassVar[bool] = True
 
     guarantee_: Guarantee
     classes_: NDArray[Any]

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
+from cumae.callers import surroundings
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
 from cumae.data import (
@@ -401,7 +402,7 @@ class Predictor(PrivateEstimator, ABC):
         The caller sets the guarantee when everything else is done: a fit that was broken off has
         none.
         """
-        guarantee = self._promised(plan, source)
+        guarantee = surroundings(self, self.epsilon).judge(self._promised(plan, source))
         warn_if_clones_pay(self, self.epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)

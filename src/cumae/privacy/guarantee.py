@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 from typing import Any
@@ -23,6 +23,7 @@ REPLACE_ONE = "one row is replaced by any other, and the number of rows is publi
 RELEASED = "what is released and every use of it, for ever"
 MODEL = "the published model and every use of it, for ever"
 ENDLESS = "all answers together, for ever"
+VOID_BECAUSE = "void, because "  # how the assumption begins that says why a promise is void
 
 
 def up_to(answers: int) -> str:
@@ -50,7 +51,8 @@ class Guarantee:
     rho : float or None
         The same promise as rho-zCDP, where there is one.
     void : bool
-        True if ``random_state`` was given, which voids the promise.
+        True if ``random_state`` was given, which voids the promise, or for another reason, which
+        the assumptions name.
     covers : str
         The releases that the promise holds for, and for how long, such as ``"all answers
         together, for ever"``.
@@ -138,6 +140,33 @@ class Guarantee:
         """
         return not self.void and self.epsilon <= epsilon and self.delta <= delta
 
+    def voided(self, reason: str) -> Guarantee:
+        """Return the same as void, with the reason among its assumptions.
+
+        Parameters
+        ----------
+        reason : str
+            Why nothing is promised, as a sentence that goes on after "because".
+        """
+        return replace(self.assuming(f"{VOID_BECAUSE}{reason}"), void=True)
+
+    def assuming(self, assumption: str) -> Guarantee:
+        """Return the same with one more assumption.
+
+        Parameters
+        ----------
+        assumption : str
+            A fact outside the code on which the promise rests.
+        """
+        return replace(self, assumptions=(*self.assumptions, assumption))
+
+    @property
+    def void_reason(self) -> str:
+        """Why it is void: what the assumptions say, or that ``random_state`` was given."""
+        told = [one for one in self.assumptions if one.startswith(VOID_BECAUSE)]
+        given = [one.removeprefix(VOID_BECAUSE) for one in told]
+        return "; and ".join(given) or "random_state was given"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; an infinite epsilon becomes ``"inf"``."""
         plain = asdict(self)
@@ -173,7 +202,7 @@ class Guarantee:
         promised = f"{figures}-differential privacy for {self.protects}"
         if self.void:
             return (
-                "VOID, no privacy at all, because random_state was given.\n"
+                f"VOID, no privacy at all, because {self.void_reason}.\n"
                 f"Without it this would be {promised}, over {self.covers}."
             )
         if self.epsilon == math.inf:
