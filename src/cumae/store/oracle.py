@@ -95,7 +95,7 @@ def save_state(counter: Counter, path: str | Path, command: str | None) -> None:
         counter.journal = journal
 
     with _New(path, command, state.secret) as made:
-        made.write_state(state)
+        made.write_state(state.in_a_home())
         made.hand_over(take, Moved(made.place.name), before)
 
 

@@ -112,11 +112,12 @@ class EverlastingPredictor(PhasedPredictor):
         answers of a phase, so a number for ``growth`` must be above 1.
     memoize : bool
         Whether the same question gets the same answer within a phase.
-    late : float from 0 to 0.5
+    late : float from 0 to 0.5, or "auto"
         Share of a phase that is still answered by the old models while new ones train; its queries
-        are kept for the phase after.
-    background : bool
-        Whether that training runs in a thread of its own; needs ``late``.
+        are kept for the phase after. ``"auto"`` is 0 in memory, and 0.1 from ``save_to`` on.
+    background : bool, or None
+        Whether that training runs in a thread of its own; needs ``late``. None means that it does
+        from ``save_to`` on.
     client_cap : float above 0 and below 1, or None
         Largest share of a phase's rows that one client may supply; ``predict`` then takes
         ``clients=``.
@@ -184,8 +185,8 @@ class EverlastingPredictor(PhasedPredictor):
         "user_ids": Flag(),
         "fresh": Flag(),
         "memoize": Flag(),
-        "late": Number(0.0, 0.5, such_as="0.1"),
-        "background": Flag(),
+        "late": Or("auto", Number(0.0, 0.5, such_as="0.1")),
+        "background": Or(None, Flag()),
         "client_cap": Or(None, CHANCE),
         "text_bytes": TEXT_SIZE,
         **SHARED_PARAMETERS,
@@ -212,8 +213,8 @@ class EverlastingPredictor(PhasedPredictor):
         user_ids: bool = False,
         fresh: bool = False,
         memoize: bool = False,
-        late: float = 0.0,
-        background: bool = False,
+        late: float | str = "auto",
+        background: bool | None = None,
         client_cap: float | None = None,
         text_bytes: int = TEXT_BYTES,
         columns: Declared = None,

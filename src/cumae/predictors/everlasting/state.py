@@ -248,6 +248,11 @@ class EverlastingState(State):
         )
         return Entered(state, renewed=prior is not None)
 
+    @claim("LATE")
+    def in_a_home(self) -> EverlastingState:
+        """Return the state with which a file or a database begins: it may be late from there on."""
+        return replace(self, school=replace(self.school, rules=self.rules.in_a_home()))
+
     def to_facts(self) -> dict[str, Any]:
         return {
             "fitted": self.fitted.to_facts(),
