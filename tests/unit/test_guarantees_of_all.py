@@ -66,7 +66,7 @@ NEEDED: dict[str, Callable[[Any], bool]] = {
     ),
     "FRESH": lambda one: isinstance(one, EverlastingPredictor) and bool(one.fresh),
     "MEMO": lambda one: getattr(one, "memoize", False),
-    "LATE": lambda one: getattr(one, "late", 0) not in (0, None) and not one.fresh,
+    "LATE": lambda one: getattr(one, "late", 0) != 0,
     "BBL": lambda one: isinstance(one, GenericBBL),
     "QUERY": lambda one: isinstance(one, QueryRelease | UniversalQueryRelease),
     "AGPRIV": lambda one: isinstance(one, AgnosticQueryRelease),

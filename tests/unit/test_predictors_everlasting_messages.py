@@ -30,7 +30,7 @@ from cumae import (
 from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.predictors.base import options_of
-from cumae.predictors.everlasting import predictor as everlasting
+from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
 from cumae.predictors.everlasting.rules import (
     EverlastingOptions,
@@ -136,7 +136,7 @@ def test_trust_is_limited_after_the_first_phase(
         seen.append(used)
         return combined(noisy, n_shards, used, prior)
 
-    monkeypatch.setattr(everlasting, "combined", spied)
+    monkeypatch.setattr(phases, "combined", spied)
     one = oracle(TREE, columns=BOUNDS).fit(X, Y)
     one._state_.trust = trust
     for _ in range(3):
@@ -246,7 +246,10 @@ def test_flags_are_true_or_false(name: str, value: Any) -> None:
         ({"shard_size": 401}, "shard_size=401 is not from 3"),
         ({"background": True}, r"background=True with late='auto': .* give late=0\.1"),
         ({"background": True, "late": 0.0}, r"background=True with late=0\.0: .* give late=0\.1"),
-        ({"background": True, "fresh": True, "growth": 2.0}, "late and background have no meaning"),
+        (
+            {"client_cap": 0.1, "fresh": True, "growth": 2.0},
+            "client_cap have no meaning",
+        ),
         ({"late": 0.51}, 'late=0.51 is no float from 0 to 0.5; give 0.1, for example, or "auto"'),
         ({"estimator": None, "concept_class": "cut"}, "concept_class is str"),
     ],

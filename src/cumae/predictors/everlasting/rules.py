@@ -101,13 +101,12 @@ class EverlastingOptions:
                 "for example."
             )
         named = self.user_ids or self.client_cap is not None
-        late = 0.0 if isinstance(self.late, str) else self.late
-        if self.fresh and (named or late or self.background):
+        if self.fresh and named:
             raise InvalidParameter(
-                "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
-                "meaning; leave them out."
+                "fresh=True keeps no queries, so user_ids and client_cap have no meaning; leave "
+                "them out."
             )
-        if self.background and not late:
+        if self.background and (isinstance(self.late, str) or not self.late):
             raise InvalidParameter(
                 f"background=True with late={self.late!r}: the next query would wait for the "
                 "training all the same; give late=0.1, say, or background=False."
@@ -234,9 +233,9 @@ class EverlastingRules:
 
     @claim("LATE")
     def late_releases(self, n_rows: int) -> int:
-        """Return how many of them come after the training of the next phase has begun."""
-        releases = self.releases(n_rows)
-        return min(releases - 1, int(self.late_share * releases))
+        """Return how many answers come after the training of the next phase has begun."""
+        answers = self.schedule.answers(n_rows)
+        return min(answers - 1, int(self.late_share * answers))
 
     @claim("LATE")
     def in_a_home(self) -> EverlastingRules:
@@ -244,10 +243,8 @@ class EverlastingRules:
 
         What the caller has left open is decided here. The promise names LATE in either case.
         """
-        late = self.late
-        if isinstance(late, str):
-            late = 0.0 if self.fresh else LATE
-        background = (not self.fresh) if self.background is None else self.background
+        late = LATE if isinstance(self.late, str) else self.late
+        background = True if self.background is None else self.background
         return replace(self, late=late, background=background)
 
     def cap(self, n_rows: int) -> int | None:
@@ -299,7 +296,7 @@ class EverlastingRules:
         named = self.is_named
         claims += ["USER"] * named + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
         may_be_late = isinstance(self.late, str) or self.late > 0
-        claims += ["LATE"] * (may_be_late and not self.fresh) + ["LABELLED"]
+        claims += ["LATE"] * may_be_late + ["LABELLED"]
         assumptions, void = GAME + IDS * named, False
         if promised is not None:
             claims += ["PRIOR", "PAR", *promised.claims]
