@@ -61,6 +61,13 @@ def rows_of_phases(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[float], A
 
     def spied_init(self: Any, school: Any, number: int, given: Any, *others: Any) -> None:
         rows, weights = given.table(school.reader)
+        if given.to_label is not None:  # the training labels these
+            own = given.to_label.rows.all()
+            none = np.zeros((len(own), school.rules.n_classes), dtype=np.int64)
+            rows, weights = (
+                first if second is None else np.concatenate([first, second])
+                for first, second in ((own, rows), (none, weights))
+            )
         seen.append((rows.ravel().tolist(), weights, given.full_weight))
         init(self, school, number, given, *others)
 

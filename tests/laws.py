@@ -178,6 +178,7 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
     "everlasting, users": (stumps(user_ids=True), ONE),
     "everlasting, clients": (stumps(client_cap=0.5, delta=1e-5, classes=("no", "yes")), SPOKEN),
     "everlasting, fresh": (stumps(fresh=True, growth=2.0), ONE),
+    "everlasting, fresh, late": (stumps(fresh=True, growth=2.0, late=0.25), ONE),
     "everlasting, fresh and marks": (
         oracle(Marked(), fresh=True, growth=2.0, epsilon=0.3),
         FEW_THREE,

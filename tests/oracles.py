@@ -17,7 +17,14 @@ from cumae.concepts import Thresholds
 ROWS = np.random.default_rng(5).random((400, 1))
 SECTOR = 512  # bytes that a disk writes as one
 MARKED = 0.123456789  # a cell that tests look for in files
-SHARED: dict[str, Any] = {"epsilon": 60.0, "shard_size": 10, "growth": 1.0, "prior": False}
+SHARED: dict[str, Any] = {
+    "epsilon": 60.0,
+    "shard_size": 10,
+    "growth": 1.0,
+    "prior": False,
+    "late": 0.0,
+    "background": False,  # phases end where tests expect it
+}
 
 
 def everlasting(**more: Any) -> cumae.EverlastingPredictor:

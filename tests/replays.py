@@ -260,6 +260,7 @@ SCENARIOS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
     "ids": (lambda: everlasting(user_ids=True, client_cap=0.3, growth=1.3), with_ids),
     "memo": (lambda: everlasting(memoize=True), with_a_memo),
     "fresh": (lambda: everlasting(fresh=True, growth=2.0), with_supplied_rows),
+    "fresh, late": (lambda: everlasting(fresh=True, growth=2.0, late=0.25), with_supplied_rows),
     "prior": (
         lambda: everlasting(columns=[(0, 1)], prior=None, prior_share=0.4, rows=90),
         with_new_priors,

@@ -171,6 +171,9 @@ PREDICTORS: dict[str, Case] = {
     "everlasting, users": Case(everlasting(user_ids=True), steps=LABELS),
     "everlasting, clients": Case(everlasting(client_cap=0.5), steps=LABELS),
     "everlasting, fresh": Case(everlasting(fresh=True, growth=2.0), steps=("supply", *ALWAYS)),
+    "everlasting, fresh, background": Case(
+        everlasting(fresh=True, growth=2.0, late=0.25, background=True), steps=("supply", *ALWAYS)
+    ),
     "everlasting, late": Case(everlasting(late=0.25), steps=LABELS),
     "everlasting, background": Case(everlasting(late=0.25, background=True), steps=LABELS),
     "everlasting, labels": Case(everlasting(), steps=("tell", *LABELS)),

@@ -36,7 +36,7 @@ from cumae.predictors.answering.events import (
 )
 from cumae.predictors.bbl.state import BBLState
 from cumae.predictors.everlasting.predictor import EverlastingPredictor
-from cumae.predictors.everlasting.state import EverlastingState
+from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 from cumae.predictors.release.state import ReleaseState, UniversalState
 from cumae.predictors.state import State
 from cumae.predictors.waiting import FreshRows, KeptRows
@@ -51,6 +51,7 @@ NAMED = {
     f"{kind.__name__} {number}, {part.name}": (kind, part.name)
     for number, kind in sorted(EVENTS.items())
     for part in fields(kind)  # type: ignore[arg-type]  # all events are dataclasses
+    if (kind, part.name) != (PhasePrepared, "weights")  # which events of older files alone have
 }
 ALL = set(NAMED.values())
 CALM = [name for name in SCENARIOS if name != "background"]  # no thread fails over a planted fault

@@ -30,7 +30,7 @@ from cumae import (
 from cumae.concepts import Thresholds
 from cumae.learners import Adapter, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.predictors.base import options_of
-from cumae.predictors.everlasting import predictor as everlasting
+from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
 from cumae.predictors.everlasting.rules import (
     EverlastingOptions,
@@ -136,7 +136,7 @@ def test_trust_is_limited_after_the_first_phase(
         seen.append(used)
         return combined(noisy, n_shards, used, prior)
 
-    monkeypatch.setattr(everlasting, "combined", spied)
+    monkeypatch.setattr(phases, "combined", spied)
     one = oracle(TREE, columns=BOUNDS).fit(X, Y)
     one._state_.trust = trust
     for _ in range(3):
@@ -232,6 +232,7 @@ def test_one_client_that_uses_up_a_phase_makes_a_new_fit_necessary() -> None:
 @pytest.mark.parametrize("name", ["balanced", "user_ids", "fresh", "memoize", "background"])
 @pytest.mark.parametrize("value", ["yes", 1, None])
 def test_flags_are_true_or_false(name: str, value: Any) -> None:
+    value = 0.0 if (name, value) == ("background", None) else value  # which leaves it open
     with pytest.raises(InvalidParameter, match=f"{name}={value!r} is neither True nor False"):
         oracle(**{name: value}).fit(X, Y)
 
@@ -243,9 +244,13 @@ def test_flags_are_true_or_false(name: str, value: Any) -> None:
         ({"delta": 0.0}, "both above 0; .* QueryRelease with mechanism='laplace'"),
         ({"shard_size": 2}, "shard_size=2 is not from 3, which 2 classes need, to 400"),
         ({"shard_size": 401}, "shard_size=401 is not from 3"),
-        ({"background": True}, r"background=True with late=0\.0: .* give late=0\.1"),
-        ({"background": True, "fresh": True, "growth": 2.0}, "late and background have no meaning"),
-        ({"late": 0.51}, "late=0.51 is no float from 0 to 0.5; give 0.1"),
+        ({"background": True}, r"background=True with late='auto': .* give late=0\.1"),
+        ({"background": True, "late": 0.0}, r"background=True with late=0\.0: .* give late=0\.1"),
+        (
+            {"client_cap": 0.1, "fresh": True, "growth": 2.0},
+            "client_cap have no meaning",
+        ),
+        ({"late": 0.51}, 'late=0.51 is no float from 0 to 0.5; give 0.1, for example, or "auto"'),
         ({"estimator": None, "concept_class": "cut"}, "concept_class is str"),
     ],
 )

@@ -14,9 +14,10 @@ from cumae import Budget, BudgetExhausted, EverlastingPredictor, InvalidData, In
 from cumae.concepts import Points
 from cumae.errors import TooFewRows
 from cumae.learners import PrivateBooster
+from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.phases import row_keys
-from cumae.predictors.everlasting.state import EverlastingState
-from cumae.predictors.waiting import FreshRows
+from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
+from cumae.predictors.waiting import PART, FreshRows
 from tests.everlasting import ABOVE, N, Spy, X, Y, oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore::cumae.errors.TooFewRows")
@@ -112,10 +113,10 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
     assert one.remaining_ == 0
     one.add_unlabelled(RNG.random((N, 1)))
     assert one.remaining_ == N
-    assert len(spy.take()[0]) == N  # labelling them is a release each: 2 N in all
-    assert one._state_.left == 0
+    assert one._state_.left == 0  # labelling them is a release each: 2 N in all
     asked = RNG.random((N, 1))
     assert len(set(one.predict(asked).tolist())) == 2
+    assert len(spy.take()[0]) == 2 * N  # the labels, by phase 1, and the answers of phase 2
     assert (one.phase_, one._state_.phase.n_rows, one.answered_) == (2, N, 2 * N)
     assert one._state_.n_kept == 0
     with pytest.raises(InvalidParameter, match="fresh=True"):
@@ -125,26 +126,92 @@ def test_fresh_rows_take_the_place_of_queries(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.claim("FRESH")
-def test_a_labelling_that_was_broken_off_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_labelling_that_was_broken_off_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the first draw is left; its releases are counted once, and belong to its rows."""
     one = oracle(fresh=True, growth=2.0).fit(X, Y)
     one.predict(X)
-
-    released = EverlastingPredictor._release
+    drawn: list[Any] = []
+    labelled = phases.ToLabel.labelled
 
     def stop(self: Any, *asked: Any) -> Any:
-        released(self, *asked)  # the labels are drawn
-        raise KeyboardInterrupt
+        drawn.append(labelled(self, *asked)[1])
+        if len(drawn) == 1:
+            raise KeyboardInterrupt
+        return labelled(self, *asked)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(EverlastingPredictor, "_release", stop)
-        with pytest.raises(KeyboardInterrupt):
-            one.add_unlabelled(X)
-    for _ in range(2):
-        with pytest.raises(BudgetExhausted, match="broken off"):
-            one.add_unlabelled(X)
-        assert one.remaining_ == 0
-    with pytest.raises(BudgetExhausted):
+    monkeypatch.setattr(phases.ToLabel, "labelled", stop)
+    one.add_unlabelled(X)  # the training is not wanted yet
+    assert (one._state_.left, len(one._state_.waiting), drawn) == (0, 0, [])
+    following = one._state_.following
+    with pytest.raises(KeyboardInterrupt):
         one.predict(X[:1])
+    assert one._state_.following is following
+    assert following._phase is None  # nothing of it was kept
+    assert (one.phase_, one._state_.left, one.answered_) == (1, 0, N)
+    one.predict(X[:1])
+    assert (one.phase_, one._state_.n_rows, len(drawn)) == (2, N, 2)
+    assert not np.array_equal(*drawn)
+
+
+@pytest.mark.claim("FRESH", "LATE")
+@pytest.mark.parametrize("growth", ["auto", 1.01, 2.0])
+@pytest.mark.parametrize("background", [False, True])
+def test_fresh_rows_are_labelled_while_the_last_answers_are_given(
+    growth: Any, background: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels and answers of a phase are within its releases, and rows are taken in order."""
+    spy = Spy(monkeypatch)
+    one = oracle(fresh=True, growth=growth, late=0.4, background=background).fit(X, Y)
+    supplied = np.random.default_rng(7).random((3 * N, 1))
+    one.add_unlabelled(supplied)
+    releases, answers = one._state_.releases, one._state_.rules.schedule.answers(N)
+    late, left = int(0.4 * answers), one.remaining_
+    assert one._state_.late == min(late, answers - 1)
+    while one._state_.following is None:
+        assert one.phase_ == 1
+        one.predict([[0.5]])
+    n_next = one._state_.following.n_rows
+    assert one.answered_ == releases - n_next - one._state_.late
+    assert (one._state_.left, one.remaining_) == (one._state_.late, left - one.answered_)
+    given = one._state_.following._given.to_label.rows.all()
+    assert np.array_equal(given, supplied[:n_next])
+    assert np.array_equal(one._state_.waiting.all(), supplied[n_next:])
+    while one._state_.left:
+        one.predict([[0.5]])
+    assert one.phase_ == 1
+    one.predict([[0.5]])
+    assert (one.phase_, one._state_.n_rows) == (2, n_next)
+    assert len(spy.take()[0]) == releases + 1
+    asked = one.answered_
+    with pytest.raises(BudgetExhausted):
+        one.predict(RNG.random((left - asked + 1, 1)))
+    one.predict(RNG.random((int(left - asked), 1)))
+    assert one.remaining_ == 0
+
+
+@pytest.mark.claim("FRESH")
+def test_rows_that_an_older_file_has_labelled_keep_their_labels() -> None:
+    one = oracle(fresh=True, growth=2.0).fit(X, Y).add_unlabelled(X)
+    state, weights = one._state_, np.column_stack([np.arange(N), np.zeros(N, dtype=np.int64)])
+    PhasePrepared(2, state.rule.reserved(state.spent, 2 * N), weights, N).apply(state)
+    rows, found = state.following._given.table(one._reader_)
+    assert np.array_equal(rows, X)
+    assert np.array_equal(found, weights)
+    assert (state.following.n_rows, len(state.waiting)) == (N, 0)
+
+
+@pytest.mark.claim("FRESH", "LATE")
+def test_with_too_few_fresh_rows_late_answers_are_given_all_the_same() -> None:
+    one = oracle(fresh=True, growth=2.0, late=0.5).fit(X, Y).add_unlabelled(X[:10])
+    assert one._state_.late == N // 2
+    one.predict(X)  # all that are not for labels
+    assert (one._state_.following, one.remaining_, one._state_.left) == (None, 0, N)
+    with pytest.raises(BudgetExhausted, match="400 rows by add_unlabelled"):
+        one.predict([[0.5]])
+    one.add_unlabelled(X)
+    assert (one._state_.left, one._state_.following.n_rows) == (0, N)
+    one.predict([[0.5]])
+    assert one.phase_ == 2
 
 
 @pytest.mark.claim("FRESH")
@@ -155,24 +222,22 @@ def test_rows_are_not_used_twice_if_their_event_is_broken_off(
     """Either they are rows of the next phase, or they wait, and nothing is trained on them."""
     one = oracle(fresh=True, growth=2.0).fit(X, Y)
     one.predict(X)
-    left, without = [1] * times, FreshRows.without
+    left, split = [1] * times, FreshRows.split
 
-    def stop(self: FreshRows, count: int) -> FreshRows:
+    def stop(self: FreshRows, count: int) -> tuple[FreshRows, FreshRows]:
         if left:
             left.pop()
             raise KeyboardInterrupt
-        return without(self, count)
+        return split(self, count)
 
-    monkeypatch.setattr(FreshRows, "without", stop)
+    monkeypatch.setattr(FreshRows, "split", stop)
     with pytest.raises(KeyboardInterrupt):
         one.add_unlabelled(X)
     assert (one._state_.following is None) == (times == 2)  # once, it is applied to its end
     assert len(one._state_.waiting) == (N if times == 2 else 0)
-    if times == 2:
-        with pytest.raises(BudgetExhausted, match="broken off"):
-            one.add_unlabelled(X)
-    else:
-        assert one.remaining_ == N
+    assert one.remaining_ == N
+    one.predict(X[:1])
+    assert (one.phase_, one._state_.n_rows) == (2, N)
 
 
 @pytest.mark.claim("EVER")
@@ -214,18 +279,38 @@ def test_fresh_rows_are_taken_in_order_and_not_kept(kind: Any) -> None:
         waiting.put(waiting.end, part)
         waiting.put(waiting.end - len(part), part)  # they are here already
     assert len(waiting) == 7
-    first, left = waiting.first_rows(4), waiting.without(4)
+    first, left = waiting.first_rows(4), waiting.split(4)[1]
     # What is left of a part does not keep the rest of it in memory.
     for part in (*parts, waiting.all()):
         assert not np.shares_memory(np.asarray(left.all()), np.asarray(part))
-    second, last = left.first_rows(2), left.without(2)
+    second, last = left.first_rows(2), left.split(2)[1]
     assert type(first) is type(second) is type(kind([[0.0]]))
     assert np.ravel(first).tolist() == [0.0, 1.0, 2.0, 3.0]
     assert np.ravel(second).tolist() == [4.0, 5.0]
-    assert (len(left), len(last), len(last.without(1))) == (3, 1, 0)
-    assert last.without(1).all() is None
+    assert (len(left), len(last), len(last.split(1)[1])) == (3, 1, 0)
+    assert last.split(1)[1].all() is None
     with pytest.raises(AssertionError, match="in order"):
         last.put(9, parts[0])
+
+
+@pytest.mark.claim("FRESH")
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
+def test_a_cut_of_many_fresh_rows_copies_a_few(kind: Any) -> None:
+    many = kind(np.arange(5.0 * PART).reshape(-1, 1))
+    waiting = FreshRows()
+    waiting.put(0, many)
+    waiting.put(0, many)
+    for count in (0, 1, PART, 2 * PART + 7, 5 * PART):
+        taken, left = waiting.split(count)
+        assert (len(taken), len(left)) == (count, 5 * PART - count)
+        assert taken.end == left.first == count
+        tables = [part for one in (taken, left) for _, part in one._parts]
+        assert all(0 < len(part) <= PART for part in tables)
+        assert np.concatenate(tables).ravel().tolist() == np.ravel(many).tolist()
+        # Handed over as they are, but for the one that is cut; none holds rows of another call.
+        own = [part for _, part in waiting._parts]
+        assert sum(not any(part is one for one in own) for part in tables) <= 2
+        assert not any(np.shares_memory(np.asarray(part), np.asarray(many)) for part in own)
 
 
 @pytest.mark.claim("FRESH")
@@ -287,7 +372,7 @@ def test_the_memo_tells_types_apart() -> None:
         ({"growth": math.inf}, "growth"),
         ({"late": 0.6}, "late"),
         ({"client_cap": 0.0}, "client_cap"),
-        ({"fresh": True, "growth": 2.0, "late": 0.1}, "no meaning"),
+        ({"fresh": True, "growth": 2.0, "client_cap": 0.1}, "no meaning"),
         ({"shard_size": 1000}, "shard_size|n_shards"),
         ({"shard_size": 0}, "shard_size"),
         ({"prior": "booster"}, "prior"),

@@ -26,7 +26,7 @@ from cumae.errors import LiveState
 from cumae.predictors import recipes
 from cumae.predictors.everlasting import phases
 from cumae.predictors.everlasting.rules import EverlastingRules
-from cumae.predictors.waiting import KeptRows
+from cumae.predictors.waiting import FreshRows, KeptRows
 from tests.everlasting import N, X, Y, oracle, rows_of_phases
 from tests.forks import answer_in_a_fork
 
@@ -200,11 +200,12 @@ def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPa
     assert len(set(used)) == len(used)
 
 
-@pytest.mark.claim("LATE")
+@pytest.mark.claim("LATE", "FRESH")
+@pytest.mark.parametrize("fresh", [False, True])
 def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
-    monkeypatch: pytest.MonkeyPatch,
+    fresh: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks joins no rows, draws no split, trains nothing and calibrates no noise."""
+    """Who asks joins and labels no rows, draws no split, trains nothing and calibrates no noise."""
     asking, seen = threading.get_ident(), []
     spied: list[tuple[Any, str]] = [
         (phases.School, "train"),
@@ -215,6 +216,8 @@ def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
         (KeptRows, "rows"),
         (KeptRows, "weights"),
     ]
+    if fresh:
+        spied += [(phases.ToLabel, "labelled"), (FreshRows, "all")]
     for kind, name in spied:
         own = vars(kind)[name]
 
@@ -224,9 +227,12 @@ def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
             return made(self, *given)
 
         monkeypatch.setattr(kind, name, property(called) if isinstance(own, property) else called)
-    one = oracle(late=0.25, background=True).fit(X, Y)
-    seen.clear()
+    options = {"fresh": True, "growth": 2.0} if fresh else {}
+    one = oracle(late=0.25, background=True, **options).fit(X, Y)
     queries = RNG.random((2 * N, 1))
+    if fresh:
+        one.add_unlabelled(queries)
+    seen.clear()
     for start in range(0, 2 * N, 10):
         one.predict(queries[start : start + 10])
     assert one.phase_ >= 2

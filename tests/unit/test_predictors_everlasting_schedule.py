@@ -110,9 +110,9 @@ def test_fresh_phases_grow_as_far_as_rows_were_supplied(monkeypatch: pytest.Monk
     following = one._state_.following
     assert following is not None
     assert following.n_rows == N + 100
-    assert sum(map(len, spy.votes)) == releases
-    assert len(one._state_.waiting) == 0
+    assert (one._state_.left, len(one._state_.waiting)) == (0, 0)
     one.predict([[0.5]])
+    assert sum(map(len, spy.votes)) == releases + 1
     assert (one.phase_, one._state_.phase.n_rows) == (2, N + 100)
     left = int(one.remaining_)
     assert left == 2 * math.ceil(GROWTH * (N + 100)) - (N + 100) - 1

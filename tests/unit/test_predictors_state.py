@@ -90,6 +90,7 @@ CASES: dict[str, tuple[EverlastingPredictor, Any, int]] = {
     "users": (made(Thresholds(), user_ids=True, growth=1.3), ONE, 100),
     "clients": (made(Thresholds(), client_cap=0.1, growth=1.2), ONE, 100),
     "fresh": (made(Thresholds(), fresh=True, growth=2.0), ONE, 100),
+    "fresh, late": (made(Thresholds(), fresh=True, growth=2.0, late=0.3), ONE, 100),
     "fresh text": (made(TEXT, shard_size=40, fresh=True, growth=2.0), WORDS, N + 100),
 }
 
@@ -183,7 +184,7 @@ def test_each_part_of_a_state_is_needed(coins: Callable[[int], None]) -> None:
         "memo": lambda state: state.phase.memo.clear(),
         "users": lambda state: state.admission.seen.clear(),
         "clients": lambda state: state.admission.of_client.clear(),
-        "fresh": lambda state: setattr(state, "waiting", state.waiting.without(N)),
+        "fresh": lambda state: setattr(state, "waiting", state.waiting.split(N)[1]),
         "own prior": lambda state: setattr(state, "trust", 0.0 if state.trust else 0.2),
     }
     for name, forget in cases.items():

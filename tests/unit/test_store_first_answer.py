@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,27 @@ def test_a_warm_up_costs_draws_and_writes_nothing(
     assert oracle._counter_.coins._streams == {}  # nothing was drawn ahead
     assert oracle._counter_.state.answered == 0
     oracle.close()
+
+
+def test_what_is_loaded_may_be_kept_out_of_the_collectors_way(tmp_path: Path) -> None:
+    path = tmp_path / "oracle.db"
+    row = stored("thresholds", path)
+    gc.unfreeze()  # whoever runs the tests may have frozen something
+    cumae.open(path).close()
+    assert gc.get_freeze_count() == 0  # nothing is frozen unless it is asked for
+    oracle = cumae.open(path, freeze=True)
+    try:
+        assert gc.get_freeze_count() > 10_000
+        first, state = weakref.ref(oracle._state_.phase), weakref.ref(oracle._state_)
+        while oracle.phase_ == 1:  # what was frozen of a phase goes when the phase ends
+            oracle.predict([row] * 50)
+        gc.collect()
+        assert first() is None
+        assert state() is not None
+        oracle.close()
+        cumae.open(path).close()  # a frozen one lets go of its lock
+        del oracle
+        gc.collect()
+        assert state() is None
+    finally:
+        gc.unfreeze()

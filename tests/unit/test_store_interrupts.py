@@ -185,7 +185,12 @@ SCENARIOS: dict[str, Scenario] = {
     "a phase of labelled rows": Scenario(
         fresh,
         lambda one: one.predict(ROWS[:5]),
-        {"Answered", "Used", "PhasePrepared", "Entered"},
+        {"Answered", "PhasePrepared", "Entered"},
+    ),
+    "a late phase of labelled rows": Scenario(
+        lambda: fresh(late=0.4),
+        lambda one: one.predict(ROWS[:5]),
+        {"Answered", "PhasePrepared"},
     ),
     "bbl": Scenario(
         lambda: asked(bbl()),
@@ -386,7 +391,7 @@ def test_what_was_drawn_for_a_call_that_failed_is_charged(
         raise MemoryError
 
     # After the draw, and before anything was recorded.
-    monkeypatch.setattr("cumae.predictors.everlasting.predictor.weights_of_votes", broken)
+    monkeypatch.setattr("cumae.predictors.everlasting.phases.weights_of_votes", broken)
     with pytest.raises(MemoryError):
         opened.predict(ROWS[:7])
     monkeypatch.undo()

@@ -124,6 +124,58 @@ def test_an_oracle_that_trains_in_the_background_goes_on_over_phases(where: Wher
     assert (known.phase > 2, known.answers) == (True, 1_200)
 
 
+@pytest.mark.claim("LATE")
+@pytest.mark.parametrize("asked", [0, 150, 390, 400])
+def test_what_was_left_open_is_late_and_in_the_background_in_a_file(
+    asked: int, tmp_path: Path
+) -> None:
+    """It may have answered, past the mark as well; each query is a row of one phase."""
+    one = everlasting(late="auto", background=None)
+    queries = np.random.default_rng(1).random((1_000, 1))
+    one.predict(queries[:asked])
+    assert (one._state_.late, one._state_.rules.background) == (0, None)
+    assert (one._state_.following is None) == (asked < 400)
+    promised = one.guarantee_
+    assert "LATE" in promised.claims
+    one.save_to(tmp_path / "oracle.db")
+    stored = cumae.open(tmp_path / "oracle.db")
+    assert (stored.late, stored.background) == ("auto", None)
+    assert (stored._state_.late, stored._state_.rules.background) == (40, True)
+    assert set(promised.claims) <= set(stored.guarantee_.claims)
+    while stored.phase_ == 1:
+        mark = stored._state_.following
+        stored.predict(queries[stored.answered_ : stored.answered_ + 1])
+        if mark is None and stored._state_.following is not None:
+            assert stored.answered_ == max(360, asked + 1)
+            assert stored._state_.following.n_rows == stored.answered_
+    assert stored._state_.n_rows == (max(360, asked + 1) if asked < 400 else 400)
+    assert stored._state_.n_kept == 401 - stored._state_.n_rows
+    stored.close()
+
+
+@pytest.mark.claim("LATE")
+@pytest.mark.parametrize(
+    ("given", "late", "background"),
+    [
+        ({"late": 0.0, "background": None}, 0, True),
+        ({"late": 0.0, "background": False}, 0, False),
+        ({"late": 0.2, "background": None}, 80, True),
+        ({"late": "auto", "background": False}, 40, False),
+    ],
+)
+def test_what_was_given_stays_in_a_file(
+    given: dict[str, Any], late: int, background: bool, tmp_path: Path
+) -> None:
+    one = everlasting(**given)
+    assert ("LATE" in one.guarantee_.claims) == (given["late"] != 0.0)
+    one.save_to(tmp_path / "oracle.db")
+    stored = cumae.open(tmp_path / "oracle.db")
+    assert (stored._state_.late, stored._state_.rules.background) == (late, background)
+    stored.predict(np.random.default_rng(1).random((450, 1)))
+    assert stored.phase_ == 2
+    stored.close()
+
+
 def test_labels_that_come_later_are_kept(where: Where, coins: Callable[[int], None]) -> None:
     one = everlasting()
     twin = restore(one.to_arrays())

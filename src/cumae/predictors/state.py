@@ -133,6 +133,10 @@ class State(ABC):
         """The key under which ids are hidden; None if there are none."""
         return None
 
+    def in_a_home(self) -> Self:
+        """Return the state with which a file or a database begins; this one stays as it is."""
+        return self
+
     def given(self) -> dict[str, Any]:
         """Return the parameters of the predictor."""
         found: dict[str, Any] = self.fitted.given()

@@ -150,7 +150,9 @@ class StatefulPredictor(Predictor):
 
         Go on with ``cumae.open(path)``. The file, and the keys in a folder beside it, are readable
         by their owner only. It needs the packages of ``cumae[store]``. At a PostgreSQL address
-        several processes may have it open; it needs ``cumae[postgres]``.
+        several processes may have it open; it needs ``cumae[postgres]``. An
+        :class:`~cumae.EverlastingPredictor` trains its next phases in the background from here on,
+        and answers meanwhile, unless its parameters ``late`` and ``background`` say otherwise.
 
         Parameters
         ----------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ import pandas as pd
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+
+PART = 1_024  # rows that are kept as one table at most, where tables are cut
 
 
 @claim("EVER", "LABELLED", "UNV")
@@ -124,7 +128,7 @@ class FreshRows:
     >>> waiting.put(2, np.array([[3.0], [4.0]]))
     >>> waiting.first_rows(3).tolist(), len(waiting)
     ([[1.0], [2.0], [3.0]], 4)
-    >>> waiting.without(3).first_rows(1).tolist()
+    >>> waiting.split(3)[1].first_rows(1).tolist()
     [[4.0]]
     """
 
@@ -147,25 +151,36 @@ class FreshRows:
             return
         if at != before:
             raise AssertionError("rows come in order")
-        self._parts.append((end, rows))
+        parts = [(end, rows)]
+        if len(rows) > PART:  # so that a cut copies a few rows, however many came at once
+            tables = [rows[start : start + PART].copy() for start in range(0, len(rows), PART)]
+            ends = accumulate(map(len, tables), initial=at)
+            parts = list(zip(list(ends)[1:], tables, strict=True))
+        self._parts.extend(parts)  # as one: no interrupt comes between them
+
+    def split(self, count: int) -> tuple[FreshRows, FreshRows]:
+        """Return the rows that came first, and the others; so many must be there.
+
+        The work does not grow with the number of rows: tables are handed over as they are, and one
+        of them is cut.
+        """
+        taken, left = FreshRows(self.first), FreshRows(self.first + count)
+        place = bisect_right(self._parts, left.first, key=itemgetter(0))
+        taken._parts, left._parts = self._parts[:place], self._parts[place:]
+        missing = left.first - taken.end
+        if missing:
+            end, rows = left._parts[0]
+            taken._parts.append((left.first, rows[:missing]))
+            left._parts[0] = (end, rows[missing:].copy())  # a view would keep what was taken
+        return taken, left
 
     def first_rows(self, count: int) -> Any:
         """Return the rows that came first; so many must be there."""
-        return self.all()[:count]
-
-    def without(self, count: int) -> FreshRows:
-        """Return the rows but for those that came first."""
-        found = FreshRows(self.first + count)
-        if len(self) > count:
-            found.put(found.first, self.all()[count:].copy())  # a view would keep what was taken
-        return found
+        return self.split(count)[0].all()
 
     def all(self) -> Any:
         """Return all rows; None if there are none."""
-        rows = joined([rows for _, rows in self._parts])
-        if len(self._parts) > 1:
-            self._parts = [(self.end, rows)]
-        return rows
+        return joined([rows for _, rows in self._parts])
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import secrets
@@ -94,7 +95,7 @@ def save_state(counter: Counter, path: str | Path, command: str | None) -> None:
         counter.journal = journal
 
     with _New(path, command, state.secret) as made:
-        made.write_state(state)
+        made.write_state(state.in_a_home())
         made.hand_over(take, Moved(made.place.name), before)
 
 
@@ -293,6 +294,7 @@ def open(  # noqa: A001 - cumae.open is its name
     estimator: Any = None,
     keys: str | None = None,
     accept_rollback: bool = False,
+    freeze: bool = False,
 ) -> Any:
     """Return the oracle in a file or at an address, ready to answer.
 
@@ -311,6 +313,11 @@ def open(  # noqa: A001 - cumae.open is its name
     accept_rollback : bool
         Whether to go on if the file is an older copy: what may have been used since is charged,
         and the ledger says so.
+    freeze : bool
+        Whether Python's garbage collector leaves alone from now on all that the process has loaded
+        (``gc.collect`` and ``gc.freeze``), so that its pauses get shorter. It is for a process that
+        answers for long, and concerns the whole of it: give it with the last oracle that is opened,
+        and close oracles when they are done.
 
     Returns
     -------
@@ -332,13 +339,18 @@ def open(  # noqa: A001 - cumae.open is its name
         meta = looked_at.meta()
     found = _keys_of(place, keys)
     if isinstance(place, FilePlace) and meta["kind"] == ACCOUNT:
-        return Budget.kept_in(AccountLedger(place.path, found))
-    if meta.get("home") == SHARED and not place.shared:
+        model: Any = Budget.kept_in(AccountLedger(place.path, found))
+    elif meta.get("home") == SHARED and not place.shared:
         raise InvalidParameter(
             f"path={place.name!r} is a copy of an oracle in PostgreSQL; put it back with cumae "
             "backup, which takes an address as well, and open it there."
         )
-    return opened(place, found, estimator=estimator, accept_rollback=accept_rollback)
+    else:
+        model = opened(place, found, estimator=estimator, accept_rollback=accept_rollback)
+    if freeze:
+        gc.collect()  # what is garbage now would be kept for ever
+        gc.freeze()
+    return model
 
 
 def _keys_of(place: Place, given: str | None) -> KeyStore:

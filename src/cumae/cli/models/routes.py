@@ -14,8 +14,6 @@ from cumae.errors import InvalidParameter
 if TYPE_CHECKING:
     from cumae.cli.models.private import PrivateTable
 
-LATE = 0.1  # share of a phase that the old models answer while new ones train
-
 
 class RouteName(StrEnum):
     """How answers are given."""
@@ -123,8 +121,7 @@ def asked(route: RouteName, name: str | None, max_queries: int, **shared: Any) -
     estimator = models[name or "tree"]
     if route is RouteName.RELEASE:
         return cumae.QueryRelease(estimator, max_queries=max_queries, **shared)
-    # It lives in a file, where nobody should wait for the training of a phase.
-    return cumae.EverlastingPredictor(estimator, late=LATE, background=True, **shared)
+    return cumae.EverlastingPredictor(estimator, **shared)
 
 
 def best_of(

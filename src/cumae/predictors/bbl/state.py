@@ -158,7 +158,7 @@ class BBLState(State):
         split = Split(event.order, len(event.seeds))
         recipe = Recipe(ArrayRows(rows), event.labels, split, event.seeds)
         following = LabelledPhase(self.rules.sizes(self.phase.sizes), recipe, event.places)
-        vars(self).update(waiting=self.waiting.without(taken), following=following)
+        vars(self).update(waiting=self.waiting.split(taken)[1], following=following)
 
     def entered(self, source: Source) -> Entered:
         """Train the next phase; return the event with which it answers from now on."""

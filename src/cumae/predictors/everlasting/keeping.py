@@ -190,7 +190,7 @@ class RowsOfNextPhase(ABC):
 
     @abstractmethod
     def handed_over(self, state: PhaseRows, taken: int, weights: Integers | None) -> KeptRows:
-        """Return the rows of the next phase with their weights.
+        """Return those rows of the next phase that have their weights.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class RowsOfNextPhase(ABC):
         taken : int
             How many supplied rows are among them.
         weights : array of int, or None
-            Weights of supplied rows.
+            Weights of supplied rows, in events of older files.
         """
 
 
@@ -350,7 +350,7 @@ class SuppliedRows(RowsOfNextPhase):
         if state.following is not None:
             found, n_rows = left, state.following.n_rows
         else:
-            label = _labelled(schedule, state.n_rows, left, waiting)
+            label = self.to_label(state)
             found = max(0, left - label)
             if left < label or waiting < label:  # broken off, or too few rows
                 return found
@@ -382,11 +382,18 @@ class SuppliedRows(RowsOfNextPhase):
         return self.until_next(state) <= 0
 
     def until_next(self, state: PhaseRows) -> int:
-        return state.left - (self.to_label(state) if state.following is None else 0)
+        if state.following is not None:
+            return state.left
+        left = state.left - self.to_label(state)
+        before = left - state.late
+        if before > 0:
+            return before
+        # Past the mark, the next phase starts to train as soon as it has enough rows.
+        return left if len(state.waiting) < self.to_label(state) else 0
 
     def complete(self, state: PhaseRows) -> bool:
         label = self.to_label(state)
-        if state.left > label or len(state.waiting) < label:
+        if state.left > label + state.late or len(state.waiting) < label:
             return False
         if state.left < label:  # nothing else takes releases that are for these rows
             raise BudgetExhausted(
@@ -396,11 +403,13 @@ class SuppliedRows(RowsOfNextPhase):
 
     def handed_over(self, state: PhaseRows, taken: int, weights: Integers | None) -> KeptRows:
         found = KeptRows()
-        found.put(0, state.waiting.first_rows(taken), weights)
+        if weights is not None:  # else the training labels them
+            found.put(0, state.waiting.first_rows(taken), weights)
         return found
 
     def to_label(self, state: PhaseRows) -> int:
-        return _labelled(state.rules.schedule, state.n_rows, state.left, len(state.waiting))
+        left, waiting = state.left - state.late, len(state.waiting)
+        return _labelled(state.rules.schedule, state.n_rows, left, waiting)
 
 
 @claim("FRESH")

@@ -17,14 +17,15 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
-from cumae.mechanisms import GaussianNoise, Majority
-from cumae.predictors.everlasting.prior import STEADY, Prior
+from cumae.mechanisms import Coins, GaussianNoise, Majority
+from cumae.predictors.everlasting.margins import weights_of_votes
+from cumae.predictors.everlasting.prior import STEADY, Prior, combined
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import ID_BYTES, as_rows, from_rows
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
-from cumae.predictors.waiting import KeptRows, joined
+from cumae.predictors.waiting import PART, FreshRows, KeptRows, joined
 from cumae.randomness import Source
 
 NO_KEY = bytes(ID_BYTES)  # fills up a stored memo; no row has it as its HMAC
@@ -168,6 +169,29 @@ class OpenPhase:
         found = [self.memo.get(key, own) for key, own in zip(keys, known, strict=True)]
         return np.array(found, dtype=np.int64).reshape(fresh.shape)
 
+    def weights(
+        self, noisy: Integers, table: Any, numbers: Integers, prior: Prior | None, trust: float
+    ) -> Integers:
+        """Return whole weights of queries from their noisy votes, and from a prior if there is one.
+
+        Parameters
+        ----------
+        noisy : array of int
+            Noisy votes.
+        table : table
+            The queries.
+        numbers : array of int
+            Their running numbers, where the prior has to be asked in blocks.
+        prior : Prior, or None
+            The prior.
+        trust : float
+            How much the votes count against it.
+        """
+        n_shards = self.ensemble.n_shards
+        if prior is None:
+            return weights_of_votes(noisy, n_shards)
+        return combined(noisy, n_shards, trust, prior.shares(table, numbers))
+
     @property
     def noise(self) -> float:
         """Standard deviation of the noise as a share of the votes."""
@@ -209,6 +233,48 @@ class OpenPhase:
         return cls(number, n_rows, late, ensemble, majority, recipe, memo)
 
 
+@claim("FRESH")
+@dataclass(frozen=True, repr=False)  # a message must not show rows
+class ToLabel:
+    """Supplied rows of the next phase, and the phase that labels them when that trains.
+
+    A release was reserved for each of them.
+
+    Parameters
+    ----------
+    rows : FreshRows
+        The rows, as they were supplied.
+    first : int
+        Running number of the first of these releases in the phase.
+    phase : OpenPhase
+        What labels them.
+    prior : Prior, or None
+        The prior of that phase.
+    trust : float
+        How much the votes count against it.
+    """
+
+    rows: FreshRows
+    first: int
+    phase: OpenPhase
+    prior: Prior | None
+    trust: float
+
+    @claim("FRESH")
+    def labelled(self, reader: QueryReader, coins: Coins) -> tuple[Any, Integers]:
+        """Return all rows, as they are kept, and their weights; the noise is drawn here.
+
+        Some rows at a time: others answer meanwhile.
+        """
+        rows, phase, weights = self.rows.all(), self.phase, []
+        for start in range(0, len(rows), PART):
+            table = reader.unpacked(rows[start : start + PART])
+            numbers = self.first + start + np.arange(len(table))
+            noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
+            weights.append(phase.weights(noisy, table, numbers, self.prior, self.trust))
+        return rows, np.concatenate(weights)
+
+
 @claim("EVER", "LATE")
 @dataclass(frozen=True, repr=False)  # a message must not show rows
 class NextRows:
@@ -219,28 +285,32 @@ class NextRows:
     Parameters
     ----------
     kept : KeptRows
-        Queries or supplied rows, with their weights.
+        Queries with their weights.
     labelled : KeptRows
         Rows that came with a label, and join them; a weight of 1 for the label.
     for_prior : tuple of int
         Places of kept rows that train a prior: a stand-in without weight takes their places.
     full_weight : int
         What a row weighs whose label is certain.
+    to_label : ToLabel, or None
+        Supplied rows, which the training labels.
     """
 
     kept: KeptRows
     labelled: KeptRows
     for_prior: tuple[int, ...]
     full_weight: int
+    to_label: ToLabel | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.kept.n_rows + self.labelled.n_rows
+        supplied = 0 if self.to_label is None else len(self.to_label.rows)
+        return supplied + self.kept.n_rows + self.labelled.n_rows
 
     @claim("LABELLED")
-    def table(self, reader: QueryReader) -> tuple[Any, Integers]:
-        """Return all rows, as they are kept, and their weights."""
+    def table(self, reader: QueryReader) -> tuple[Any, Any]:
+        """Return all rows that have their weights, as they are kept, and these; None for none."""
         rows, weights = self.kept.rows, self.kept.weights
         if self.for_prior:
             gone = np.array(self.for_prior)
@@ -252,9 +322,16 @@ class NextRows:
         values = [part for part in (weights, *(value for _, value in more)) if part is not None]
         return joined(tables), joined(values)
 
+    @claim("EVER", "FRESH")
     def drawn(self, school: School, source: Source) -> Recipe:
-        """Return what the models are made from; the split and the seeds are drawn here."""
+        """Return what the models are made from; labels, split and seeds are drawn here."""
         rows, weights = self.table(school.reader)
+        if self.to_label is not None:
+            supplied = self.to_label.labelled(school.reader, Coins(source))
+            rows, weights = (
+                own if other is None else joined([own, other])
+                for own, other in zip(supplied, (rows, weights), strict=True)
+            )
         n_shards = school.rules.schedule.shards(self.n_rows)
         table = row_source(school.reader.unpacked(rows))
         found = Recipe.draw(table, weights, n_shards, source, school.reader.text_bytes)
@@ -263,14 +340,24 @@ class NextRows:
     def to_facts(self, reader: QueryReader) -> dict[str, Any]:
         """Return it for storing."""
         rows, weights = self.table(reader)
-        return {"rows": rows, "weights": weights, "full_weight": self.full_weight}
+        facts = {"rows": rows, "weights": weights, "full_weight": self.full_weight}
+        if self.to_label is not None:
+            facts["to_label"] = self.to_label.rows.to_facts()
+            facts["first"] = self.to_label.first
+        return facts
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Self:
-        """Rebuild what ``to_facts`` returned."""
-        kept = KeptRows()
-        kept.put(0, facts["rows"], facts["weights"])
-        return cls(kept, KeptRows(), (), facts["full_weight"])
+    def from_facts(
+        cls, facts: dict[str, Any], phase: OpenPhase, prior: Prior | None, trust: float
+    ) -> Self:
+        """Rebuild what ``to_facts`` returned, beside the phase and the prior of the state."""
+        kept, to_label = KeptRows(), None
+        if facts["rows"] is not None:
+            kept.put(0, facts["rows"], facts["weights"])
+        if "to_label" in facts:
+            rows = FreshRows.from_facts(facts["to_label"])
+            to_label = ToLabel(rows, facts["first"], phase, prior, trust)
+        return cls(kept, KeptRows(), (), facts["full_weight"], to_label)
 
 
 @claim("EVER")
@@ -292,8 +379,8 @@ def opened_phase(
 class PhaseTraining:
     """The training of a phase, at once or in the background.
 
-    It may be repeated if it was broken off, with another split and other seeds: nothing of it was
-    seen.
+    It may be repeated if it was broken off, with other labels of supplied rows, another split and
+    other seeds: nothing of it was seen.
 
     Parameters
     ----------
@@ -304,7 +391,7 @@ class PhaseTraining:
     given : NextRows
         Its rows.
     source : Source
-        Where the split and the seeds come from.
+        Where labels of supplied rows, the split and the seeds come from.
     labelled : LabelledRows
         Rows that are for priors alone.
     prior : Prior, or None
@@ -361,9 +448,32 @@ class PhaseTraining:
 
     @classmethod
     def from_facts(
-        cls, facts: dict[str, Any], school: School, prior: Prior | None, source: Source
+        cls,
+        facts: dict[str, Any],
+        school: School,
+        phase: OpenPhase,
+        prior: Prior | None,
+        trust: float,
+        source: Source,
     ) -> Self:
-        """Rebuild what ``to_facts`` returned, beside the prior of the state."""
-        given, labelled = NextRows.from_facts(facts), facts["labelled"]
+        """Rebuild what ``to_facts`` returned.
+
+        Parameters
+        ----------
+        facts : dict
+            What was stored.
+        school : School
+            What all phases have in common.
+        phase : OpenPhase
+            The phase that answers.
+        prior : Prior, or None
+            The prior of the state.
+        trust : float
+            How much the votes of that phase count against it.
+        source : Source
+            Where the split and the seeds come from.
+        """
+        given = NextRows.from_facts(facts, phase, prior, trust)
+        labelled = facts["labelled"]
         labels = (LabelledRows.from_facts(labelled), prior) if facts["renews"] else ()
         return cls(school, facts["number"], given, source, *labels)

@@ -22,7 +22,7 @@ from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
 from cumae.predictors.answering.calls import Asked, Call, Given, Step
-from cumae.predictors.answering.events import Answered, Labelled, Supplied, Told, Used
+from cumae.predictors.answering.events import Answered, Labelled, Supplied, Told
 from cumae.predictors.base import (
     ESTIMATOR,
     SHARED_PARAMETERS,
@@ -33,10 +33,9 @@ from cumae.predictors.base import (
 )
 from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
-from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
+from cumae.predictors.everlasting.margins import weights_of_labels
 from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
 from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
-from cumae.predictors.everlasting.prior import combined, trust_in
 from cumae.predictors.everlasting.renewal import declared_labels
 from cumae.predictors.everlasting.rules import EverlastingOptions
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
@@ -109,14 +108,15 @@ class EverlastingPredictor(PhasedPredictor):
     fresh : bool
         Whether rows of ``add_unlabelled`` take the place of queries, so that queries leave no
         trace and nobody can teach the predictor by asking. Labelling them counts towards the
-        answers of a phase, so a number for ``growth`` must be above 1.
+        answers of a phase, so a number for ``growth`` must be above 1. It is part of the training.
     memoize : bool
         Whether the same question gets the same answer within a phase.
-    late : float from 0 to 0.5
+    late : float from 0 to 0.5, or "auto"
         Share of a phase that is still answered by the old models while new ones train; its queries
-        are kept for the phase after.
-    background : bool
-        Whether that training runs in a thread of its own; needs ``late``.
+        are kept for the phase after. ``"auto"`` is 0 in memory, and 0.1 from ``save_to`` on.
+    background : bool, or None
+        Whether that training runs in a thread of its own; needs ``late``. None means that it does
+        from ``save_to`` on.
     client_cap : float above 0 and below 1, or None
         Largest share of a phase's rows that one client may supply; ``predict`` then takes
         ``clients=``.
@@ -184,8 +184,8 @@ class EverlastingPredictor(PhasedPredictor):
         "user_ids": Flag(),
         "fresh": Flag(),
         "memoize": Flag(),
-        "late": Number(0.0, 0.5, such_as="0.1"),
-        "background": Flag(),
+        "late": Or("auto", Number(0.0, 0.5, such_as="0.1")),
+        "background": Or(None, Flag()),
         "client_cap": Or(None, CHANCE),
         "text_bytes": TEXT_SIZE,
         **SHARED_PARAMETERS,
@@ -212,8 +212,8 @@ class EverlastingPredictor(PhasedPredictor):
         user_ids: bool = False,
         fresh: bool = False,
         memoize: bool = False,
-        late: float = 0.0,
-        background: bool = False,
+        late: float | str = "auto",
+        background: bool | None = None,
         client_cap: float | None = None,
         text_bytes: int = TEXT_BYTES,
         columns: Declared = None,
@@ -459,14 +459,10 @@ class EverlastingPredictor(PhasedPredictor):
             hidden = list(map(state.hide.row, keys))
             noisy = phase.remembered(hidden, noisy)
             memo = {"keys": as_rows(hidden), "noisy": noisy}
-        n_shards = phase.ensemble.n_shards
-        if prior is None:
-            return noisy.argmax(axis=1), weights_of_votes(noisy, n_shards), memo
-        if keys is not None:
+        if prior is not None and keys is not None:
             numbers = query_numbers_by_keys(keys, prior.block_rows)
-        trust = trust_in(phase.number, state.trust or 0.0, steady=state.school.steady)
-        weights = combined(noisy, n_shards, trust, prior.shares(table, numbers))
-        return weights.argmax(axis=1), weights, memo
+        weights = phase.weights(noisy, table, numbers, prior, state.trust_in_votes)
+        return (noisy if prior is None else weights).argmax(axis=1), weights, memo
 
     # Phases
 
@@ -477,7 +473,7 @@ class EverlastingPredictor(PhasedPredictor):
         Both are a matter of counts.
         """
         if state.following is None and state.rows_from.complete(state):
-            return self._to_prepare(state, coins)
+            return self._to_prepare(state)
         if not wanted or not state.rows_from.used_up(state):
             return None
         if state.following is None:
@@ -489,22 +485,14 @@ class EverlastingPredictor(PhasedPredictor):
         return Step(lambda: state.entered(coins.source), slow=True)
 
     @claim("EVER", "LATE", "FRESH")
-    def _to_prepare(self, state: EverlastingState, coins: Coins) -> Step:
+    def _to_prepare(self, state: EverlastingState) -> Step:
         """Return the step that begins the training of the next phase.
 
-        Supplied rows get their weights first, at the price of a release each.
+        Supplied rows are labelled by the training. A release is gone for each of them from here on.
         """
-        before, taken = state.spent, state.rows_from.to_label(state)
-        after = state.rule.reserved(before, taken)
-
-        def prepared() -> PhasePrepared:
-            weights = None
-            if taken:
-                rows = self._reader_.unpacked(state.waiting.first_rows(taken))
-                weights = self._release(rows, state, before, coins)[1]
-            return PhasePrepared(state.phase.number + 1, after, weights, taken)
-
-        return Step(prepared, before=Used(after) if taken else None)
+        taken = state.rows_from.to_label(state)
+        after = state.rule.reserved(state.spent, taken)
+        return Step(lambda: PhasePrepared(state.phase.number + 1, after, taken=taken))
 
     # Labels that come later, and fresh rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from cumae.claims import claim
@@ -49,6 +49,7 @@ USERS = (
 VOTING_SHARE = 0.25  # rows that vote at most where prior_share is "auto"
 SMALLEST = 6  # rows of a shard, if it is not known that fewer will do
 ONE_COLUMN_NOISE = 0.08  # of the votes, up to which the shards of such a class grow
+LATE = 0.1  # share of a phase that the old models answer while new ones train, in a file
 SMALLEST_OF_ONE_COLUMN = 3  # of a concept class: few rows lean to no side (representatives.py)
 
 
@@ -82,8 +83,8 @@ class EverlastingOptions:
     user_ids: bool
     fresh: bool
     memoize: bool
-    late: float
-    background: bool
+    late: float | str
+    background: bool | None
     client_cap: float | None
     columns: Declared
     classes: Any
@@ -100,12 +101,12 @@ class EverlastingOptions:
                 "for example."
             )
         named = self.user_ids or self.client_cap is not None
-        if self.fresh and (named or self.late or self.background):
+        if self.fresh and named:
             raise InvalidParameter(
-                "fresh=True keeps no queries, so user_ids, client_cap, late and background have no "
-                "meaning; leave them out."
+                "fresh=True keeps no queries, so user_ids and client_cap have no meaning; leave "
+                "them out."
             )
-        if self.background and not self.late:
+        if self.background and (isinstance(self.late, str) or not self.late):
             raise InvalidParameter(
                 f"background=True with late={self.late!r}: the next query would wait for the "
                 "training all the same; give late=0.1, say, or background=False."
@@ -126,10 +127,14 @@ class EverlastingRules:
         the votes count against it.
     balanced : bool
         Whether the classes of a shard weigh the same.
-    user_ids, memoize, background : bool
+    user_ids, memoize : bool
         The options of these names.
-    late : float
-        Share of a phase that is answered while the next one trains.
+    background : bool, or None
+        Whether phases train in a thread of their own; None until it is known where the predictor
+        lives, and in memory that is no.
+    late : float, or "auto"
+        Share of a phase that is answered while the next one trains; "auto" until it is known where
+        the predictor lives, and in memory that is 0.
     client_cap : float, or None
         Share of a phase that one client may supply.
     n_jobs : int, or None
@@ -149,8 +154,8 @@ class EverlastingRules:
     balanced: bool
     user_ids: bool
     memoize: bool
-    background: bool
-    late: float
+    background: bool | None
+    late: float | str
     client_cap: float | None
     n_jobs: int | None
     progress: bool | None
@@ -176,7 +181,7 @@ class EverlastingRules:
             balanced=bool(options.balanced),
             user_ids=bool(options.user_ids),
             memoize=bool(options.memoize),
-            background=bool(options.background),
+            background=options.background,
             late=options.late,
             client_cap=options.client_cap,
             n_jobs=options.n_jobs,
@@ -221,11 +226,26 @@ class EverlastingRules:
         """Whether somebody must be named with each query."""
         return self.user_ids or self.client_cap is not None
 
+    @property
+    def late_share(self) -> float:
+        """Share of a phase that is answered while the next one trains."""
+        return 0.0 if isinstance(self.late, str) else self.late
+
     @claim("LATE")
     def late_releases(self, n_rows: int) -> int:
-        """Return how many of them come after the training of the next phase has begun."""
-        releases = self.releases(n_rows)
-        return min(releases - 1, int(self.late * releases))
+        """Return how many answers come after the training of the next phase has begun."""
+        answers = self.schedule.answers(n_rows)
+        return min(answers - 1, int(self.late_share * answers))
+
+    @claim("LATE")
+    def in_a_home(self) -> EverlastingRules:
+        """Return the rules in a file or a database, where nobody should wait for a training.
+
+        What the caller has left open is decided here. The promise names LATE in either case.
+        """
+        late = LATE if isinstance(self.late, str) else self.late
+        background = True if self.background is None else self.background
+        return replace(self, late=late, background=background)
 
     def cap(self, n_rows: int) -> int | None:
         """Return how many rows one client may supply during a phase with so many rows."""
@@ -275,7 +295,8 @@ class EverlastingRules:
         claims = ["EVER", "SHARDS", "MULTI", "NOISE", "COMP"]
         named = self.is_named
         claims += ["USER"] * named + ["FRESH"] * self.fresh + ["MEMO"] * self.memoize
-        claims += ["LATE"] * (self.late > 0) + ["LABELLED"]
+        may_be_late = isinstance(self.late, str) or self.late > 0
+        claims += ["LATE"] * may_be_late + ["LABELLED"]
         assumptions, void = GAME + IDS * named, False
         if promised is not None:
             claims += ["PRIOR", "PAR", *promised.claims]

@@ -83,8 +83,17 @@ class PhaseSchedule:
         if not self.fresh:
             return self.next_rows(n_rows)
         if self.growth is None:
-            return max(n_rows, self.next_rows(n_rows)) + self.next_rows(n_rows)
+            return self.most_labelled(n_rows) + self.next_rows(n_rows)
         return math.ceil(self.growth * n_rows)
+
+    @claim("EVER", "FRESH")
+    def most_labelled(self, n_rows: int) -> int:
+        """Return how many of the releases of a phase label rows of the next one, at most."""
+        return max(n_rows, self.next_rows(n_rows)) if self.fresh else 0
+
+    def answers(self, n_rows: int) -> int:
+        """Return how many queries a phase with so many rows answers, at least."""
+        return self.releases(n_rows) - self.most_labelled(n_rows)
 
     @claim("EVER")
     def shard_size(self, n_rows: int) -> int:

@@ -18,8 +18,14 @@ from cumae.predictors.everlasting.keeping import (
     Admission,
     RowsOfNextPhase,
 )
-from cumae.predictors.everlasting.phases import NextRows, OpenPhase, PhaseTraining, School
-from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior
+from cumae.predictors.everlasting.phases import (
+    NextRows,
+    OpenPhase,
+    PhaseTraining,
+    School,
+    ToLabel,
+)
+from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, trust_in
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows, enough
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import HiddenIds, as_rows, from_rows
@@ -42,9 +48,9 @@ class PhasePrepared(Event):
     phase : int
         Number of the next phase.
     spent : Spent
-        Counters of the mechanism.
+        Counters of the mechanism, with a release for each row that the training labels.
     weights : array of int, or None
-        Weights of supplied rows, which had none.
+        Weights of supplied rows in older files, where they were labelled before.
     taken : int
         How many supplied rows there are among them.
     """
@@ -182,6 +188,11 @@ class EverlastingState(State):
         return 0 if self.renews else self.labelled.n_rows
 
     @property
+    def trust_in_votes(self) -> float:
+        """How much the votes of this phase count against the prior."""
+        return trust_in(self.phase.number, self.trust or 0.0, steady=self.school.steady)
+
+    @property
     def full_weight(self) -> int:
         """What a row weighs whose label is certain, among the queries of this phase."""
         return self.phase.ensemble.n_shards if self.prior is None else FULL_WEIGHT
@@ -211,18 +222,24 @@ class EverlastingState(State):
         if self.renews and (told or self.labelled.n_rows):
             asked = [self.kept.at(told)] if told else []
             labelled = labelled.and_also([*asked, *self.labelled.parts])
+        supplied, waiting = self.waiting.split(event.taken)
+        to_label = None
+        if event.taken and event.weights is None:
+            first = event.spent.asked - event.taken
+            to_label = ToLabel(supplied, first, self.phase, self.prior, self.trust_in_votes)
         given = NextRows(
             self.rows_from.handed_over(self, event.taken, event.weights),
             KeptRows() if self.renews else self.labelled,
             told,
             self.full_weight,
+            to_label,
         )
         renewed = self.prior if enough(labelled, self.prior) else None
         own = (event.phase, given, self.fitted.source.child(), labelled, renewed)
         following = PhaseTraining(self.school, *own)
         vars(self).update(  # as one: rows must not be used twice
             spent=event.spent,
-            waiting=self.waiting.without(event.taken),
+            waiting=waiting,
             kept=KeptRows(),
             labelled=KeptRows(),
             query_places={},
@@ -247,6 +264,11 @@ class EverlastingState(State):
             following=None,
         )
         return Entered(state, renewed=prior is not None)
+
+    @claim("LATE")
+    def in_a_home(self) -> EverlastingState:
+        """Return the state with which a file or a database begins: it may be late from there on."""
+        return replace(self, school=replace(self.school, rules=self.rules.in_a_home()))
 
     def to_facts(self) -> dict[str, Any]:
         return {
@@ -278,7 +300,9 @@ class EverlastingState(State):
         prior = None if facts["prior"] is None else Prior.from_facts(facts["prior"])
         following = facts["following"]
         if following is not None:
-            following = PhaseTraining.from_facts(following, school, prior, fitted.source.child())
+            trust = trust_in(phase.number, facts["trust"] or 0.0, steady=school.steady)
+            own = (school, phase, prior, trust, fitted.source.child())
+            following = PhaseTraining.from_facts(following, *own)
             if rules.background:
                 following.start()
         places = zip(from_rows(facts["query_ids"]), facts["places"].tolist(), strict=True)
