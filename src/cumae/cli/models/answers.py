@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.cli.files.csv_text import CsvForm
-from cumae.cli.files.fitted import columns_of, features_for
+from cumae.cli.files.fitted import columns_of, features_for, form_for
 from cumae.cli.files.messages import say
 from cumae.cli.files.output import safe_row
 from cumae.cli.files.source import title
@@ -92,13 +92,13 @@ class Asking:
                 f"a {type(fitted).__name__} gives no chances; leave out --chances."
             )
         say(f"Reading {title(path)} ...")
-        table = read_table_file(path, form, lenient=protected)
+        columns = columns_of(fitted)
+        table = read_table_file(path, form_for(columns, form), lenient=protected)
         if column in table.names:
             raise InvalidParameter(
                 f"{table.name} has a column {column} already; name that of the answers with "
                 "--column."
             )
-        columns = columns_of(fitted)
         features = features_for(table, columns)
         usable = np.ones(features.n_rows, dtype=bool)
         if not protected:
