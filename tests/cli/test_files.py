@@ -174,7 +174,7 @@ def test_one_message_names_all_columns_with_unusable_cells(here: Path) -> None:
     assert code == ExitCode.REFUSED
     for place in ("row 2 (line 3), column a: missing value", "row 2 (line 3), column b: missing"):
         assert place in said
-    assert "row 3 (line 4), column c: no boolean" in said
+    assert "row 3 (line 4), column c: neither yes nor no" in said
 
 
 def test_all_forms_of_a_schema(here: Path) -> None:

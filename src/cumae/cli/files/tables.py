@@ -210,7 +210,9 @@ class TableFile:
             for first in range(0, chosen.n_rows, CHUNK_ROWS):
                 some = slice(first, first + CHUNK_ROWS)
                 parts = {n: c[some] for n, c in zip(names, chosen.columns, strict=True)}
-                yield Block(self.name, first, parts, None if self.lines is None else self.lines[some])
+                yield Block(
+                    self.name, first, parts, None if self.lines is None else self.lines[some]
+                )
             return
         for frame in chosen.pieces():
             parts = {name: frame.iloc[:, i].to_numpy() for i, name in enumerate(names)}
@@ -342,7 +344,8 @@ def _read_csv(
                     continue
                 if bar is None:  # small files are there at once
                     bar = stack.enter_context(Progress(f"reading {name}: rows", None))
-                bar.advance(len(lines) - bar.done)
+                    bar.advance(len(lines) - CHUNK_ROWS)
+                bar.advance(CHUNK_ROWS)
         if waiting:
             flush()
     if not chunks:
