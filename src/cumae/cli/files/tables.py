@@ -357,7 +357,4 @@ def _read_csv(
 
 def joined(chunks: list[list[NDArray[Any]]]) -> list[NDArray[Any]]:
     """Return whole columns of chunks of them, which are let go of one column at a time."""
-    found = []
-    for _ in range(len(chunks[0])):
-        found.append(np.concatenate([chunk.pop(0) for chunk in chunks]))
-    return found
+    return [np.concatenate([chunk.pop(0) for chunk in chunks]) for _ in range(len(chunks[0]))]
