@@ -238,8 +238,8 @@ def _days(cell: Any, since: dt.datetime, form: str | None) -> float:
             return float(days_since(np.array([cell]), since)[0])
         if type(cell) is str and len(cell) <= LONGEST_TEXT:
             text = cell.strip()
-            told = form is not None
-            cell = moment_in(text, form, since) if told else dt.datetime.fromisoformat(text)
+            plain = form is None
+            cell = dt.datetime.fromisoformat(text) if plain else moment_in(text, form or "", since)
         if isinstance(cell, dt.datetime):
             moment = cell if cell.tzinfo is None else cell.astimezone(dt.UTC).replace(tzinfo=None)
             return (moment - since) / dt.timedelta(days=1)

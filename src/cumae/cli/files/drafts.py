@@ -11,8 +11,8 @@ LEFT_OUT = "leave out"
 FORMS = (
     "{low = 0, high = 120}, {low = 0, high = 120, step = 1}, {numbers = true}, "
     '{categories = ["A", "B"]}, {boolean = true}, {since = 2020-01-01}, '
-    '{first = 2020-01-01, last = 2024-12-31}, {codes = {1 = "A", 2 = "B"}}, or "leave out"; with missing = true where cells may '
-    "be missing"
+    '{first = 2020-01-01, last = 2024-12-31}, {codes = {1 = "A", 2 = "B"}}, or '
+    '"leave out"; with missing = true where cells may be missing'
 )
 HEAD = """\
 # What the columns of {data} hold, for `cumae fit --schema`.

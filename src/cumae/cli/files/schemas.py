@@ -94,8 +94,9 @@ class SchemaFile:
             found = declared_column(name, told)
         except InvalidParameter:
             return told  # Columns refuses it, together with others
-        of_file = {entry: self.file.get(entry) for entry in ("encoding", "separator")}
-        return replace(found, written=replace(found.written, **of_file))
+        encoding, separator = self.file.get("encoding"), self.file.get("separator")
+        written = replace(found.written, encoding=encoding, separator=separator)
+        return replace(found, written=written)
 
     def columns_for(self, table: TableHead, label: str) -> Columns:
         """Return the columns of a table that are learnt from, by names and types alone.
