@@ -133,7 +133,7 @@ def test_a_missing_cell_is_known_by_its_text_unless_it_is_a_category(here: Path)
     from cumae.cli.files.schemas import read_schema
 
     table = read_table_file("rows.csv", CsvForm())
-    columns = read_schema("schema.toml").columns_for(table, "ill")
+    columns = read_schema("schema.toml").columns_for(table.head, "ill")
     found = table.features(columns.columns).take(range(4))  # type: ignore[arg-type]
     assert columns.encode(found).tolist() == [
         # age, missing, DE, missing
@@ -155,7 +155,7 @@ def test_a_missing_cell_is_known_by_its_text_unless_it_is_a_category(here: Path)
         ("age = 3\n", "must have the table [columns]"),
         ("[columns\n", "schema.toml is no schema in TOML"),
         ("[columns]\nage = 'leave out'\njob = 'leave out'\n", "leaves out all columns"),
-        ("[columns]\nage = {first = 'x', last = 'y'}\njob = ['a', 'b']\n", "no declaration"),
+        ("[columns]\nage = {first = 'x', last = 'y'}\njob = ['a', 'b']\n", "cannot be read"),
     ],
 )
 def test_a_wrong_schema_is_named(here: Path, schema: str, told: str) -> None:
@@ -174,7 +174,7 @@ def test_one_message_names_all_columns_with_unusable_cells(here: Path) -> None:
     assert code == ExitCode.REFUSED
     for place in ("row 2 (line 3), column a: missing value", "row 2 (line 3), column b: missing"):
         assert place in said
-    assert "row 3 (line 4), column c: no boolean" in said
+    assert "row 3 (line 4), column c: neither yes nor no" in said
 
 
 def test_all_forms_of_a_schema(here: Path) -> None:

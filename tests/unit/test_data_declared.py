@@ -308,7 +308,7 @@ def test_the_owner_hears_of_all_kinds_of_bad_cells() -> None:
     ]
     declared = [(0, 9, "missing"), bool, FIRST, ["a", "b", None]]
     assert bad_rows(rows, [0, 1, 0, 1], (0, 1), declared) == [
-        "row 1, column 1: no boolean",
+        "row 1, column 1: neither yes nor no (true, false, 1, 0)",
         "row 2, column 0: outside its declared bounds",
         "row 2, column 2: no date",
         "row 2, column 3: none of the declared categories",

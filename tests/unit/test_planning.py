@@ -455,7 +455,7 @@ def test_with_a_number_of_questions_any_route_may_be_taken(monkeypatch: Any) -> 
     monkeypatch.setattr(PrivateClassifier, "_routes", lambda _: kept)
     model.fit(X, y)
     assert model.route_ == "gaussian"
-    assert "the only one that can run" in model.why_
+    assert "the only way that works" in model.why_
     assert model.remaining_ == 60
     assert model.predict(X[:10]).shape == (10,)
     assert model.remaining_ == 50

@@ -1,6 +1,6 @@
 """The ``cumae`` command: one file for each of its commands."""
 
-from cumae.cli import audit, backup, demo, destroy, status, verify
+from cumae.cli import audit, backup, demo, destroy, restore, status, verify
 from cumae.cli.app import app, main
 from cumae.cli.models import fit, plan, predict, schema, score, show
 
@@ -14,6 +14,7 @@ app.command()(show.show)
 app.command()(status.status)
 app.command()(verify.verify)
 app.command()(backup.backup)
+app.command()(restore.restore)
 app.command()(destroy.destroy)
 app.command()(audit.audit)
 

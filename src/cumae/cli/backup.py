@@ -16,10 +16,9 @@ CopyPath = Annotated[
 def backup(path: OraclePath, copy: CopyPath) -> None:
     """Copy the file of an oracle, also while it is in use; keys are not copied.
 
-    To go back to a copy, stop the oracle, put the copy in the place of its file, and open it with
-    accept_rollback=True. It works until the phase ends; what may have been used since the copy is
-    charged. An oracle at an address becomes a file here; to go back to it, copy the file to an
-    empty schema.
+    To go back to a copy, stop the oracle, put the copy in the place of its file, and run `cumae
+    restore`. It works until the phase ends; what may have been used since the copy is charged. An
+    oracle at an address becomes a file here; to go back to it, copy the file to an empty schema.
 
     Example: `cumae backup oracle.db copy.db`
     """
@@ -27,3 +26,9 @@ def backup(path: OraclePath, copy: CopyPath) -> None:
 
     store.backup(path, copy)
     typer.echo(f"Copied to {store.place_of(copy).name}.")
+    found = store.status(copy)
+    if found.totals.releases:
+        typer.echo(
+            f"It is of use with the same keys until phase {found.totals.phase} ends. `cumae "
+            "restore` goes on with it."
+        )

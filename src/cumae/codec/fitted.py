@@ -67,7 +67,10 @@ def rebuilt(plain: dict[str, Any], form: str) -> Any:
     except CumaeError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise InvalidParameter("this is no stored learner; give what to_dict wrote.") from error
+        raise InvalidParameter(
+            "this is no model of cumae, or it is damaged; give a file that save, or `cumae fit`, "
+            "wrote."
+        ) from error
     if "classes_" not in fitted or any(n[:1] == "_" or n[-1:] != "_" for n in fitted):
         raise InvalidParameter("this is no fitted learner; give what to_dict wrote.")
     for name, value in fitted.items():

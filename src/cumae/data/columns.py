@@ -46,8 +46,16 @@ class Columns:
         - ``float`` or None for numbers whose range is not known;
         - any of these tuples with ``"missing"`` as the last entry, if cells may be missing;
         - a dict such as ``{"low": 0, "high": 9, "missing": True}``, ``{"categories": [...]}``,
-          ``{"boolean": True}``, ``{"since": "2000-01-01"}`` or, for numbers whose range is not
-          known, ``{"missing": True}``.
+          ``{"boolean": True}``, ``{"since": "2000-01-01"}``,
+          ``{"first": "2000-01-01", "last": "2024-12-31"}`` or, for numbers whose range is not
+          known, ``{"numbers": True}``;
+        - a dict of codes and what they stand for: ``{"codes": {1: "male", 2: "female"}}``.
+
+        A dict may also say how cells are written as text, which is never guessed from cells:
+        ``"decimal": ","`` and ``"thousands": "."`` for numbers such as 1.234,5, and
+        ``"format": "%d.%m.%Y"`` for dates such as 31.12.2024. In a format, ``%Y`` (or ``%y``: two
+        digits, in the hundred years from that of the first day on), ``%m`` (or ``%b`` and ``%B``:
+        English names), ``%d``, ``%H``, ``%I`` with ``%p``, ``%M``, ``%S`` and ``%f`` are known.
     names : list of str or None
         Names of the columns, or None where they have none.
     n_features : int

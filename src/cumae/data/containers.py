@@ -8,6 +8,7 @@ stays as it is.
 from __future__ import annotations
 
 import contextlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -16,7 +17,6 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from cumae.arrays import Floats, Integers
 from cumae.codec import Part, add_form, register
@@ -170,7 +170,8 @@ def length_of(X: Any, name: str = "X") -> int:
 
 
 def _refuse_sparse(X: Any, name: str) -> None:
-    if issparse(X):
+    sparse = sys.modules.get("scipy.sparse")  # if nobody loaded it, nothing is of its types
+    if sparse is not None and sparse.issparse(X):
         raise InvalidData(f"{name} is sparse; give a dense table, such as X.toarray().")
 
 

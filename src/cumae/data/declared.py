@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats
 from cumae.codec import cell_from_json, cell_to_json
 from cumae.data.readings import Encoding, canonical, is_missing, places_of_values, read_cells
+from cumae.data.texts import PLAIN, Written
+from cumae.data.texts.written import ENTRIES as WRITTEN_ENTRIES
 from cumae.errors import InvalidParameter
 
 Bounds: TypeAlias = tuple[float, ...]  # (low, high), or (low, high, step) for a grid of values
@@ -27,6 +29,7 @@ FORMS = (
     "list, for a column that may have missing cells"
 )
 ENTRIES = {"low", "high", "step", "categories", "since", "boolean", "missing"}
+ENTRIES |= {"numbers", "codes", "first", "last", *WRITTEN_ENTRIES}
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Column:
         Whether cells may be missing.
     declared : bool
         Whether anything was declared. Text that says a number is read as one only then.
+    labels : tuple of str, or None
+        What each category stands for, if the categories are codes.
+    written : Written
+        How its cells are written as text.
     """
 
     name: str
@@ -58,6 +65,8 @@ class Column:
     boolean: bool = False
     missing: bool = False
     declared: bool = False
+    labels: tuple[str, ...] | None = None
+    written: Written = PLAIN
 
     @property
     def kind(self) -> str:
@@ -76,7 +85,13 @@ class Column:
             absent = [(f"{self.name} {MISSING}", INDICATOR)]
         if self.categories is None:
             return [(self.name, self.bounds), *absent]
-        return [*[(f"{self.name}={category}", INDICATOR) for category in self._marked], *absent]
+        marked = self.told[len(self.told) - len(self._marked) :]
+        return [*[(f"{self.name}={told}", INDICATOR) for told in marked], *absent]
+
+    @property
+    def told(self) -> tuple[Any, ...]:
+        """The categories as people read them: the labels of codes, or what was declared."""
+        return self.labels or self.categories or ()
 
     @property
     def shares(self) -> list[float | None]:
@@ -131,7 +146,14 @@ class Column:
         count = len(self.categories or ())
         marked = tuple(range(count - len(self._marked), count))
         return Encoding(
-            self.kind, self.known, marked, self.since, self.declared, self.missing, self.stand_in
+            self.kind,
+            self.known,
+            marked,
+            self.since,
+            self.declared,
+            self.missing,
+            self.stand_in,
+            self.written,
         )
 
     @property
@@ -179,6 +201,9 @@ class Column:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
         categories = self.categories
+        more: dict[str, Any] = {} if self.labels is None else {"labels": list(self.labels)}
+        if self.written != PLAIN:
+            more["written"] = self.written.to_dict()
         return {
             "name": self.name,
             "bounds": None if self.bounds is None else list(self.bounds),
@@ -187,6 +212,7 @@ class Column:
             "boolean": self.boolean,
             "missing": self.missing,
             "declared": self.declared,
+            **more,
         }
 
     @classmethod
@@ -201,6 +227,8 @@ class Column:
             plain["boolean"],
             plain["missing"],
             plain["declared"],
+            None if plain.get("labels") is None else tuple(plain["labels"]),
+            Written(**plain.get("written", {})),
         )
 
 
@@ -250,21 +278,40 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
     missing = given.get("missing", False)
     if not isinstance(missing, bool | np.bool_):
         raise InvalidParameter(f"columns[{name!r}] has missing={missing!r}; give True or False.")
-    rest = {entry: value for entry, value in given.items() if entry != "missing"}
-    if set(rest) == {"categories"}:
+    apart = {"missing", *WRITTEN_ENTRIES}
+    rest = {entry: value for entry, value in given.items() if entry not in apart}
+    if set(rest) == {"codes"}:
+        found = _of_codes(name, rest["codes"])
+    elif set(rest) == {"first", "last"}:
+        found = _between_days(name, (rest["first"], rest["last"]))
+    elif set(rest) == {"categories"}:
         found = declared_column(name, list(rest["categories"]))
     elif set(rest) == {"since"}:
         found = declared_column(name, _day(name, rest["since"]))
     elif set(rest) == {"boolean"}:
         found = declared_column(name, bool if rest["boolean"] else float)
-    elif not rest:
+    elif not rest or rest == {"numbers": True}:
         found = declared_column(name, float)
     elif {"low", "high"} <= set(rest) <= {"low", "high", "step"}:
         bounds = [rest[entry] for entry in ("low", "high", "step") if entry in rest]
         found = _in_range(name, tuple(bounds))
     else:
         raise InvalidParameter(f"columns[{name!r}] is no declaration; {FORMS}.")
-    return replace(found, missing=found.missing or bool(missing))
+    how = {entry: given[entry] for entry in WRITTEN_ENTRIES if entry in given}
+    written = Written.declared(name, how, found.kind)
+    return replace(found, missing=found.missing or bool(missing), written=written)
+
+
+def _of_codes(name: str, given: Any) -> Column:
+    """Read codes with what they stand for: {1: "male", 2: "female"}."""
+    labels = tuple(given.values()) if isinstance(given, Mapping) else ()
+    right = labels and all(isinstance(label, str) and label.strip() for label in labels)
+    if not right or len(set(labels)) < len(labels):
+        raise InvalidParameter(
+            f"columns[{name!r}] has codes without a label for each; give a dict such as "
+            '{1: "male", 2: "female"}, in which no label stands twice.'
+        )
+    return replace(_of_categories(name, list(given)), labels=labels)
 
 
 def _of_categories(name: str, given: list[Any]) -> Column:

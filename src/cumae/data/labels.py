@@ -20,7 +20,6 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import DataConversionWarning
 
 from cumae.arrays import Integers
 from cumae.claims import claim
@@ -160,6 +159,8 @@ def _given_labels(y: Any) -> tuple[NDArray[Any], str]:
     if y is None:
         raise InvalidData("y is missing; fit requires y to be passed, but the target y is None.")
     if isinstance(y, pd.DataFrame | np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning  # noqa: PLC0415 - takes a second
+
         warn(
             "A column-vector y was passed when a 1d array was expected; it is taken as one.",
             DataConversionWarning,

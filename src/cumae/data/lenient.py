@@ -38,6 +38,7 @@ from cumae.data.labels import label_codes
 from cumae.data.parquet import ParquetRows
 from cumae.data.readings import missing_cells, numbers, read_cells
 from cumae.data.rows import row_source
+from cumae.data.texts import Written
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.quiet import HiddenFailures, warnings_raise
 
@@ -443,6 +444,21 @@ def _types_that_do_not_fit(rows: RowSource, columns: Declared) -> list[str]:
     return []
 
 
+def unread(column: Column) -> str:
+    """Return what is wrong with a cell that cannot be read, in a few words."""
+    if column.kind == "booleans":
+        return "neither yes nor no (true, false, 1, 0)"
+    if column.written.format is not None:
+        return f"no date of the form {column.written.format}"
+    if column.written.decimal == "," or column.written.thousands:
+        return f"no number of the form {_example(column.written)}"
+    return f"no {NOUNS[column.kind]}"
+
+
+def _example(written: Written) -> str:
+    return f"1{written.thousands}234{written.decimal}5"
+
+
 def faults_of(
     cells: NDArray[Any], column: Column, most: int | None = MOST_LINES
 ) -> list[tuple[int, str]]:
@@ -467,7 +483,7 @@ def faults_of(
         found = column.read(cells)[:, 0]
         good = ~np.isnan(found)
         if column.declared or 2 * good.sum() > (~missing).sum():
-            marks[f"no {NOUNS[column.kind]}"] = ~missing & ~good
+            marks[unread(column)] = ~missing & ~good
         marks["infinite value"] = np.isinf(found)
         if column.bounds is not None:
             outside = (found < column.bounds[0]) | (found > column.bounds[1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,8 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats
 from cumae.claims import claim
+from cumae.data.texts import PLAIN, Written, moment_in, number_in
+from cumae.data.texts.written import LONGEST_TEXT
 from cumae.errors import InvalidParameter, shown
 from cumae.quiet import HiddenFailures
 
@@ -138,13 +139,18 @@ def number_of(cell: Any) -> float:
     return math.nan
 
 
-WRITTEN = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-LONGEST_TEXT = 400  # characters of a number, or of a date
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "0": 0.0}
 
 
-def numbers_in_text(cells: NDArray[Any]) -> Floats:
+def numbers_in_text(cells: NDArray[Any], written: Written = PLAIN) -> Floats:
     """As ``numbers``, for a column that was declared: text that says a number is one.
+
+    Parameters
+    ----------
+    cells : array
+        The cells.
+    written : Written
+        How numbers are written.
 
     Examples
     --------
@@ -159,12 +165,8 @@ def numbers_in_text(cells: NDArray[Any]) -> Floats:
     texts = np.fromiter((type(cell) is str for cell in objects), dtype=bool, count=len(objects))
     found = np.full(len(objects), np.nan)
     found[~texts] = numbers(objects[~texts])
-    found[texts] = [_written_number(cell) for cell in objects[texts]]
+    found[texts] = [number_in(cell, written) for cell in objects[texts]]
     return found
-
-
-def _written_number(text: str) -> float:
-    return float(text) if len(text) <= LONGEST_TEXT and WRITTEN.fullmatch(text) else math.nan
 
 
 def booleans(cells: NDArray[Any]) -> Floats:
@@ -191,10 +193,11 @@ def _truth(cell: Any) -> float:
     return number_of(cell)
 
 
-def days_since(cells: NDArray[Any], since: dt.datetime) -> Floats:
+def days_since(cells: NDArray[Any], since: dt.datetime, form: str | None = None) -> Floats:
     """Return dates and times as days since a day, in UTC where they have a zone; NaN for all else.
 
-    Text is read if it is written as 2020-02-29 or 2020-02-29T12:30.
+    Text is read if it is written in the declared format or, without one, as 2020-02-29 or
+    2020-02-29T12:30.
 
     Examples
     --------
@@ -210,7 +213,7 @@ def days_since(cells: NDArray[Any], since: dt.datetime) -> Floats:
         return _days_of_type(cells) - _days_of_type(np.array([since], dtype="M8[us]"))
     if cells.dtype.kind not in "OU":
         return np.full(len(cells), np.nan)
-    found = (_days(cell, since) for cell in cells.astype(object))
+    found = (_days(cell, since, form) for cell in cells.astype(object))
     return np.fromiter(found, dtype=np.float64, count=len(cells))
 
 
@@ -229,12 +232,14 @@ def _days_of_type(cells: NDArray[Any]) -> Floats:
     return np.where(np.isnat(cells), np.nan, days)
 
 
-def _days(cell: Any, since: dt.datetime) -> float:
+def _days(cell: Any, since: dt.datetime, form: str | None) -> float:
     with HiddenFailures():  # a cell may be anything, and raise anything
         if isinstance(cell, np.datetime64):
             return float(days_since(np.array([cell]), since)[0])
         if type(cell) is str and len(cell) <= LONGEST_TEXT:
-            cell = dt.datetime.fromisoformat(cell.strip())
+            text = cell.strip()
+            plain = form is None
+            cell = dt.datetime.fromisoformat(text) if plain else moment_in(text, form or "", since)
         if isinstance(cell, dt.datetime):
             moment = cell if cell.tzinfo is None else cell.astimezone(dt.UTC).replace(tzinfo=None)
             return (moment - since) / dt.timedelta(days=1)
@@ -279,6 +284,8 @@ class Encoding(NamedTuple):
         Whether missing cells have a column of 0 and 1.
     stand_in : float
         The number in the place of a missing one.
+    written : Written
+        How numbers and dates are written as text.
     """
 
     kind: str
@@ -288,6 +295,7 @@ class Encoding(NamedTuple):
     declared: bool
     missing: bool
     stand_in: float
+    written: Written = PLAIN
 
 
 def read_cells(cells: NDArray[Any], how: Encoding) -> Floats:
@@ -296,11 +304,11 @@ def read_cells(cells: NDArray[Any], how: Encoding) -> Floats:
     if how.kind == "categories":
         return _indicators(cells, absent, how)
     if how.since is not None:
-        found = days_since(cells, how.since)
+        found = days_since(cells, how.since, how.written.format)
     elif how.kind == "booleans":
         found = booleans(cells)
     else:
-        found = numbers_in_text(cells) if how.declared else numbers(cells)
+        found = numbers_in_text(cells, how.written) if how.declared else numbers(cells)
     if absent is None:
         return found.reshape(-1, 1)
     return np.column_stack([np.where(absent, how.stand_in, found), absent])

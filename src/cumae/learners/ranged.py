@@ -218,9 +218,9 @@ def _need_rows(ranges: Ranges, sizes: Sizes, epsilon: float) -> None:
     least = math.ceil(error / MOST_OFF) if epsilon > 0 else "no number"
     raise InvalidData(
         f"{sizes.labelled} rows are too few to find the ranges of {ranges.n_columns} columns with "
-        f"epsilon={epsilon!r}: {least} would do. Declare the range of "
-        f"{', '.join(column.name for column in _open(sizes.columns)[:10])}, or give public rows as "
-        "X_public."
+        f"epsilon={epsilon!r}: {least} would do. Declare the lowest and the highest value of "
+        f"column {', '.join(column.name for column in _open(sizes.columns)[:10])}, from what is "
+        "known without the rows, or give public rows (X_public)."
     )
 
 

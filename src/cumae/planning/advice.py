@@ -130,7 +130,7 @@ class Advice:
         count = sum(found.can_run for found in self.prospects)
         told = f"{best.route.title[0].upper()}{best.route.title[1:]}: "
         if count == 1:
-            told += "of the routes that were compared it is the only one that can run"
+            told += "it is the only way that works with these numbers"
         else:
             told += f"of {count} routes that can run it is likely to be the most accurate"
         if best.simulated is not None:

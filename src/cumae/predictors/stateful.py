@@ -179,6 +179,14 @@ class StatefulPredictor(Predictor):
         """Encrypt a durable oracle anew under a new key; answers for retries end."""
         self._fitted_counter().rotate()
 
+    def __enter__(self) -> Self:
+        """Return it; at the end of the block it is closed, so that its file can be opened again."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close it."""
+        self.close()
+
     def close(self) -> None:
         """Let go of the file of a durable oracle; one in memory has nothing to let go of.
 

@@ -139,7 +139,8 @@ class _Opened:
             raise StoreFailed(
                 f"this file is an older copy ({older}). Going on with it charges "
                 f"{max(0, self.high - self.totals.used):,} answers that may have been given "
-                "since. Put the newer file back, or open it with accept_rollback=True."
+                "since. Put the newer file back, or go on with it: `cumae restore`, or in Python "
+                "accept_rollback=True."
             )
         return older
 

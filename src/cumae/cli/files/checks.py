@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.cli.files.tables import TableFile
-from cumae.data import Column, Columns, RowSource, faults_of, label_codes
-from cumae.data.readings import canonical, is_missing, read_cells
+from cumae.cli.files.tables import Block, TableFile, TableHead, TextRows, joined
+from cumae.data import Column, Columns, RowSource, faults_of
+from cumae.data.readings import canonical, codes_of, is_missing, places_of, read_cells
 from cumae.errors import InvalidData, InvalidParameter, warn
 from cumae.progress import Progress
 
@@ -72,19 +73,13 @@ def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
         )
 
 
-def label_places(
-    table: TableFile,
-    label: str,
-    classes: Sequence[Any],
-    option: str = "--label",
-    what: str = "label",
-) -> Integers:
-    """Return the place of each row's label among the classes; refuse a label that is none of them.
+class LabelColumn:
+    """The column of labels, or of subgroups, of which block after block is read.
 
     Parameters
     ----------
-    table : TableFile
-        The rows.
+    head : TableHead
+        Names and types of the table.
     label : str
         Name of the column.
     classes : sequence
@@ -92,21 +87,97 @@ def label_places(
     option, what : str
         The option that names the column, and what its cells are, for messages.
     """
-    table.need([label], f"which {option} names")
-    (kind,) = table.kinds([label])
-    cells = table.cells(label)
-    codes = label_codes(table.rows, cells, _as_held(classes, kind, table.name, label))
-    wrong = np.flatnonzero(codes < 0)
-    if len(wrong):
-        row = int(wrong[0])
-        gone = is_missing(cells[row]) or not str(cells[row]).strip()
-        fault = "is missing" if gone else "is none of the classes"
-        names = ", ".join(map(str, classes))
-        raise InvalidData(
-            f"{table.where(row)}, column {label}: the {what} {fault} ({names}); {len(wrong):,} of "
-            f"{len(codes):,} rows are like this. Declare all classes, or take these rows out."
-        )
-    return codes
+
+    def __init__(
+        self,
+        head: TableHead,
+        label: str,
+        classes: Sequence[Any],
+        option: str = "--label",
+        what: str = "label",
+    ) -> None:
+        head.need([label], f"which {option} names")
+        (kind,) = head.kinds([label])
+        self._label, self._classes, self._what = label, classes, what
+        self._known = places_of(_as_held(classes, kind, head.name, label))
+        self._parts: list[Integers] = []
+
+    def look(self, block: Block) -> None:
+        """Read the labels of some rows; refuse one that is none of the classes."""
+        cells = block.cells(self._label)
+        codes = codes_of(cells, self._known)
+        wrong = np.flatnonzero(codes < 0)
+        if len(wrong):
+            row = int(wrong[0])
+            gone = is_missing(cells[row]) or not str(cells[row]).strip()
+            fault = "is missing" if gone else "is none of the classes"
+            names = ", ".join(map(str, self._classes))
+            raise InvalidData(
+                f"{block.where(row)}, column {self._label}: the {self._what} {fault} ({names}); "
+                f"{len(wrong):,} of the {len(codes):,} rows that were looked at with it are like "
+                "this. Declare all classes, or take these rows out."
+            )
+        self._parts.append(codes)
+
+    @property
+    def places(self) -> Integers:
+        """The place of each row's label among the classes."""
+        return np.concatenate(self._parts)
+
+
+class Inspection:
+    """Looks at private rows block by block; the first block with a fault is the last one.
+
+    Parameters
+    ----------
+    columns : Columns
+        What is declared about the columns that are learnt from, by the names of the file.
+    labels : LabelColumn
+        The columns of labels and of subgroups.
+    """
+
+    def __init__(self, columns: Columns, *labels: LabelColumn) -> None:
+        self._columns, self._labels = columns, labels
+        self._unseen = [column for column in columns.columns if column.categories is not None]
+        self._chunks: list[list[NDArray[Any]]] = []
+
+    def look(self, block: Block) -> None:
+        """Look at some rows; refuse them if a label or a cell cannot be used."""
+        for label in self._labels:
+            label.look(block)
+        cells = [block.feature(column) for column in self._columns.columns]
+        first: dict[str, tuple[int, str]] = {}  # of each column, so that one message tells all
+        for column, some in zip(self._columns.columns, cells, strict=True):
+            for row, fault in _faults(some, column):
+                if is_unusable(column, fault):
+                    found = (row, fault)
+                    first[column.name] = min(first.get(column.name, found), found)
+        if first:
+            raise InvalidData(_unusable(block, first))
+        places = {column.name: place for place, column in enumerate(self._columns.columns)}
+        self._unseen = [
+            column for column in self._unseen if not _occurs(cells[places[column.name]], column)
+        ]
+        if block.lines is not None:
+            self._chunks.append(cells)
+
+    def end(self, table: TableFile) -> RowSource:
+        """Return the columns that are learnt from; refuse categories that never occur."""
+        for column in self._unseen:
+            raise InvalidData(
+                f"{table.name}, column {column.name}: no cell is one of the declared categories; "
+                "look at how they are written."
+            )
+        if not self._chunks:
+            return table.features(self._columns.columns)
+        names = [column.name for column in self._columns.columns]
+        return TextRows(names, joined(self._chunks))
+
+
+def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
+    """Return what is wrong with cells; those of CSV are text."""
+    plain = cells.astype(object) if cells.dtype.kind == "T" else cells
+    return faults_of(plain, column, most=1)
 
 
 def _as_held(classes: Sequence[Any], kind: str, name: str, label: str) -> list[Any]:
@@ -155,36 +226,32 @@ def is_unusable(column: Column, fault: str) -> bool:
     return column.categories is None and fault != OUTSIDE
 
 
-def check_cells(table: TableFile, columns: Columns, rows: RowSource) -> None:
-    """Refuse a table with a cell that is unusable, or with categories that never occur.
+def checked_rows(table: TableFile, columns: Columns, *labels: LabelColumn) -> RowSource:
+    """Return the columns of a table that was read, once all of its rows passed the checks.
 
     Parameters
     ----------
     table : TableFile
         The rows.
     columns : Columns
-        What is declared about the columns that are learnt from.
-    rows : RowSource
-        The same rows with these columns alone.
+        What is declared about the columns, by the names of the file.
+    labels : LabelColumn
+        The columns of labels and of subgroups.
+
+    Raises
+    ------
+    InvalidData
+        If a cell is unusable, or declared categories never occur.
     """
-    first: dict[str, tuple[int, str]] = {}  # of each column, so that one message tells all
-    for row, column, fault in cell_faults(table, columns, rows):
-        if is_unusable(column, fault):
-            found = (row, fault)
-            first[column.name] = min(first.get(column.name, found), found)
-    if first:
-        raise InvalidData(_unusable(table, first))
-    for place, column in enumerate(columns.columns):
-        if column.categories is not None and not _occurs(rows, place, column):
-            raise InvalidData(
-                f"{table.name}, column {column.name}: no cell is one of the declared categories; "
-                "look at how they are written."
-            )
+    inspection = Inspection(columns, *labels)
+    for block in table.blocks(table.names):
+        inspection.look(block)
+    return inspection.end(table)
 
 
-def _unusable(table: TableFile, first: dict[str, tuple[int, str]]) -> str:
+def _unusable(block: Block, first: dict[str, tuple[int, str]]) -> str:
     told = "; ".join(
-        f"{table.where(row)}, column {name}: {fault}" for name, (row, fault) in first.items()
+        f"{block.where(row)}, column {name}: {fault}" for name, (row, fault) in first.items()
     )
     more = "" if len(first) == 1 else " These are the first ones of each column."
     advice = "Mend such cells, or take their rows out."
@@ -197,13 +264,10 @@ def _unusable(table: TableFile, first: dict[str, tuple[int, str]]) -> str:
     return f"{told}.{more} {advice}"
 
 
-def _occurs(rows: RowSource, place: int, column: Column) -> bool:
+def _occurs(cells: NDArray[Any], column: Column) -> bool:
     how = column.encoding._replace(marked=tuple(range(len(column.categories or ()))))
-    for start in range(0, rows.n_rows, BLOCK_ROWS):
-        taken = rows.take(np.arange(start, min(start + BLOCK_ROWS, rows.n_rows)))
-        if read_cells(taken.iloc[:, place].to_numpy(), how).any():
-            return True
-    return False
+    plain = cells.astype(object) if cells.dtype.kind == "T" else cells
+    return bool(read_cells(plain, how).any())
 
 
 def fault_lines(table: TableFile, columns: Columns) -> list[str]:

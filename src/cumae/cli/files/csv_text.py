@@ -46,13 +46,15 @@ class CsvForm:
             raise typer.BadParameter(
                 "give one character, such as ';' or $'\\t'.", param_hint="--separator"
             )
-        try:
-            codecs.lookup(self.encoding or "utf-8")
-        except LookupError:
+        if not is_encoding(self.encoding or "utf-8"):
             raise typer.BadParameter(
                 f"{self.encoding!r} is no encoding; latin-1, cp1252 and utf-16 are some.",
                 param_hint="--encoding",
-            ) from None
+            )
+
+    def filled(self, encoding: str | None, separator: str | None) -> CsvForm:
+        """Return the same with what a schema declares, where the command line says nothing."""
+        return CsvForm(self.encoding or encoding, self.separator or separator)
 
     def encoding_of(self, start: bytes) -> str:
         """Return the encoding of a file, by what was said and by its first bytes."""
@@ -60,6 +62,14 @@ class CsvForm:
             return MARKS.get(start[:2], "utf-8-sig")
         usual = codecs.lookup(self.encoding).name == "utf-8"
         return "utf-8-sig" if usual else self.encoding
+
+
+def is_encoding(name: str) -> bool:
+    """Tell whether a text can be written in an encoding of this name."""
+    try:
+        return "a".encode(name).decode(name) == "a"
+    except (LookupError, ValueError):
+        return False
 
 
 class CsvText:
@@ -107,7 +117,7 @@ class CsvText:
         if "\n".encode(self._encoding.removesuffix("-sig")) != b"\n":
             raise InvalidData(
                 f"{self.name} has queries that are protected, and each line must stand by itself; "
-                "write the file in UTF-8."
+                "write the file in UTF-8, and give --encoding utf-8."
             )
 
     def _first_line(self) -> str:

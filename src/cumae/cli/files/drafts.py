@@ -11,8 +11,8 @@ LEFT_OUT = "leave out"
 FORMS = (
     "{low = 0, high = 120}, {low = 0, high = 120, step = 1}, {numbers = true}, "
     '{categories = ["A", "B"]}, {boolean = true}, {since = 2020-01-01}, '
-    '{first = 2020-01-01, last = 2024-12-31}, or "leave out"; with missing = true where cells may '
-    "be missing"
+    '{first = 2020-01-01, last = 2024-12-31}, {codes = {1 = "A", 2 = "B"}}, or '
+    '"leave out"; with missing = true where cells may be missing'
 )
 HEAD = """\
 # What the columns of {data} hold, for `cumae fit --schema`.
@@ -30,8 +30,15 @@ HEAD = """\
 #   {{boolean = true}}                   true and false, yes and no, 1 and 0
 #   {{since = 2020-01-01}}               dates such as 2020-12-31, counted from a day; or
 #                                      {{first = 2020-01-01, last = 2024-12-31}}
+#   {{codes = {{1 = "male", 2 = "female"}}}}  codes, and what they stand for
 #   "leave out"                        nothing is learnt from this column (a name, an id)
 # and add missing = true where cells may be missing: {{low = 0, high = 120, missing = true}}
+#
+# Numbers such as 1.234,5 have decimal = "," and thousands = "." as well, and dates such as
+# 31.12.2024 have format = "%d.%m.%Y". For all columns at once, write before [columns]:
+#   [file]
+#   encoding = "cp1252"
+#   decimal = ","
 
 [columns]
 """

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cumae.cli.files.csv_text import CsvForm
 from cumae.cli.files.source import is_sqlite
-from cumae.cli.files.tables import TableFile
-from cumae.data import Column, Columns, RowSource
+from cumae.cli.files.tables import TableFile, TableHead
+from cumae.data import Columns, RowSource
 from cumae.errors import CumaeError, InvalidData, InvalidParameter
 
 
@@ -83,19 +83,39 @@ def features_for(table: TableFile, columns: Columns) -> RowSource:
 
     Others may be there, and are left alone. If the model knows no names, the order counts.
     """
-    return table.features(_found_in(table, columns))
+    return table.features(columns_in(table.head, columns).columns)
 
 
-def _found_in(table: TableFile, columns: Columns) -> Sequence[Column]:
+def columns_in(head: TableHead, columns: Columns) -> Columns:
+    """Return the columns of a model by the names that they have in a file.
+
+    Parameters
+    ----------
+    head : TableHead
+        The names of the file.
+    columns : Columns
+        Those of the model.
+    """
     if columns.original_names is not None:
-        table.need(columns.original_names, "which the model was fitted with")
-        return columns.columns
-    if len(table.names) != len(columns.columns):
+        head.need(columns.original_names, "which the model was fitted with")
+        return columns
+    if len(head.names) != len(columns.columns):
         raise InvalidData(
-            f"{table.name} has {len(table.names)} columns, but the model was fitted with "
+            f"{head.name} has {len(head.names)} columns, but the model was fitted with "
             f"{len(columns.columns)} columns without names."
         )
-    return [
-        replace(column, name=name)
-        for column, name in zip(columns.columns, table.names, strict=True)
-    ]
+    return Columns(columns.columns, head.names, len(head.names))
+
+
+def form_for(columns: Columns, given: CsvForm) -> CsvForm:
+    """Return how CSV is written: what the command line says goes before the schema of fit.
+
+    Parameters
+    ----------
+    columns : Columns
+        Those of the model, which know what the schema said.
+    given : CsvForm
+        What the command line says.
+    """
+    written = columns.columns[0].written
+    return given.filled(written.encoding, written.separator)

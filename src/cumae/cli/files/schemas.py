@@ -2,38 +2,52 @@
 
 ::
 
+    [file]
+    encoding = "cp1252"
+    decimal = ","
+
     [columns]
     age = {low = 17, high = 90}
     job = {categories = ["baker", "nurse"], missing = true}
+    sex = {codes = {1 = "male", 2 = "female"}}
+    born = {first = 1920-01-01, last = 2020-01-01, format = "%d.%m.%Y"}
     id = "leave out"
+
+``[file]`` says how CSV is written, and holds for all columns that say nothing else.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
+import math
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cumae.cli.files.csv_text import CsvForm, is_encoding
 from cumae.cli.files.drafts import COMPLETE, FORMS, LEFT_OUT, toml_key
-from cumae.cli.files.tables import TableFile
+from cumae.cli.files.tables import TableHead
 from cumae.data import Columns
+from cumae.data.declared import declared_column
 from cumae.data.readings import canonical
+from cumae.data.texts import Written, number_in
 from cumae.errors import InvalidData, InvalidParameter
 
 # The entries of each form, without "missing"; the first ones must be there.
+OF_NUMBERS, OF_DATES = {"decimal", "thousands"}, {"format"}  # how they are written as text
 ENTRIES: tuple[tuple[set[str], set[str]], ...] = (
-    ({"low", "high"}, {"step"}),
-    ({"numbers"}, set()),
+    ({"low", "high"}, {"step", *OF_NUMBERS}),
+    ({"numbers"}, OF_NUMBERS),
     ({"categories"}, set()),
+    ({"codes"}, set()),
     ({"boolean"}, set()),
-    ({"since"}, set()),
-    ({"first", "last"}, set()),
+    ({"since"}, OF_DATES),
+    ({"first", "last"}, OF_DATES),
 )
+OF_FILE = {"encoding", "separator", *OF_NUMBERS, *OF_DATES}
 # Columns of these kinds cannot be read unless they are declared.
 TO_DECLARE = {"text", "objects", "dates", "durations", "bytes"}
 
@@ -50,25 +64,47 @@ class SchemaFile:
         The entries of each column that is declared.
     left_out : set of str
         Columns from which nothing is learnt.
+    file : dict from str to str
+        How CSV is written: ``encoding``, ``separator``, and what holds for all columns.
     """
 
     name: str | None = None
     declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    file: Mapping[str, str] = field(default_factory=dict)
+
+    def form(self, given: CsvForm) -> CsvForm:
+        """Return how CSV is written: what the command line says goes before the schema."""
+        return given.filled(self.file.get("encoding"), self.file.get("separator"))
 
     def columns_alone(self) -> Columns:
         """Return the declared columns, as those of a CSV file."""
         names = list(self.declared)
-        declared = {name: as_declared(self.declared[name], "text") for name in names}
+        declared = {name: self._column(name, self.declared[name], "text") for name in names}
         return Columns(declared, names, len(names))
 
-    def columns_for(self, table: TableFile, label: str) -> Columns:
+    def _column(self, name: str, entries: Mapping[str, Any], kind: str) -> Any:
+        """Return what is declared about one column, with what holds for the whole file."""
+        wanted = OF_DATES if {"since", "first"} & set(entries) else OF_NUMBERS
+        if not {"since", "first", "low", "numbers"} & set(entries):
+            wanted = set()
+        shared = {entry: self.file[entry] for entry in wanted if entry in self.file}
+        told = as_declared({**shared, **entries}, kind)
+        try:
+            found = declared_column(name, told)
+        except InvalidParameter:
+            return told  # Columns refuses it, together with others
+        encoding, separator = self.file.get("encoding"), self.file.get("separator")
+        written = replace(found.written, encoding=encoding, separator=separator)
+        return replace(found, written=written)
+
+    def columns_for(self, table: TableHead, label: str) -> Columns:
         """Return the columns of a table that are learnt from, by names and types alone.
 
         Parameters
         ----------
-        table : TableFile
-            The rows.
+        table : TableHead
+            Names and types of the table.
         label : str
             The column of the labels, which is none of them.
 
@@ -97,7 +133,7 @@ class SchemaFile:
         # What a type says is declared as well, so that a CSV file of queries is read in this way.
         known = {"numbers": {"numbers": True}, "booleans": {"boolean": True}}
         declared = {
-            name: as_declared(self.declared.get(name) or known[kind], kind)
+            name: self._column(name, self.declared.get(name) or known[kind], kind)
             for name, kind in zip(names, kinds, strict=True)
             if name in self.declared or kind in known
         }
@@ -146,10 +182,12 @@ def parse_schema(text: str, path: str) -> SchemaFile:
     except tomllib.TOMLDecodeError as error:
         raise InvalidParameter(f"{path} is no schema in TOML: {error}.") from None
     columns = plain.get("columns")
-    if not isinstance(columns, dict) or set(plain) != {"columns"}:
+    if not isinstance(columns, dict) or not set(plain) <= {"columns", "file"}:
         raise InvalidParameter(
-            f"{path} must have the table [columns], and nothing else; `cumae schema` drafts one."
+            f"{path} must have the table [columns], and may have [file], and nothing else; `cumae "
+            "schema` drafts one."
         )
+    file = _of_file(path, plain.get("file", {}))
     waiting = [name for name, value in columns.items() if value == COMPLETE]
     if waiting:
         raise InvalidParameter(
@@ -159,7 +197,28 @@ def parse_schema(text: str, path: str) -> SchemaFile:
     declared = {
         name: _entries(path, name, value) for name, value in columns.items() if name not in left_out
     }
-    return SchemaFile(path, declared, left_out)
+    return SchemaFile(path, declared, left_out, file)
+
+
+def _of_file(path: str, given: Any) -> dict[str, str]:
+    """Return what the table [file] says about how CSV is written."""
+    right = isinstance(given, dict) and all(isinstance(value, str) for value in given.values())
+    if not right or not set(given) <= OF_FILE:
+        raise InvalidParameter(
+            f"{path}: [file] says how CSV is written, by texts: encoding, separator, decimal, "
+            'thousands and format. An example is decimal = ",".'
+        )
+    if not is_encoding(given.get("encoding", "utf-8")):
+        raise InvalidParameter(
+            f"{path}: [file] has encoding = {given['encoding']!r}, which is no encoding; latin-1, "
+            "cp1252 and utf-16 are some."
+        )
+    if len(given.get("separator", ",")) != 1 or given.get("separator") in ('"', "\r", "\n"):
+        raise InvalidParameter(f"{path}: [file] must have one character as separator.")
+    checked = {entry: given[entry] for entry in OF_NUMBERS & set(given)}
+    Written.declared("[file]", checked, "numbers")
+    Written.declared("[file]", {e: given[e] for e in OF_DATES & set(given)}, "dates")
+    return dict(given)
 
 
 def _entries(path: str, name: str, value: Any) -> dict[str, Any]:
@@ -186,11 +245,9 @@ def as_declared(entries: Mapping[str, Any], kind: str) -> Any:
         of a CSV file may be given as numbers.
     """
     missing = bool(entries.get("missing", False))
-    if "first" in entries:
-        days = [_day(entries[end]) for end in ("first", "last")]
-        return (*days, "missing") if missing else tuple(days)
-    if "numbers" in entries:
-        return {"missing": missing}
+    if isinstance(entries.get("codes"), dict):  # whose keys are text in TOML
+        told = {_code(code, kind): label for code, label in entries["codes"].items()}
+        return {"codes": told, "missing": missing}
     if "categories" not in entries:
         return dict(entries)
     given = entries["categories"]
@@ -201,8 +258,9 @@ def as_declared(entries: Mapping[str, Any], kind: str) -> Any:
     return {"categories": given, "missing": missing}
 
 
-def _day(given: Any) -> Any:
-    try:
-        return dt.date.fromisoformat(given) if isinstance(given, str) else given
-    except ValueError:
-        return given  # which Columns refuses
+def _code(code: str, kind: str) -> Any:
+    """Return a code as a column of this kind holds it: text, or a number."""
+    found = number_in(code) if kind == "numbers" else math.nan
+    if math.isnan(found):
+        return code.strip()
+    return int(found) if found == int(found) else found

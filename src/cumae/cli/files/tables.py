@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from cumae.extras import pa, pq
 from cumae.progress import Progress
 
 CHUNK_ROWS = 20_000
+FIRST_ROWS = 1_000  # of the first chunk, which is looked at before others are read
 TEXT = np.dtypes.StringDType()  # 16 bytes for a cell of up to 15; Python's own texts take 60
 
 
@@ -69,6 +70,87 @@ def _unpacked(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
+class TableHead:
+    """What is known of a table before a row is read.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    names, held : list of str
+        The names of its columns, and what they can hold by the types that the file declares.
+    """
+
+    name: str
+    names: list[str]
+    held: list[str]
+
+    def kinds(self, names: Sequence[str]) -> list[str]:
+        """Return what some columns can hold by the types that the file declares."""
+        known = dict(zip(self.names, self.held, strict=True))
+        return [known[name] for name in names]
+
+    def need(self, names: Sequence[str], what: str) -> None:
+        """Refuse a file that lacks columns; ``what`` says why they are needed."""
+        lacking = [name for name in names if name not in self.names]
+        if lacking:
+            raise InvalidData(
+                f"{self.name} has no column {', '.join(lacking)}, {what}; it has "
+                f"{', '.join(self.names)}."
+            )
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a file, one after the other.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    first : int
+        The number of the first row, counted from 0.
+    columns : dict from str to array
+        The cells of each column.
+    lines : sequence of int, or None
+        The last line of each row in the file, if it is CSV.
+    """
+
+    name: str
+    first: int
+    columns: dict[str, NDArray[Any]]
+    lines: Sequence[int] | Integers | None = None
+
+    def where(self, row: int) -> str:
+        """Return how messages name one of these rows: rows of files are counted from 1."""
+        return _where(self.name, self.first + row, None if self.lines is None else self.lines[row])
+
+    def cells(self, name: str) -> NDArray[Any]:
+        """Return the cells of one column; of CSV, text without spaces around it."""
+        return _trimmed(self.columns[name])
+
+    def feature(self, column: Column) -> NDArray[Any]:
+        """Return the cells of one column as they are given to ``fit`` and ``predict``."""
+        cells = self.columns[column.name]
+        return _clean(cells, column) if cells.dtype == TEXT else cells
+
+
+Look: TypeAlias = Callable[[Block], None]  # what is done with each block as it is read
+Watch: TypeAlias = Callable[[TableHead], Look]  # what the head decides about that
+
+
+def _where(name: str, row: int, line: Any) -> str:
+    told = "" if line is None else f" (line {line})"
+    return f"{name}, row {row + 1}{told}"
+
+
+def _trimmed(cells: NDArray[Any]) -> NDArray[Any]:
+    if cells.dtype != TEXT:
+        return cells
+    return np.fromiter(map(str.strip, _unpacked(cells)), dtype=object, count=len(cells))
+
+
+@dataclass(frozen=True)
 class TableFile:
     """A table that was read from a file or from standard input.
 
@@ -100,31 +182,42 @@ class TableFile:
         """Names of the columns."""
         return self.rows.names or []
 
+    @property
+    def head(self) -> TableHead:
+        """What was known before a row was read."""
+        return TableHead(self.name, self.names, self.rows.kinds)
+
     def where(self, row: int) -> str:
         """Return how messages name a row, counted from 0: rows of files are counted from 1."""
-        line = "" if self.lines is None else f" (line {self.lines[row]})"
-        return f"{self.name}, row {row + 1}{line}"
-
-    def kinds(self, names: Sequence[str]) -> list[str]:
-        """Return what columns can hold by the types that the file declares."""
-        known = dict(zip(self.names, self.rows.kinds, strict=True))
-        return [known[name] for name in names]
+        return _where(self.name, row, None if self.lines is None else self.lines[row])
 
     def need(self, names: Sequence[str], what: str) -> None:
         """Refuse a file that lacks columns; ``what`` says why they are needed."""
-        lacking = [name for name in names if name not in self.names]
-        if lacking:
-            raise InvalidData(
-                f"{self.name} has no column {', '.join(lacking)}, {what}; it has "
-                f"{', '.join(self.names)}."
-            )
+        self.head.need(names, what)
 
     def cells(self, name: str) -> NDArray[Any]:
         """Return the cells of one column; of CSV, text without spaces around it."""
-        cells = np.asarray(self.rows.select([name]).all_columns()[0])
-        if not self.is_text:
-            return cells
-        return np.fromiter(map(str.strip, cells), dtype=object, count=len(cells))
+        chosen = self.rows.select([name])
+        if isinstance(chosen, TextRows):
+            return _trimmed(chosen.columns[0])
+        return np.asarray(chosen.all_columns()[0])
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Block]:
+        """Yield some columns of all rows, some thousands of rows at a time."""
+        chosen = self.rows.select(list(names))
+        first = 0
+        if isinstance(chosen, TextRows):
+            for first in range(0, chosen.n_rows, CHUNK_ROWS):
+                some = slice(first, first + CHUNK_ROWS)
+                parts = {n: c[some] for n, c in zip(names, chosen.columns, strict=True)}
+                yield Block(
+                    self.name, first, parts, None if self.lines is None else self.lines[some]
+                )
+            return
+        for frame in chosen.pieces():
+            parts = {name: frame.iloc[:, i].to_numpy() for i, name in enumerate(names)}
+            yield Block(self.name, first, parts)
+            first += len(frame)
 
     @claim("FILES")
     def features(self, columns: Sequence[Column]) -> RowSource:
@@ -162,7 +255,9 @@ def _clean(cells: NDArray[Any], column: Column) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def read_table_file(path: str, form: CsvForm, *, lenient: bool = False) -> TableFile:
+def read_table_file(
+    path: str, form: CsvForm, *, lenient: bool = False, watch: Watch | None = None
+) -> TableFile:
     """Read a table: CSV or Parquet, packed by gzip or not, from a file or standard input.
 
     Parameters
@@ -173,6 +268,9 @@ def read_table_file(path: str, form: CsvForm, *, lenient: bool = False) -> Table
         How CSV is written.
     lenient : bool
         Whether a damaged row of CSV is marked in place of an error.
+    watch : callable, or None
+        Gets the head of the table before any row is read, and returns what gets each block of rows
+        as soon as it is read. What it raises ends the reading.
 
     Raises
     ------
@@ -180,11 +278,20 @@ def read_table_file(path: str, form: CsvForm, *, lenient: bool = False) -> Table
         If it cannot be read; the message names the row and the column, never a value.
     """
     if path != STANDARD and Path(path).is_dir():
-        return TableFile(path, ParquetRows(path))
+        return _looked_at(TableFile(path, ParquetRows(path)), watch)
     with opened_file(path) as stream:
         if is_parquet(stream):
-            return parquet_in(stream, path)
-        return _read_csv(stream, path, form, lenient=lenient)
+            return _looked_at(parquet_in(stream, path), watch)
+        return _read_csv(stream, path, form, lenient=lenient, watch=watch)
+
+
+def _looked_at(table: TableFile, watch: Watch | None) -> TableFile:
+    """Return a table whose rows need no reading, once all of its blocks were looked at."""
+    if watch is not None:
+        look = watch(table.head)
+        for block in table.blocks(table.names):
+            look(block)
+    return table
 
 
 def parquet_in(stream: io.BufferedReader, path: str) -> TableFile:
@@ -202,35 +309,52 @@ def parquet_in(stream: io.BufferedReader, path: str) -> TableFile:
     return TableFile(title(path), table_of(table), table)
 
 
-def _read_csv(stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: bool) -> TableFile:
+def _read_csv(
+    stream: io.BufferedReader, path: str, form: CsvForm, *, lenient: bool, watch: Watch | None
+) -> TableFile:
     name = title(path)
     lines: list[int] = []
     damaged: list[bool] = []
     chunks: list[list[NDArray[Any]]] = []
     waiting: list[list[str]] = []
-
-    def flush() -> None:
-        chunks.append([np.array(cells, TEXT) for cells in zip(*waiting, strict=True)])
-        waiting.clear()
-
     with (
         contextlib.closing(CsvText(stream, name, form, lenient=lenient)) as found,
         contextlib.ExitStack() as stack,
     ):
+        head = TableHead(name, found.names, ["text"] * len(found.names))
+        look = None if watch is None else watch(head)
+
+        def flush() -> None:
+            cells = [np.array(column, TEXT) for column in zip(*waiting, strict=True)]
+            if look is not None:
+                first = len(lines) - len(waiting)
+                parts = dict(zip(found.names, cells, strict=True))
+                look(Block(name, first, parts, lines[first:]))
+            chunks.append(cells)
+            waiting.clear()
+
         bar = None
         for cells, line, bad in found.rows():
             waiting.append(cells)
             lines.append(line)
             damaged.append(bad)
-            if len(waiting) == CHUNK_ROWS:
+            if len(waiting) == (CHUNK_ROWS if chunks else min(FIRST_ROWS, CHUNK_ROWS)):
                 flush()
+                if len(lines) < CHUNK_ROWS:
+                    continue
                 if bar is None:  # small files are there at once
                     bar = stack.enter_context(Progress(f"reading {name}: rows", None))
+                    bar.advance(len(lines) - CHUNK_ROWS)
                 bar.advance(CHUNK_ROWS)
         if waiting:
             flush()
     if not chunks:
         raise InvalidData(f"{name} has a header, but no rows.")
-    rows = TextRows(found.names, [np.concatenate(parts) for parts in zip(*chunks, strict=True)])
+    rows = TextRows(found.names, joined(chunks))
     marks = np.array(damaged, dtype=bool)
     return TableFile(name, rows, is_text=True, lines=np.array(lines), damaged=marks)
+
+
+def joined(chunks: list[list[NDArray[Any]]]) -> list[NDArray[Any]]:
+    """Return whole columns of chunks of them, which are let go of one column at a time."""
+    return [np.concatenate([chunk.pop(0) for chunk in chunks]) for _ in range(len(chunks[0]))]

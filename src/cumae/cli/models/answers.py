@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.cli.files.csv_text import CsvForm
-from cumae.cli.files.fitted import columns_of, features_for
+from cumae.cli.files.fitted import columns_of, features_for, form_for
 from cumae.cli.files.messages import say
 from cumae.cli.files.output import safe_row
 from cumae.cli.files.source import title
 from cumae.cli.files.tables import TableFile, TextRows, read_table_file
 from cumae.data import RowSource, SomeRows
-from cumae.errors import BudgetExhausted, InvalidParameter
+from cumae.errors import BudgetExhausted, InvalidParameter, RequestIdReused
 from cumae.extras import pa, pq
 from cumae.learners import Learner
 from cumae.progress import Progress
@@ -92,13 +92,13 @@ class Asking:
                 f"a {type(fitted).__name__} gives no chances; leave out --chances."
             )
         say(f"Reading {title(path)} ...")
-        table = read_table_file(path, form, lenient=protected)
+        columns = columns_of(fitted)
+        table = read_table_file(path, form_for(columns, form), lenient=protected)
         if column in table.names:
             raise InvalidParameter(
                 f"{table.name} has a column {column} already; name that of the answers with "
                 "--column."
             )
-        columns = columns_of(fitted)
         features = features_for(table, columns)
         usable = np.ones(features.n_rows, dtype=bool)
         if not protected:
@@ -164,7 +164,13 @@ class Asking:
             return found
         more = {} if request is None else {"request_id": (request, int(places[0]))}
         # As a frame: a repeated request is known by its cells.
-        answers = self.fitted.predict(self.features.take(places), **more)
+        try:
+            answers = self.fitted.predict(self.features.take(places), **more)
+        except RequestIdReused:
+            raise RequestIdReused(
+                f"--request {request} was used for other queries before: the file has changed, or "
+                "it was another one. Give the file as it was, or a new name. Nothing was spent."
+            ) from None
         known = set(self.fitted.classes_.tolist())
         damaged = self.table.damaged[places] if len(self.table.damaged) else np.zeros(len(places))
         # An unusable query has the answer -1, which is no class.
@@ -250,8 +256,10 @@ class Asking:
         if isinstance(self.fitted, Learner):
             yield "The model is published: this costs nothing."
         else:
-            left = "any number of" if self.left == math.inf else f"{self.left:,.0f}"
-            yield f"The oracle has {left} answers left. Its guarantee does not change."
+            told = f"has {self.left:,.0f} answers left"
+            if self.left == math.inf:
+                told = "never runs out of answers"
+            yield f"The oracle {told}. Its guarantee does not change."
 
 
 def _text(cell: Any) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cumae.cli.models.routes import (
+    ORACLE_ENDS,
     RouteName,
     asked,
     best_of,
@@ -114,13 +115,15 @@ def fit(
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
-    from cumae.cli.models.private import read_private  # noqa: PLC0415
+    from cumae.cli.files.source import need_file  # noqa: PLC0415
 
     route = route_for(route, model, max_queries, out)
     oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
     if keys is not None and not oracle:
         raise typer.BadParameter("a published model has no keys.", param_hint="--keys")
+    _refuse_ending(out, oracle=oracle)
     form = CsvForm(encoding, separator)
+    need_file(data)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
         output = None
@@ -129,6 +132,8 @@ def fit(
         else:
             _refuse_oracle_name(out)
             output = stack.enter_context(Output(out, force=force))
+        from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
+
         table = read_private(data, label, classes, schema, public, form)
         if route is RouteName.AUTO:
             estimator, why = best_of(table, epsilon, delta, max_queries, out)
@@ -146,6 +151,19 @@ def fit(
         else:
             estimator.save_to(out, keys=keys)
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
+
+
+def _refuse_ending(out: str, *, oracle: bool) -> None:
+    """Refuse a name whose ending says something else than what will be in the file."""
+    ends = ORACLE_ENDS if oracle else (".json",)
+    if out == "-" or "://" in out or out.endswith((*ends, *ORACLE_ENDS)):
+        return  # others say what is wrong with them, if anything is
+    kind, name = ("an oracle", "oracle.db") if oracle else ("a model", "model.json")
+    raise typer.BadParameter(
+        f"{out} would be {kind}, and its name must end in {' or '.join(ends)}: {name}, say. "
+        "A name that ends in .db asks for an oracle.",
+        param_hint="--out",
+    )
 
 
 def _refuse_oracle_name(out: str) -> None:

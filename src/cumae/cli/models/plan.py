@@ -238,18 +238,19 @@ class _Task:
         from cumae.cli.models.private import drafted  # noqa: PLC0415
 
         refuse_private_as_public(data, public)
+        declared = SchemaFile() if schema is None else read_schema(schema)
+        form = declared.form(form)
         shown = None if public is None else read_table_file(public, form)
         table = None if data is None else read_table_file(data, form)
         n_rows = rows or 0 if table is None else table.rows.n_rows
         if width is not None:
             return cls(n_rows, width, None, shown, None)
-        declared = SchemaFile() if schema is None else read_schema(schema)
         if table is not None:
             if label is not None:
                 table.need([label], "which --label names")
             if schema is None:
-                declared = drafted(table, label or "", shown)
-            found = declared.columns_for(table, label or "")
+                declared = drafted(table.head, label or "", shown)
+            found = declared.columns_for(table.head, label or "")
         elif declared.declared:
             found = declared.columns_alone()
         else:
@@ -261,13 +262,12 @@ class _Task:
         """Return public rows and their labels, to try routes on."""
         import numpy as np  # noqa: PLC0415
 
-        from cumae.cli.files.checks import check_cells, label_places  # noqa: PLC0415
+        from cumae.cli.files.checks import LabelColumn, checked_rows  # noqa: PLC0415
         from cumae.data import class_names  # noqa: PLC0415
 
         if self.public is None or self.known is None:
             raise InvalidParameter("--simulate needs --public and a schema.")
         self.public.need([column.name for column in self.known.columns], "which DATA has")
-        rows = self.public.features(self.known.columns)
-        places = label_places(self.public, label, classes)
-        check_cells(self.public, self.known, rows)
-        return rows.take(np.arange(rows.n_rows)), class_names(classes)[places]
+        labels = LabelColumn(self.public.head, label, classes)
+        rows = checked_rows(self.public, self.known, labels)
+        return rows.take(np.arange(rows.n_rows)), class_names(classes)[labels.places]

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.cli.files.checks import check_cells, classes_of, label_places
+from cumae.cli.files.checks import Inspection, LabelColumn, checked_rows, classes_of
 from cumae.cli.files.csv_text import CsvForm
 from cumae.cli.files.drafts import draft
 from cumae.cli.files.guesses import guesses
 from cumae.cli.files.messages import say
 from cumae.cli.files.schemas import SchemaFile, parse_schema, read_schema
 from cumae.cli.files.source import refuse_private_as_public, title
-from cumae.cli.files.tables import TableFile, read_table_file
+from cumae.cli.files.tables import Look, TableFile, TableHead, read_table_file
 from cumae.data import Columns, RowSource, class_names
 
 
@@ -87,26 +87,40 @@ def read_private(
     refuse_private_as_public(data, public)
     wanted = classes_of(classes)
     declared = None if schema is None else read_schema(schema)
+    form = form if declared is None else declared.form(form)
     shown = None if public is None else read_table_file(public, form)
     say(f"Reading {title(data)} ...")
-    table = read_table_file(data, form)
-    table.need([label], "which --label names")
-    if declared is None:
-        declared = drafted(table, label, shown)
-    columns = declared.columns_for(table, label)
-    places = label_places(table, label, wanted)
-    rows = table.features(columns.columns)
-    check_cells(table, columns, rows)
-    return PrivateTable(table, rows, places, columns, wanted, _public_rows(shown, columns))
+    watch = _Watch(label, wanted, declared, shown)
+    table = read_table_file(data, form, watch=watch)
+    rows, columns = watch.inspection.end(table), watch.columns
+    public_rows = _public_rows(shown, columns)
+    return PrivateTable(table, rows, watch.labels.places, columns, wanted, public_rows)
 
 
-def drafted(table: TableFile, label: str, public: TableFile | None) -> SchemaFile:
+class _Watch:
+    """Decides by the head of a table how its rows are read, and looks at them on the way."""
+
+    def __init__(
+        self, label: str, classes: list[Any], declared: SchemaFile | None, public: TableFile | None
+    ) -> None:
+        self._given = (label, classes)
+        self._declared, self._public = declared, public
+
+    def __call__(self, head: TableHead) -> Look:
+        self.labels = LabelColumn(head, *self._given)
+        declared = self._declared or drafted(head, self._given[0], self._public)
+        self.columns = declared.columns_for(head, self._given[0])
+        self.inspection = Inspection(self.columns, self.labels)
+        return self.inspection.look
+
+
+def drafted(table: TableHead, label: str, public: TableFile | None) -> SchemaFile:
     """Return what public rows say about the columns, or nothing.
 
     Parameters
     ----------
-    table : TableFile
-        The private rows, of which the names of columns are looked at, and types that a file states.
+    table : TableHead
+        Names of the private rows' columns, and types that a file states.
     label : str
         The column of the labels.
     public : TableFile, or None
@@ -123,6 +137,4 @@ def _public_rows(public: TableFile | None, columns: Columns) -> RowSource | None
     if public is None:
         return None
     public.need([column.name for column in columns.columns], "which the private rows have")
-    rows = public.features(columns.columns)
-    check_cells(public, columns, rows)
-    return rows
+    return checked_rows(public, columns)

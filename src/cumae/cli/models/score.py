@@ -124,12 +124,15 @@ def score(
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - takes a while to load
     from cumae.cli.files.messages import told  # noqa: PLC0415
+    from cumae.cli.files.source import need_file  # noqa: PLC0415
 
     if exact == (epsilon is not None):
         raise typer.BadParameter("give --epsilon for private rows, or --exact for public ones.")
     if (group is None) != (group_names is None):
         raise typer.BadParameter("--group and --group-names belong together.")
     form = CsvForm(encoding, separator)
+    need_file(model)
+    need_file(data)
     with (
         told(),
         _picture(plot, force=force) as write,
@@ -173,27 +176,41 @@ def _checked(
     public: str | None,
 ) -> dict[str, Any]:
     """Return rows, labels, subgroups and public rows that passed every check."""
-    from cumae.cli.files.checks import check_cells, classes_of, label_places  # noqa: PLC0415
-    from cumae.cli.files.fitted import columns_of, features_for  # noqa: PLC0415
+    from cumae.cli.files.checks import (  # noqa: PLC0415
+        Inspection,
+        LabelColumn,
+        checked_rows,
+        classes_of,
+    )
+    from cumae.cli.files.fitted import columns_in, columns_of, form_for  # noqa: PLC0415
     from cumae.cli.files.source import refuse_private_as_public  # noqa: PLC0415
     from cumae.cli.files.tables import read_table_file  # noqa: PLC0415
 
     refuse_private_as_public(data, public)
     columns = columns_of(fitted)
+    form = form_for(columns, form)
     found: dict[str, Any] = {}
     if public is not None:
         shown = read_table_file(public, form)
-        found["X_public"] = features_for(shown, columns)
-        check_cells(shown, columns, found["X_public"])
-    table = read_table_file(data, form)
-    rows = features_for(table, columns)
-    places = label_places(table, label, fitted.classes_.tolist())
+        found["X_public"] = checked_rows(shown, columns_in(shown.head, columns))
     column, names = groups
     if column is not None and names is not None:
         found["group_names"] = classes_of(names, "--group-names")
-        found["groups"] = label_places(table, column, found["group_names"], "--group", "subgroup")
-    check_cells(table, columns, rows)
-    return found | {"X": rows, "y": fitted.classes_[places]}
+    looking: list[Any] = []
+
+    def watch(head: Any) -> Any:
+        looking.append(LabelColumn(head, label, fitted.classes_.tolist()))
+        if column is not None:
+            more = (column, found["group_names"], "--group", "subgroup")
+            looking.append(LabelColumn(head, *more))
+        looking.append(Inspection(columns_in(head, columns), *looking))
+        return looking[-1].look
+
+    table = read_table_file(data, form, watch=watch)
+    labels, *others, inspection = looking
+    if others:
+        found["groups"] = others[0].places
+    return found | {"X": inspection.end(table), "y": fitted.classes_[labels.places]}
 
 
 def _evaluated(fitted: Any, given: dict[str, Any]) -> Any:

@@ -69,10 +69,12 @@ def _listed(values: Any) -> str:
 
 def _cost(model: Any) -> str:
     promise = model.guarantee_
-    asked = f"epsilon = {model.epsilon:g}, delta = {model.delta:g}"
+    allowed = ""
+    if promise.epsilon != model.epsilon or promise.delta != model.delta:
+        allowed = f" (this model was allowed epsilon = {model.epsilon:g}, delta = {model.delta:g})"
     return (
-        f"Cost: epsilon = {promise.epsilon:.4g} at delta = {promise.delta:g}, once; asked for was "
-        f"{asked}. Using and publishing the model costs nothing more."
+        f"Cost: epsilon = {promise.epsilon:.4g} at delta = {promise.delta:g}, once{allowed}. Using "
+        "and publishing the model costs nothing more."
     )
 
 

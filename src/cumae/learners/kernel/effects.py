@@ -317,11 +317,11 @@ def _held(features: KernelFeatures, column: Column, first: int) -> tuple[list[An
         if column.missing:  # their stand-in is no value that was there
             shares[stand_in[0, 0]] = max(shares[stand_in[0, 0]] - absent, 0.0)
     elif column.categories is not None and len(column.categories) > 2:
-        values, shares = list(column.categories), marked[: len(column.categories)]
+        values, shares = list(column.told), marked[: len(column.categories)]
         codes = np.eye(len(values), width, dtype=np.uint8)
         stand_in = np.zeros((1, width), dtype=np.uint8)
     else:
-        values = list(column.categories or ((False, True) if column.boolean else (0.0, 1.0)))
+        values = list(column.told or ((False, True) if column.boolean else (0.0, 1.0)))
         shares = np.array([max(1 - absent - marked[0], 0.0), marked[0]])
         codes = np.eye(2, width, k=-1, dtype=np.uint8)
         stand_in = np.zeros((1, width), dtype=np.uint8)
