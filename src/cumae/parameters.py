@@ -217,6 +217,34 @@ class Or(Kind):
 
 
 @dataclass(frozen=True)
+class Weights(Kind):
+    """A number above 0 for some classes; the class that takes them knows which classes there are.
+
+    Examples
+    --------
+    >>> from cumae.parameters import Weights
+    >>> Weights().check({"died": 0}, "costs")
+    Traceback (most recent call last):
+    cumae.errors.InvalidParameter: costs={'died': 0} is no float above 0 and below inf.
+    """
+
+    text = "mapping from class to float above 0"
+
+    def check(self, value: object, name: str) -> None:
+        if not isinstance(value, Mapping) or not value:
+            raise InvalidParameter(
+                f"{name} is {described(value)}; give a number above 0 for each class that is not "
+                'to count 1, such as {"died": 20}.'
+            )
+        for key, weight in value.items():
+            named = f"{name}={{{shown(key)}: {shown(weight)}}}"
+            if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
+                raise InvalidParameter(f"{named} is not a number; give a real number.")
+            if not 0 < weight < math.inf:  # not for NaN either
+                raise InvalidParameter(f"{named} is no float above 0 and below inf.")
+
+
+@dataclass(frozen=True)
 class Object(Kind):
     """An object, such as an estimator; the class that takes it looks at it more closely.
 
@@ -268,6 +296,8 @@ CHANCE = Number(0.0, 1.0, above=True, below=True)  # of failure, or a share of r
 COLUMNS = Or(None, Object("mapping or sequence"))
 TWO_CLASSES = Object("sequence of two labels")
 RANDOM_STATE = Or(None, Object("int or Source"))
+CLASS_WEIGHTS = Or(None, Weights())
+THRESHOLD = Or(None, Number(0.0, 1.0))
 
 
 def check_parameters(owner: Any, table: Mapping[str, Kind]) -> None:

@@ -34,7 +34,7 @@ from cumae.learners.exponential import CONCEPT_OR_TREES
 from cumae.learners.kernel.features import CURVES
 from cumae.learners.kernel.learner import LEAST_PUBLIC
 from cumae.learners.logistic import PrivateLogisticRegression
-from cumae.learners.scored import ScoredLearner
+from cumae.learners.scored import ANSWERS, ScoredLearner
 from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
@@ -90,6 +90,14 @@ class PrivateBooster(ScoredLearner):
         Cuts for a column, at quantiles; ``"auto"`` takes 7. In a wide table there are fewer: trees
         are drawn from 4,096 cuts at most. Without public rows, cuts are sanitized from rows of
         their own, or spread evenly between bounds where rows are few.
+    class_weight : mapping from class to float above 0, or None
+        Another name of ``costs``, as scikit-learn calls it. Give one of them.
+    costs : mapping from class to float above 0, or None
+        What it costs to miss a row of each class, declared and public; 1 for classes that are not
+        named. ``predict`` answers the class of least expected cost. Chances stay chances.
+    threshold : float from 0 to 1, or None
+        The chance of the second of two classes from which on it is the answer, in the place of
+        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms. A range that is neither
@@ -124,6 +132,7 @@ class PrivateBooster(ScoredLearner):
         "start": Or(None, Choice(("auto", "linear", "curved"))),
         "learning_rate": Or("auto", Number(above=True, below=True)),
         "n_cuts": Or("auto", Count(1)),
+        **ANSWERS,
         **DECLARED,
     }
 
@@ -137,6 +146,9 @@ class PrivateBooster(ScoredLearner):
         learning_rate: float | str = "auto",
         *,
         n_cuts: int | str = "auto",
+        class_weight: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
+        threshold: float | None = None,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -149,6 +161,9 @@ class PrivateBooster(ScoredLearner):
         self.start = start
         self.learning_rate = learning_rate
         self.n_cuts = n_cuts
+        self.class_weight = class_weight
+        self.costs = costs
+        self.threshold = threshold
         self.columns = columns
         self.classes = classes
         self.budget = budget

@@ -12,17 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Declared, class_places
+from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner, Measurements
+from cumae.learners.scored import ANSWERS, AnswerRule
 from cumae.learners.wrappers.one_vs_rest import check_classes
-from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
+from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Object
 from cumae.privacy import Budget
 from cumae.randomness import SYSTEM, Source
 
 # Exact trees are better below so much strength of all rows, and below so much for each column.
 FEW, FEW_FOR_A_COLUMN = 25.0, 2.0
+GOALS = ("accuracy", "ranking", "cost")
 
 
 @claim("KERNEL")
@@ -45,6 +48,18 @@ class PrivateKernelClassifier(KernelLearner):
     n_waves : int of 0 or more
         Waves in each of four groups: pairs and triples of columns, slow and fast. With 0 the model
         is additive: lines and curves.
+    goal : {"accuracy", "ranking", "cost"}
+        What the model is for: most answers right, rows in the right order of their chances, or the
+        least cost, which needs ``costs`` or a ``threshold``. It decides when trees take the place
+        of sums.
+    class_weight : mapping from class to float above 0, or None
+        Another name of ``costs``, as scikit-learn calls it. Give one of them.
+    costs : mapping from class to float above 0, or None
+        What it costs to miss a row of each class, declared and public; 1 for classes that are not
+        named. ``predict`` answers the class of least expected cost. Chances stay chances.
+    threshold : float from 0 to 1, or None
+        The chance of the second of two classes from which on it is the answer, in the place of
+        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
     columns : mapping or sequence, or None
         Declared bounds and categories, see :class:`~cumae.Columns`.
     classes : sequence of labels
@@ -94,6 +109,8 @@ class PrivateKernelClassifier(KernelLearner):
         "epsilon": EPSILON,
         "delta": DELTA,
         "n_waves": Count(0),
+        "goal": Choice(GOALS),
+        **ANSWERS,
         **DECLARED,
         "classes": Object("sequence of labels"),
     }
@@ -104,6 +121,10 @@ class PrivateKernelClassifier(KernelLearner):
         delta: float = 1e-6,
         *,
         n_waves: int = WAVES,
+        goal: str = "accuracy",
+        class_weight: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
+        threshold: float | None = None,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -112,6 +133,10 @@ class PrivateKernelClassifier(KernelLearner):
         self.epsilon = epsilon
         self.delta = delta
         self.n_waves = n_waves
+        self.goal = goal
+        self.class_weight = class_weight
+        self.costs = costs
+        self.threshold = threshold
         self.columns = columns
         self.classes = classes
         self.budget = budget
@@ -120,6 +145,15 @@ class PrivateKernelClassifier(KernelLearner):
     @property
     def _shapes(self) -> tuple[int, int]:
         return CURVES, int(self.n_waves)
+
+    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """Decide what to do, and what it costs; a goal of least cost needs costs."""
+        if self.goal == "cost" and self.answer_rule == AnswerRule():
+            raise InvalidParameter(
+                'goal="cost" without costs: declare what it costs to miss a class, such as '
+                "costs={1: 20}, or a threshold."
+            )
+        return super().decide(sizes, rows)
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))

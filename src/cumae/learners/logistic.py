@@ -15,6 +15,7 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Rows, Sizes
 from cumae.learners.kernel.effects import Effect
 from cumae.learners.kernel.learner import KernelLearner
+from cumae.learners.scored import ANSWERS
 from cumae.parameters import COLUMNS, DELTA, EPSILON, Count, Kind, Or
 from cumae.privacy import Budget
 from cumae.randomness import Source, source_for
@@ -44,6 +45,14 @@ class PrivateLogisticRegression(KernelLearner):
         which then is a curve; 6 are enough for most.
     n_steps : int of 1 or more, or "auto"
         Sums of residuals; ``"auto"`` takes 8, or 4 with public rows and few private ones.
+    class_weight : mapping from class to float above 0, or None
+        Another name of ``costs``, as scikit-learn calls it. Give one of them.
+    costs : mapping from class to float above 0, or None
+        What it costs to miss a row of each class, declared and public; 1 for classes that are not
+        named. ``predict`` answers the class of least expected cost. Chances stay chances.
+    threshold : float from 0 to 1, or None
+        The chance of the second of two classes from which on it is the answer, in the place of
+        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
     columns : mapping or sequence, or None
         Another name of ``bounds``, as all other learners call it. Give one of both.
     classes : sequence of two labels
@@ -90,6 +99,7 @@ class PrivateLogisticRegression(KernelLearner):
         "bounds": COLUMNS,
         "curves": Count(0),
         "n_steps": Or("auto", Count(1)),
+        **ANSWERS,
         **DECLARED,
     }
 
@@ -101,6 +111,9 @@ class PrivateLogisticRegression(KernelLearner):
         curves: int = 0,
         *,
         n_steps: int | str = "auto",
+        class_weight: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
+        threshold: float | None = None,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -111,6 +124,9 @@ class PrivateLogisticRegression(KernelLearner):
         self.bounds = bounds
         self.curves = curves
         self.n_steps = n_steps
+        self.class_weight = class_weight
+        self.costs = costs
+        self.threshold = threshold
         self.columns = columns
         self.classes = classes
         self.budget = budget

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.data import class_names
+from cumae.errors import InvalidParameter, shown
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.ranged import (
     RangedSteps,
@@ -20,7 +23,117 @@ from cumae.learners.ranged import (
     needs_ranges,
     plan_with_ranges,
 )
+from cumae.parameters import CLASS_WEIGHTS, THRESHOLD, Kind
 from cumae.randomness import Source
+
+# How a learner answers, in its table of parameters.
+ANSWERS: Mapping[str, Kind] = {
+    "class_weight": CLASS_WEIGHTS,
+    "costs": CLASS_WEIGHTS,
+    "threshold": THRESHOLD,
+}
+
+
+@dataclass(frozen=True)
+class AnswerRule:
+    """How chances become answers: the likeliest class, the cheapest one, or a threshold.
+
+    It is declared, and nothing that is paid for depends on it.
+
+    Parameters
+    ----------
+    weights : tuple of float, or None
+        What it costs to miss each class. The answer has the least expected cost.
+    threshold : float, or None
+        The chance of the second of two classes from which on it is the answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.learners.scored import AnswerRule
+    >>> odds = np.array([-3.0, -1.0, 1.0])  # chances of .05, .27 and .73
+    >>> AnswerRule().places(odds).tolist()
+    [0, 0, 1]
+    >>> AnswerRule(weights=(1.0, 5.0)).places(odds).tolist()
+    [0, 1, 1]
+    >>> AnswerRule(threshold=0.9).places(odds).tolist()
+    [0, 0, 0]
+    """
+
+    weights: tuple[float, ...] | None = None
+    threshold: float | None = None
+
+    @classmethod
+    def of(cls, classes: Any, class_weight: Any, costs: Any, threshold: Any) -> Self:
+        """Return the rule that was declared; refuse what does not fit.
+
+        Parameters
+        ----------
+        classes : sequence
+            The declared classes.
+        class_weight, costs : mapping, or None
+            What it costs to miss a class, under either name; 1 for classes that are not named.
+        threshold : float, or None
+            As above.
+        """
+        given = {"class_weight": class_weight, "costs": costs, "threshold": threshold}
+        given = {name: value for name, value in given.items() if value is not None}
+        for name, value in given.items():
+            ANSWERS[name].check(value, name)
+        if len(given) > 1:
+            raise InvalidParameter(
+                f"{' and '.join(given)} were given, and each decides about the answers; give one."
+            )
+        if threshold is not None:
+            if len(classes) != 2:
+                raise InvalidParameter(
+                    f"threshold={shown(threshold)} with {len(classes)} classes: it is for two; "
+                    "give costs."
+                )
+            return cls(threshold=float(threshold))
+        for name, value in given.items():
+            return cls(_weights_of(classes, value, name))
+        return cls()
+
+    @claim("KERNEL")
+    def places(self, log_odds: Floats) -> Integers:
+        """Return the place of each answer among the classes: each follows from its row alone.
+
+        Parameters
+        ----------
+        log_odds : array of float
+            Log odds of the second of two classes, or scores of all.
+        """
+        if self.threshold is not None:
+            return (chances(log_odds)[:, 1] >= self.threshold).astype(np.int64)
+        if self.weights is not None:
+            missed = chances(log_odds) * np.array(self.weights)
+            return np.asarray(np.argmax(missed, axis=1), dtype=np.int64)
+        if log_odds.ndim == 1:
+            return (log_odds > 0).astype(np.int64)
+        return np.asarray(np.argmax(log_odds, axis=1), dtype=np.int64)
+
+
+def _weights_of(classes: Any, given: Mapping[Any, Any], name: str) -> tuple[float, ...] | None:
+    """Return the weight of each class; None if all weigh the same.
+
+    Parameters
+    ----------
+    classes : sequence
+        The declared classes.
+    given : mapping
+        Weights of some of them.
+    name : str
+        What messages call them.
+    """
+    known = class_names(classes).tolist()
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise InvalidParameter(
+            f"{name} has the key {shown(unknown[0])}, which is none of classes={tuple(known)!r}."
+        )
+    weights = tuple(float(given.get(one, 1.0)) for one in known)
+    return None if len(set(weights)) == 1 else weights
 
 
 class ScoredLearner(Learner):
@@ -30,8 +143,18 @@ class ScoredLearner(Learner):
     A subclass says how it plans and learns when all ranges are known.
     """
 
+    class_weight: Mapping[Any, float] | None = None
+    costs: Mapping[Any, float] | None = None
+    threshold: float | None = None
+
+    @property
+    def answer_rule(self) -> AnswerRule:
+        """How chances become answers; it is declared, and may be set again after a fit."""
+        return AnswerRule.of(self.classes, self.class_weight, self.costs, self.threshold)
+
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do, and what it costs; ranges that are not known come first."""
+        _ = self.answer_rule  # refuses what does not fit the classes
         if not needs_ranges(sizes):
             return self._decide(sizes, rows)
         return plan_with_ranges(self, sizes, rows, type(self)._decide)
@@ -81,10 +204,7 @@ class ScoredLearner(Learner):
         return chances(self.decision_function(X))
 
     def _labels(self, table: NDArray[Any]) -> Integers:
-        scores = self.log_odds(table)
-        if scores.ndim == 1:
-            return (scores > 0).astype(np.int64)
-        return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)
+        return self.answer_rule.places(self.log_odds(table))
 
 
 @claim("PRIOR", "KERNEL")

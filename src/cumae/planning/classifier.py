@@ -202,7 +202,7 @@ class PrivateClassifier(PrivateEstimator):
                 f"no route can run. {first.route.name}: {first.outlook.reasons[0]} For the reasons "
                 "of all routes there is cumae.planning.plan."
             )
-        model = best.route.build(replace(advice.situation, columns=self.columns))
+        model = best.route.estimator(replace(advice.situation, columns=self.columns))
         return best.route, model.set_params(budget=self.budget, random_state=self.random_state)
 
     def _routes(self) -> list[Route]:

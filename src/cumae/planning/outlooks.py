@@ -32,7 +32,7 @@ def outlook(route: Route, situation: Situation, *, trial: bool = False) -> Outlo
     if reason:
         return Outlook(route.name, can_run=False, reasons=(reason,))
     try:
-        estimator = route.build(situation)
+        estimator = route.estimator(situation)
     except CumaeError as error:
         return Outlook(route.name, can_run=False, reasons=(str(error),))
     counts = (situation.n_labelled, situation.n_features)

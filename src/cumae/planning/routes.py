@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -51,6 +51,14 @@ class Situation:
         Privacy parameters.
     classes : tuple of labels
         All labels that there can be.
+    goal : {"accuracy", "ranking", "cost"}
+        What the answers are for: routes are compared by it.
+    costs : mapping from class to float, or None
+        What it costs to miss a row of each class; 1 for classes that are not named.
+    threshold : float, or None
+        The chance of the second of two classes from which on it is the answer.
+    class_shares : mapping from class to float, or None
+        About which share of the rows each class has, as declared.
     """
 
     n_labelled: int
@@ -64,6 +72,10 @@ class Situation:
     epsilon: float = 1.0
     delta: float = 1e-6
     classes: tuple[Any, ...] = (0, 1)
+    goal: str = "accuracy"
+    costs: Mapping[Any, float] | None = None
+    threshold: float | None = None
+    class_shares: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:
         # Predictors take a concept class by either name; routes are told by one of them.
@@ -99,6 +111,12 @@ class Situation:
         return {"columns": self.columns, "classes": self.classes}
 
     @property
+    def answers(self) -> dict[str, Any]:
+        """How chances become answers, and what for, as parameters of learners that have them."""
+        found = {"goal": self.goal, "costs": self.costs, "threshold": self.threshold}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @property
     def voter(self) -> dict[str, Any]:
         """Which models vote, as a parameter of predictors."""
         if self.concept_class is not None:
@@ -127,6 +145,19 @@ class Route:
     way: str
     title: str
     build: Callable[[Situation], Any]
+
+    def estimator(self, situation: Situation) -> Any:
+        """Return the unfitted estimator, which is told the goal and the costs if it takes them.
+
+        Parameters
+        ----------
+        situation : Situation
+            The public facts.
+        """
+        model = self.build(situation)
+        known = model.get_params(deep=False)
+        told = {name: value for name, value in situation.answers.items() if name in known}
+        return model.set_params(**told) if told else model
 
     @property
     def publishes(self) -> bool:

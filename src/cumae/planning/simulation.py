@@ -213,7 +213,7 @@ def _one_run(
     asked = permutation(len(sample), source)
     if route.way == "release":
         asked = asked[: situation.n_queries]
-    model = route.build(situation).set_params(random_state=source.child())
+    model = route.estimator(situation).set_params(random_state=source.child())
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore")
         if route.publishes:

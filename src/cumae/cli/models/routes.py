@@ -163,4 +163,4 @@ def best_of(
     if advice.best is None:
         first = advice.prospects[0]
         raise InvalidParameter(f"no route can run. {first}")
-    return advice.best.route.build(situation), advice.sentence
+    return advice.best.route.estimator(situation), advice.sentence
