@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +28,7 @@ from cumae.concepts import Halfspaces, Rectangles, Thresholds, Tree, is_exact
 from cumae.ensembles.blocks import AskedInBlocks
 from cumae.errors import InvalidParameter
 from cumae.estimators import own_clone
+from cumae.learners.kernel import scoring
 from cumae.learners.kernel.model import KernelModel
 from cumae.learners.kernel.scoring import FINEST, GRID, WholeScores
 from cumae.learners.scored import chances
@@ -216,6 +219,25 @@ def test_large_coefficients_have_a_coarser_unit_and_infinite_ones_are_refused() 
         weights[1] = wrong
         with pytest.raises(InvalidParameter, match="not below 1e"):
             WholeScores.of(model.features, weights)
+
+
+@pytest.mark.claim("KERNEL", "PRIOR")
+def test_the_largest_numbers_of_a_model_have_finite_scores() -> None:
+    """Else one row of a batch would warn, or raise, for all of them."""
+    learner = PrivateKernelClassifier(columns=UNIT, random_state=1).fit(ROWS, LABELS)
+    model = learner.published()
+    features, largest = copy.copy(model.features), np.nextafter(scoring.LARGEST, 0.0)
+    vars(features).update(
+        centres=np.full_like(features.centres, -largest),
+        scales=np.full_like(features.scales, largest),
+    )
+    weights = np.full_like(model.weights, largest)
+    assert len(weights) > 400
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = WholeScores.of(features, weights).scores(ROWS[:3])
+        assert np.isfinite(found).all()
+        assert chances(found[:, 0]).tolist() == [[0.0, 1.0]] * 3
 
 
 @pytest.mark.claim("PRIOR", "KERNEL")

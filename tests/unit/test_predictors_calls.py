@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,34 @@ def test_predictors_that_join_no_calls_answer_them_in_order(tmp_path: Path) -> N
     found = bbl.predict_calls([Call([[0.1]]), Call([[0.5]], clients=["a"]), Call([[0.5, 0.5]])])
     assert shown(found) == [[0], InvalidParameter, InvalidData]
     assert bbl.answered_ == 1
+
+
+@pytest.mark.claim("STORE")
+def test_a_warning_that_is_an_error_is_that_of_its_own_call() -> None:
+    """Other calls have their answers, which are spent."""
+    rows = np.random.default_rng(1).random((3_000, 1))
+    labels = np.random.default_rng(0).integers(0, 2, 3_000)
+    release = QueryRelease(
+        Thresholds(), 20.0, 1e-5, max_queries=60, mechanism="stability", max_unstable=3
+    )
+    release.fit(rows, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = release.predict_calls([Call(rows[:1]), Call(rows[:50]), Call(np.ones((1, 3)))])
+    assert [type(one) for one in found] == [np.ndarray, UserWarning, InvalidData]
+    assert release.remaining_ == 0
+
+
+@pytest.mark.claim("STORE")
+def test_what_costs_nothing_is_not_remembered_in_a_group_either(tmp_path: Path) -> None:
+    """The name of a call without queries is free again, as it is where the call came alone."""
+    _, stored = oracle(tmp_path)
+    nothing = np.zeros((0, 1))
+    calls = [Call(nothing, request_id="empty"), Call([[0.1]], request_id="full")]
+    assert shown(stored.predict_calls(calls)) == [[], [0]]
+    assert shown(stored.predict_calls([Call([[0.9]], request_id="empty")])) == [[1]]
+    assert shown(stored.predict_calls([Call([[0.9]], request_id="full")])) == [RequestIdReused]
+    stored.close()
 
 
 def release_counts() -> Any:

@@ -741,6 +741,32 @@ def test_who_left_while_the_leader_was_interrupted_leads_nobody() -> None:
     assert second.calls[0].result() == 2
 
 
+@pytest.mark.claim("STORE")
+def test_a_thread_that_leaves_with_the_last_leader_is_not_disturbed() -> None:
+    """The leader may be gone between two looks at who it is."""
+
+    class Racing(CallQueue):
+        """A queue whose leader ends as soon as somebody who has left looks at it."""
+
+        _now: Party | None = None
+
+        @property
+        def _leader(self) -> Party | None:
+            found, here = self._now, party
+            if here.left:
+                self._now = None
+            return found
+
+        @_leader.setter
+        def _leader(self, leader: Party | None) -> None:
+            self._now = leader
+
+    party = party_of(1)
+    queue = Racing()
+    queue.join(party, settle)
+    assert party.calls[0].result() == 1
+
+
 def test_an_error_of_several_shows_nobody_what_others_asked(tmp_path: Path) -> None:
     """Each has an error of its own, whose frames hold no other query."""
     _, stored = oracle(tmp_path)

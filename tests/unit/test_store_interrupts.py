@@ -382,6 +382,30 @@ def test_a_warning_that_is_an_error_comes_after_the_debit(tmp_path: Path, mechan
     assert store.status(path).totals.answers == 50
 
 
+@pytest.mark.claim("STORE", "QUERY")
+@pytest.mark.parametrize("mechanism", ["stability", "between"])
+def test_nothing_is_told_of_answers_that_did_not_leave(tmp_path: Path, mechanism: str) -> None:
+    """A warning says where the unclear answers ran out; without a commit nobody has paid for it."""
+    path = tmp_path / "oracle.db"
+    labels = np.random.default_rng(0).integers(0, 2, 3_000)
+    rows = np.random.default_rng(1).random((3_000, 1))
+    made = QueryRelease(
+        Thresholds(), 20.0, 1e-5, max_queries=60, mechanism=mechanism, max_unstable=3
+    )
+    made.fit(rows, labels).save_to(path)
+    opened = cumae.open(path)
+
+    def broken(_: Any) -> None:
+        raise OSError("no space left on device")
+
+    opened._counter_.journal.writer.home.commit = broken
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(StoreFailed):
+            opened.predict(rows[:50])
+    assert [str(one.message) for one in told if "not looked at" in str(one.message)] == []
+
+
 def test_what_was_drawn_for_a_call_that_failed_is_charged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@
 
 from typing import Any
 
+from cumae.claims import claim
 from cumae.codec import register
 from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.finite import FiniteClass
@@ -76,6 +77,7 @@ register(
 )
 
 
+@claim("PRIOR")
 def is_exact(hypothesis: Any) -> bool:
     """Tell whether a hypothesis labels a row in the same way in any table.
 

@@ -174,6 +174,7 @@ class Learner(PrivateEstimator, ABC):
         return False
 
     @property
+    @claim("PRIOR")
     def is_exact(self) -> bool:
         """Whether, once fitted, it says the same of a row in any table, bit by bit.
 

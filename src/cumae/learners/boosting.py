@@ -354,6 +354,7 @@ class PrivateBooster(ScoredLearner):
         return self._sum_of_trees
 
     @property
+    @claim("PRIOR")
     def is_exact(self) -> bool:
         return all(map(is_exact, self.trees_))  # and so is the start; trees are added in one order
 

@@ -151,6 +151,7 @@ class ConceptLearner(Learner):
         self.hypothesis_ = concept.choose(points, X, y, epsilon, random_state=source)
 
     @property
+    @claim("PRIOR")
     def is_exact(self) -> bool:
         return is_exact(self.hypothesis_)
 

@@ -182,6 +182,7 @@ class PrivateKernelClassifier(KernelLearner):
         return self.published().log_odds if self.trees_ is None else self.trees_.log_odds
 
     @property
+    @claim("PRIOR")
     def is_exact(self) -> bool:
         return self.trees_ is None or self.trees_.is_exact
 

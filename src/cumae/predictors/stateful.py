@@ -71,6 +71,7 @@ class Fitted:
         """Number of declared classes."""
         return len(self.classes)
 
+    @claim("STORE", "EVER", "QUERY", "BBL")
     def named(self, labels: Integers) -> NDArray[Any]:
         """Return declared classes for places in them, and -1 where there is no answer.
 
@@ -88,6 +89,7 @@ class Fitted:
         return np.array([*self.classes.tolist(), -1], dtype=kind)
 
     @functools.cached_property  # each answer asks
+    @claim("STORE", "EVER", "QUERY", "BBL")
     def may_abstain(self) -> bool:
         """Whether a query may get -1 in the place of a class, by what was fixed at fit."""
         return (

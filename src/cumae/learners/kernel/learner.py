@@ -121,6 +121,7 @@ class KernelLearner(Readable, ScoredLearner):
         """Number of curves of a column of numbers, and of waves in each group."""
 
     @property
+    @claim("PRIOR")
     def is_exact(self) -> bool:
         return True  # scores are whole numbers
 

@@ -25,7 +25,7 @@ from cumae.remembering import remembered
 GRID = 2.0**-20  # scores are multiples of it: a chance moves by less than a millionth
 FINEST = 40  # a unit of a coefficient is 2^-40, or coarser if coefficients are very large
 ROOM = 61  # sums stay below 2^62: one bit is for rounding
-LARGEST = 1e100  # of the numbers of a model: products of three of them are floats
+LARGEST = 1e90  # of the numbers of a model: sums of products of three, over GRID, are floats
 ANGLES = int(TURN * RANK)  # in one turn
 
 Whole = NDArray[np.int32]
@@ -135,12 +135,14 @@ class WholeScores:
         return np.asarray(np.rint(found * (self.unit / GRID)) * GRID)
 
 
+@claim("KERNEL")
 @remembered(1)
 def cosine_table() -> NDArray[np.int8]:
     """Return the cosine of each whole angle of a turn, as a whole number of at most ``TOP``."""
     return cosines(np.arange(ANGLES, dtype=np.float32)).astype(np.int8)
 
 
+@claim("KERNEL")
 @numba.njit(cache=True, nogil=True)
 def add_scores(  # noqa: C901, PLR0912 - one loop: numba would compile a called function twice
     table: Floats,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
+from cumae.claims import claim
 from cumae.predictors.answering.events import Event
 from cumae.predictors.waiting import joined
 from cumae.quiet import HiddenFailures
@@ -18,6 +19,7 @@ MOST_JOINED = 1_024  # queries of a joined batch: few, so that nobody waits long
 PLAIN = (None, None, None, False)  # the last fields of queries without anything special
 
 
+@claim("STORE")
 class Call(NamedTuple):
     """One call for answers, as it is given to ``predict_calls``.
 
@@ -73,6 +75,7 @@ class Call(NamedTuple):
         return not (self.users is self.clients is self.query_ids is None)
 
 
+@claim("EVER", "USER")
 class Asked(NamedTuple):
     """Queries as the models take them.
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState, warn
+from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
 from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
@@ -108,13 +108,13 @@ class Counter:
                 if call.answers is not None and not call.call.as_counts:
                     # Places of classes are stored, and those of this very fit leave.
                     call.answers = self.state.fitted.named(call.answers)
-                for told in call.warnings:
-                    warn(told)
+                if call.warnings:
+                    call.warn()
             return party.calls
         finally:
             CALLS.objects = outside
 
-    @claim("STORE")
+    @claim("STORE", "REPLICAS")
     def _lead(self, desk: Desk, calls: list[QueuedCall], own: int) -> None:
         """Answer the first calls, and mark them as done when nothing of that can be lost.
 
@@ -244,7 +244,8 @@ class Counter:
                 stop = start + len(part.rows)
                 # A copy: nobody gets an array that holds the answers of others.
                 call.answers, start = answers[start:stop].copy(), stop
-        named = [call for call in calls if call.id_bytes]
+        # What costs nothing is not kept, also not if others of the group cost something.
+        named = [call for call in calls if call.id_bytes and len(call.answers)]
         if named:
             self.journal.remember(named)
 

@@ -16,7 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from cumae.claims import claim
-from cumae.errors import CumaeError
+from cumae.errors import CumaeError, warn
 from cumae.predictors.answering.calls import Asked, Call
 
 MOST_WAIT = 0.005  # seconds; about a commit on a slow disk, while a training may take minutes
@@ -87,15 +87,28 @@ class QueuedCall:
         else:
             self.error = _lost()
 
+    @property
+    def may_leave(self) -> bool:
+        """Whether the answers, and all that tells of them, may be seen."""
+        return self.error is None and self.batch.committed
+
+    def warn(self) -> None:
+        """Tell what there is to tell of the answers; a warning that is an error refuses them."""
+        for told in self.warnings if self.may_leave else ():
+            try:
+                warn(told)
+            except Exception as error:  # noqa: BLE001 - those who asked raise it
+                self.refuse(error)
+
     def outcome(self) -> Any:
         """Return the answers, or the error that takes their place."""
-        if self.error is None and not self.batch.committed:
-            return _lost()
-        return self.answers if self.error is None else self.error
+        if self.may_leave:
+            return self.answers
+        return _lost() if self.error is None else self.error
 
     def result(self) -> NDArray[Any]:
         """Return the answers, or raise what went wrong."""
-        if self.error is None and self.batch.committed:
+        if self.may_leave:
             found: NDArray[Any] = self.answers
             return found
         raise self.outcome()
@@ -187,7 +200,8 @@ class CallQueue:
                     self._look()
         finally:
             party.left = True  # first, and no call: nothing can come before it
-            if self._leader is None or self._leader.left:  # else many would wait for the mutex
+            leader = self._leader  # which may change between two looks at it
+            if leader is None or leader.left:  # else many would wait for the mutex
                 self._look()
 
     def _lead(self, party: Party, answer: Callable[[list[QueuedCall], int], None]) -> None:

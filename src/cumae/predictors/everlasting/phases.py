@@ -375,7 +375,7 @@ def opened_phase(
     return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
 
 
-@claim("EVER", "LATE")
+@claim("EVER", "LATE", "LABELLED")
 class PhaseTraining:
     """The training of a phase, at once or in the background.
 

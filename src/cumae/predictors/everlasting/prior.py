@@ -286,16 +286,19 @@ def _doubled(n_rows: int) -> list[int]:
     return [n_rows << step for step in range(max(1, steps))]
 
 
+@claim("PRIOR")
 @remembered(64)
 def _is_own(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "cumae"
 
 
+@claim("PRIOR")
 def _is_exact(learner: Learner) -> bool:
     """Tell whether it is exact by code of cumae alone: a subclass may compute in its own way."""
     return _is_own(type(learner)) and learner.is_exact and _reads_numbers(learner)
 
 
+@claim("PRIOR")
 def _reads_numbers(learner: Learner) -> bool:
     """Tell whether a learner can be asked about encoded rows: by its class alone."""
     kind: Any = type(learner)
@@ -456,6 +459,7 @@ def combined(noisy: Integers, n_shards: int, trust: float, prior: Floats) -> Int
     return found
 
 
+@claim("PRIOR")
 @numba.njit(cache=True, nogil=True)
 def _weigh(
     noisy: Integers, n_shards: int, trust: float, prior: Floats, sums: Floats, found: Integers

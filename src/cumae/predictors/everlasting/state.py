@@ -250,6 +250,7 @@ class EverlastingState(State):
         if self.rules.background:
             following.start()
 
+    @claim("EVER", "LABELLED")
     def entered(self, source: Source) -> Entered:
         """Train the next phase to its end; return the event with which it answers from now on."""
         if self.following is None:
