@@ -240,7 +240,7 @@ class Weights(Kind):
             named = f"{name}={{{shown(key)}: {shown(weight)}}}"
             if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
                 raise InvalidParameter(f"{named} is not a number; give a real number.")
-            if not 0 < weight < math.inf:  # not for NaN either
+            if not 0 < float(weight) < math.inf:  # not for NaN either
                 raise InvalidParameter(f"{named} is no float above 0 and below inf.")
 
 

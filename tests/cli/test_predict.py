@@ -507,11 +507,11 @@ def test_what_finds_no_room_is_not_asked(folder: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("out", ["oracle.db", "release.db"])
 def test_force_does_not_overwrite_an_oracle(folder: Path, out: str) -> None:
     before = Path(out).read_bytes()
-    shutil.copy(out, "plain")
+    shutil.copy(out, "plain.json")
     for words in (
         ["predict", "model.json", "queries.csv", "-o", out],
         ["predict", "release.db", "queries.csv", "-o", out],
-        ["fit", "adult.csv", *FIT, "--schema", "schema.toml", "-o", "plain", "--model", "kernel"],
+        ["fit", "adult.csv", *FIT, "--schema", "schema.toml", "-o", "plain.json"],
     ):
         done = run(*words, "--force")
         assert done.exit_code == ExitCode.REFUSED, words

@@ -786,7 +786,11 @@ def test_models_of_the_first_format_are_read(name: str, tmp_path: Path) -> None:
     if name == "days":
         asked = np.array(rows, dtype="datetime64[D]")
     assert learner.predict(asked).tolist() == known["answers"]
-    assert learner.to_dict() == _renumbered(known["model"])  # the text is the same
+    before = _renumbered(known["model"])
+    later = {"class_weight", "costs", "threshold", "goal"} - set(before["params"])
+    now = learner.to_dict()
+    assert all(now["params"].pop(name, None) in (None, "accuracy") for name in later)
+    assert now == before  # the rest of the text is the same
 
 
 def _renumbered(plain: Any) -> Any:

@@ -184,7 +184,7 @@ def test_fresh_rows_are_labelled_while_the_last_answers_are_given(
     assert len(spy.take()[0]) == releases + 1
     asked = one.answered_
     with pytest.raises(BudgetExhausted):
-        one.predict(RNG.random((left - asked + 1, 1)))
+        one.predict(RNG.random((int(left - asked) + 1, 1)))
     one.predict(RNG.random((int(left - asked), 1)))
     assert one.remaining_ == 0
 

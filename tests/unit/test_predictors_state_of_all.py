@@ -253,7 +253,7 @@ def test_each_part_of_a_state_is_needed(coins: Callable[[int], None]) -> None:
         "universal, first stage": lambda state: put(state, spent=Spent()),
         "universal, before a student": lambda state: put(state, kept=KeptRows()),
         "bbl": lambda state: state.phase.kept.rows.fill(0.0),
-        "bbl, fresh": lambda state: put(state, waiting=state.waiting.without(N)),
+        "bbl, fresh": lambda state: put(state, waiting=state.waiting.split(N)[1]),
     }
     for name, forget in cases.items():
         _, table, before = CASES[name]

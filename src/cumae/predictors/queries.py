@@ -30,8 +30,6 @@ from cumae.finite import all_finite
 from cumae.predictors.records import RowForm, ShortTexts, short_texts
 
 MADE_UP = 16  # rows of a made-up batch: more than those for which there are loops of their own
-FEW_USABLE = np.ones(MADE_UP, dtype=bool)  # made once, because most calls are of one query
-FEW_USABLE.flags.writeable = False
 
 
 @claim("BBL", "QUERY", "EVER")
@@ -143,7 +141,7 @@ class QueryReader:
         plain = plain_floats(X, self.n_features) if self._numbers_only else None
         if plain is not None:
             if all_finite(plain):  # as nearly all are: a call less
-                return plain, _all_usable(len(plain))
+                return plain, np.ones(len(plain), dtype=bool)
             return self._replaced(plain)
         if not length_of(X):
             return self.nothing(), np.zeros(0, dtype=bool)
@@ -171,7 +169,7 @@ class QueryReader:
     def _replaced(self, table: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Put the stand-in in the place of unusable rows, and tell which rows are usable."""
         if all_finite(table):
-            return table, _all_usable(len(table))
+            return table, np.ones(len(table), dtype=bool)
         usable = np.asarray(np.isfinite(table).all(axis=1))
         table[~usable] = self.stand_in[0]
         return table, usable
@@ -195,11 +193,6 @@ class QueryReader:
                 f"{self.columns.original_names!r}."
             )
         return self.columns.arrange(X, self.owner)
-
-
-def _all_usable(count: int) -> NDArray[np.bool_]:
-    """Return that so many queries are usable; nobody may write into it."""
-    return FEW_USABLE[:count] if count <= len(FEW_USABLE) else np.ones(count, dtype=bool)
 
 
 def _check_finite(table: Floats, names: list[str]) -> None:

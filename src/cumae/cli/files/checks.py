@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
-from cumae.cli.files.tables import Block, TableFile, TableHead, TextRows, joined
+from cumae.cli.files.tables import FileBlock, TableFile, TableHead, TextRows, joined
 from cumae.data import Column, Columns, RowSource, faults_of
 from cumae.data.readings import canonical, codes_of, is_missing, places_of, read_cells
 from cumae.errors import InvalidData, InvalidParameter, warn
@@ -102,7 +102,7 @@ class LabelColumn:
         self._known = places_of(_as_held(classes, kind, head.name, label))
         self._parts: list[Integers] = []
 
-    def look(self, block: Block) -> None:
+    def look(self, block: FileBlock) -> None:
         """Read the labels of some rows; refuse one that is none of the classes."""
         cells = block.cells(self._label)
         codes = codes_of(cells, self._known)
@@ -141,7 +141,7 @@ class Inspection:
         self._unseen = [column for column in columns.columns if column.categories is not None]
         self._chunks: list[list[NDArray[Any]]] = []
 
-    def look(self, block: Block) -> None:
+    def look(self, block: FileBlock) -> None:
         """Look at some rows; refuse them if a label or a cell cannot be used."""
         for label in self._labels:
             label.look(block)
@@ -249,7 +249,7 @@ def checked_rows(table: TableFile, columns: Columns, *labels: LabelColumn) -> Ro
     return inspection.end(table)
 
 
-def _unusable(block: Block, first: dict[str, tuple[int, str]]) -> str:
+def _unusable(block: FileBlock, first: dict[str, tuple[int, str]]) -> str:
     told = "; ".join(
         f"{block.where(row)}, column {name}: {fault}" for name, (row, fault) in first.items()
     )

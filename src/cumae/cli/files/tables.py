@@ -101,7 +101,7 @@ class TableHead:
 
 
 @dataclass(frozen=True)
-class Block:
+class FileBlock:
     """Some rows of a file, one after the other.
 
     Parameters
@@ -135,7 +135,7 @@ class Block:
         return _clean(cells, column) if cells.dtype == TEXT else cells
 
 
-Look: TypeAlias = Callable[[Block], None]  # what is done with each block as it is read
+Look: TypeAlias = Callable[[FileBlock], None]  # what is done with each block as it is read
 Watch: TypeAlias = Callable[[TableHead], Look]  # what the head decides about that
 
 
@@ -202,7 +202,7 @@ class TableFile:
             return _trimmed(chosen.columns[0])
         return np.asarray(chosen.all_columns()[0])
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Block]:
+    def blocks(self, names: Sequence[str]) -> Iterator[FileBlock]:
         """Yield some columns of all rows, some thousands of rows at a time."""
         chosen = self.rows.select(list(names))
         first = 0
@@ -210,13 +210,13 @@ class TableFile:
             for first in range(0, chosen.n_rows, CHUNK_ROWS):
                 some = slice(first, first + CHUNK_ROWS)
                 parts = {n: c[some] for n, c in zip(names, chosen.columns, strict=True)}
-                yield Block(
+                yield FileBlock(
                     self.name, first, parts, None if self.lines is None else self.lines[some]
                 )
             return
         for frame in chosen.pieces():
             parts = {name: frame.iloc[:, i].to_numpy() for i, name in enumerate(names)}
-            yield Block(self.name, first, parts)
+            yield FileBlock(self.name, first, parts)
             first += len(frame)
 
     @claim("FILES")
@@ -329,7 +329,7 @@ def _read_csv(
             if look is not None:
                 first = len(lines) - len(waiting)
                 parts = dict(zip(found.names, cells, strict=True))
-                look(Block(name, first, parts, lines[first:]))
+                look(FileBlock(name, first, parts, lines[first:]))
             chunks.append(cells)
             waiting.clear()
 

@@ -113,15 +113,13 @@ def fit(
     --schema schema.toml -o model.json`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
-    from cumae.cli.files.messages import paragraph, say, told  # noqa: PLC0415
+    from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_file  # noqa: PLC0415
 
     route = route_for(route, model, max_queries, out)
     oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
-    if keys is not None and not oracle:
-        raise typer.BadParameter("a published model has no keys.", param_hint="--keys")
-    _refuse_ending(out, oracle=oracle)
+    _check_names(out, keys, oracle=oracle)
     form = CsvForm(encoding, separator)
     need_file(data)
     started = time.monotonic()
@@ -130,16 +128,11 @@ def fit(
         if oracle:
             check_new_oracle(out, keys)
         else:
-            _refuse_oracle_name(out)
             output = stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
         table = read_private(data, label, classes, schema, public, form)
-        if route is RouteName.AUTO:
-            estimator, why = best_of(table, epsilon, delta, max_queries, out)
-            say(paragraph(why))
-        else:
-            estimator = _estimator(route, model, max_queries, table, epsilon, delta)
+        estimator = _estimator(route, model, max_queries, table, epsilon, delta, out)
         if oracle and table.public is not None:
             say("Public rows are of no use for this route, and are left alone.")
         if dry_run:
@@ -153,8 +146,15 @@ def fit(
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
 
 
-def _refuse_ending(out: str, *, oracle: bool) -> None:
-    """Refuse a name whose ending says something else than what will be in the file."""
+def _check_names(out: str, keys: str | None, *, oracle: bool) -> None:
+    """Refuse keys of a model, and a name whose ending says something else than will be there."""
+    if keys is not None and not oracle:
+        raise typer.BadParameter("a published model has no keys.", param_hint="--keys")
+    if names_oracle(out) and not oracle:
+        raise typer.BadParameter(
+            "a published model is JSON; name it model.json, say, or take --route everlasting.",
+            param_hint="--out",
+        )
     ends = ORACLE_ENDS if oracle else (".json",)
     if out == "-" or "://" in out or out.endswith((*ends, *ORACLE_ENDS)):
         return  # others say what is wrong with them, if anything is
@@ -166,14 +166,6 @@ def _refuse_ending(out: str, *, oracle: bool) -> None:
     )
 
 
-def _refuse_oracle_name(out: str) -> None:
-    if names_oracle(out):
-        raise typer.BadParameter(
-            "a published model is JSON; name it model.json, say, or take --route everlasting.",
-            param_hint="--out",
-        )
-
-
 def _estimator(
     route: RouteName,
     model: str | None,
@@ -181,8 +173,15 @@ def _estimator(
     table: PrivateTable,
     epsilon: float,
     delta: float,
+    out: str,
 ) -> Any:
-    """Return what will be fitted."""
+    """Return what will be fitted; say why, if the planner chose it."""
+    from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+
+    if route is RouteName.AUTO:
+        estimator, why = best_of(table, epsilon, delta, max_queries, out)
+        say(paragraph(why))
+        return estimator
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     shared |= {"columns": table.declared, "classes": table.classes}
     if route is RouteName.PUBLISH:

@@ -108,7 +108,7 @@ class QueuedCall:
 
     def result(self) -> NDArray[Any]:
         """Return the answers, or raise what went wrong."""
-        if self.may_leave:
+        if self.error is None and self.batch.committed:  # as ``may_leave``, without a call
             found: NDArray[Any] = self.answers
             return found
         raise self.outcome()
@@ -210,13 +210,14 @@ class CallQueue:
             self._gather()
         began = time.monotonic()
         with self._mutex:
-            parties = [party, *[one for one in self._waiting if one is not party and not one.left]]
-        calls = [call for one in parties for call in one.calls if not call.batch.done]
-        own = len([call for call in party.calls if not call.batch.done])
+            others = [one for one in self._waiting if one is not party and not one.left]
+        own = calls = [call for call in party.calls if not call.batch.done]
+        if others:
+            calls = own + [call for one in others for call in one.calls if not call.batch.done]
         try:
-            answer(calls, own)
+            answer(calls, len(own))
         finally:
-            ended = {one for one in parties if one.calls[-1].batch.done}
+            ended = {one for one in [party, *others] if one.calls[-1].batch.done}
             with self._mutex:
                 self._together = len(self._waiting)
                 self._waiting = [one for one in self._waiting if one not in ended]

@@ -19,7 +19,7 @@ from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import Coins, GaussianNoise, Majority
 from cumae.predictors.everlasting.margins import weights_of_votes
-from cumae.predictors.everlasting.prior import STEADY, Prior, combined
+from cumae.predictors.everlasting.prior import STEADY, Prior
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows
 from cumae.predictors.everlasting.rules import EverlastingRules
 from cumae.predictors.ids import ID_BYTES, as_rows, from_rows
@@ -169,29 +169,6 @@ class OpenPhase:
         found = [self.memo.get(key, own) for key, own in zip(keys, known, strict=True)]
         return np.array(found, dtype=np.int64).reshape(fresh.shape)
 
-    def weights(
-        self, noisy: Integers, table: Any, numbers: Integers, prior: Prior | None, trust: float
-    ) -> Integers:
-        """Return whole weights of queries from their noisy votes, and from a prior if there is one.
-
-        Parameters
-        ----------
-        noisy : array of int
-            Noisy votes.
-        table : table
-            The queries.
-        numbers : array of int
-            Their running numbers, where the prior has to be asked in blocks.
-        prior : Prior, or None
-            The prior.
-        trust : float
-            How much the votes count against it.
-        """
-        n_shards = self.ensemble.n_shards
-        if prior is None:
-            return weights_of_votes(noisy, n_shards)
-        return combined(noisy, n_shards, trust, prior.shares(table, numbers))
-
     @property
     def noise(self) -> float:
         """Standard deviation of the noise as a share of the votes."""
@@ -267,11 +244,16 @@ class ToLabel:
         Some rows at a time: others answer meanwhile.
         """
         rows, phase, weights = self.rows.all(), self.phase, []
+        n_shards = phase.ensemble.n_shards
         for start in range(0, len(rows), PART):
             table = reader.unpacked(rows[start : start + PART])
             numbers = self.first + start + np.arange(len(table))
             noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
-            weights.append(phase.weights(noisy, table, numbers, self.prior, self.trust))
+            if self.prior is None:
+                weights.append(weights_of_votes(noisy, n_shards))
+            else:
+                own = self.prior.weights(noisy, n_shards, self.trust, table, numbers)
+                weights.append(own)
         return rows, np.concatenate(weights)
 
 

@@ -33,7 +33,7 @@ from cumae.predictors.base import (
 )
 from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
 from cumae.predictors.everlasting.keeping import Admission
-from cumae.predictors.everlasting.margins import weights_of_labels
+from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
 from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
 from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
 from cumae.predictors.everlasting.renewal import declared_labels
@@ -459,10 +459,13 @@ class EverlastingPredictor(PhasedPredictor):
             hidden = list(map(state.hide.row, keys))
             noisy = phase.remembered(hidden, noisy)
             memo = {"keys": as_rows(hidden), "noisy": noisy}
-        if prior is not None and keys is not None:
+        n_shards = phase.ensemble.n_shards
+        if prior is None:
+            return noisy.argmax(axis=1), weights_of_votes(noisy, n_shards), memo
+        if keys is not None:
             numbers = query_numbers_by_keys(keys, prior.block_rows)
-        weights = phase.weights(noisy, table, numbers, prior, state.trust_in_votes)
-        return (noisy if prior is None else weights).argmax(axis=1), weights, memo
+        weights = prior.weights(noisy, n_shards, state.trust_in_votes, table, numbers)
+        return weights.argmax(axis=1), weights, memo
 
     # Phases
 

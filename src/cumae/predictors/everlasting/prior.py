@@ -260,6 +260,27 @@ class Prior:
         found[unread] = 1 / found.shape[1]
         return found
 
+    @claim("PRIOR", "EVER")
+    def weights(
+        self, noisy: Integers, n_shards: int, trust: float, X: Any, numbers: Integers
+    ) -> Integers:
+        """Return whole weights of queries: the shares of the prior, moved by noisy votes.
+
+        Parameters
+        ----------
+        noisy : array of int
+            Noisy votes, a row for each query.
+        n_shards : int
+            Number of models that voted.
+        trust : float
+            How much the votes count against the prior.
+        X : table
+            The queries.
+        numbers : array of int
+            Their running numbers, as ``shares`` takes them.
+        """
+        return combined(noisy, n_shards, trust, self.shares(X, numbers))
+
     def _read(self, X: Any) -> Floats:
         return read_table(X, self._columns)
 
