@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, StoreFailed
-from cumae.store.homes.home import Blob, Home, Transaction
+from cumae.store.homes.home import Blob, Home, Sweep, Transaction
 from cumae.store.homes.sqlite import FilePlace
 from cumae.store.keys import FOLDER, KeyCommand, KeyFolder, KeyStore
 from cumae.store.ledger import LedgerEntry
-from tests.simulator.world import Cell, Tables, World
+from tests.simulator.world import Cell, Tables, World, old_parts, swept
 
 WORLDS: list[World] = []  # the one that runs
 
@@ -49,6 +50,20 @@ class SimulatedHome(Home):
 
     def blobs(self, after: int = 0) -> Iterator[Blob]:
         yield from [one for one in self._tables("read blobs").blobs if one.number > after]
+
+    def parts(self, number: int) -> list[bytes]:
+        found = self._tables("read parts").blobs
+        return [part for one in found if one.number == number for part in one.parts]
+
+    def n_old(self, old: Sweep) -> int:
+        return len(old_parts(self._tables("count old pieces").blobs, old))
+
+    def sweep(self, old: Sweep) -> None:
+        self.world.point("sweep")
+        now = self.cell.now
+        if old_parts(now.blobs, old):
+            self.cell.now = replace(now, blobs=swept(now.blobs, old))
+            self.cell.sync()
 
     def answer(self, name: bytes) -> tuple[int, bytes] | None:
         return self._tables("read an answer").answers.get(name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cumae.errors import LiveState, StoreFailed
-from cumae.store.homes.home import Blob, Transaction
+from cumae.store.homes.home import Blob, Sweep, Transaction
 
 MOST_TURNS = 2_000  # that somebody waits for a lock, before nobody can be expected to end it
 MOST_WAITS = 50  # looks at a lock that nobody can open any more
@@ -45,19 +45,58 @@ class Tables:
         """Return the rows after a transaction; refuse a number that is taken, as a key does."""
         dropped = range(change.drop_from, change.drop_below)
         blobs = tuple(one for one in self.blobs if one.number not in dropped)
+        if change.sweep is not None:
+            blobs = swept(blobs, change.sweep)
         entries = tuple(one for one in self.entries if one[0] >= change.prune_below)
         added = tuple((one.number, one.text, one.hash) for one in change.entries)
         taken = {one[0] for one in entries} & {one[0] for one in added}
-        if taken or {one.number for one in blobs} & {one.number for one in change.blobs}:
+        if taken or _places(blobs) & _places(change.blobs):
             raise StoreFailed("a row with this number is there already.")
         answers = {} if change.drop_answers else dict(self.answers)
         return replace(
             self,
             entries=entries + added,
-            blobs=blobs + tuple(change.blobs),
+            blobs=tuple(joined((*blobs, *change.blobs))),
             answers={**answers, **change.answers},
             meta={**self.meta, **change.meta},
         )
+
+
+def old_parts(blobs: Iterable[Blob], old: Sweep) -> list[tuple[int, int]]:
+    """Return numbers and places of the parts of old pieces."""
+    found = [one for one in blobs if one.number < old.below and one.number != old.but]
+    return sorted(_places(one for one in found if one.epoch <= old.epoch))
+
+
+def swept(blobs: tuple[Blob, ...], old: Sweep) -> tuple[Blob, ...]:
+    """Return pieces without some of the old ones."""
+    gone = set(old_parts(blobs, old)[: old.most])
+    single = [
+        one._replace(parts=[part], first=place)
+        for one in blobs
+        for place, part in enumerate(one.parts, one.first)
+        if (one.number, place) not in gone
+    ]
+    return tuple(joined(single))
+
+
+def joined(single: Iterable[Blob]) -> list[Blob]:
+    """Return pieces from their parts, in order."""
+    found: list[Blob] = []
+    for one in sorted(single, key=lambda one: (one.number, one.first)):
+        if found and found[-1].number == one.number:
+            found[-1] = found[-1]._replace(parts=found[-1].parts + one.parts)
+        else:
+            found.append(one)
+    return found
+
+
+def _places(blobs: Iterable[Blob]) -> set[tuple[int, int]]:
+    return {
+        (one.number, place)
+        for one in blobs
+        for place in range(one.first, one.first + len(one.parts))
+    }
 
 
 class Cell:

@@ -435,6 +435,12 @@ def test_broken_arrays_are_refused() -> None:
             restore(broken)
 
 
+def three_shards(phase: dict[str, Any]) -> None:
+    inner = from_bytes(phase["packed"].tobytes())
+    inner["ensemble"].update(n_shards=3)
+    phase["packed"] = np.frombuffer(to_bytes(inner), dtype=np.uint8)
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -443,7 +449,7 @@ def test_broken_arrays_are_refused() -> None:
         (lambda facts: facts.pop("phase"), "no stored state"),
         (lambda facts: facts["spent"].put(0, 10**9), "asked"),
         (lambda facts: facts["rules"].update(more=1), "no stored state"),
-        (lambda facts: facts["phase"]["ensemble"].update(n_shards=3), "do not match"),
+        (lambda facts: three_shards(facts["phase"]), "do not match"),
         (lambda facts: facts["fitted"].update(guarantee=None), "no stored state"),
     ],
 )

@@ -23,7 +23,7 @@ from cumae.quiet import HiddenFailures
 from cumae.store.bills import bill_of, price
 from cumae.store.homes.home import Blob, Home
 from cumae.store.homes.needs import durable
-from cumae.store.pieces import Piece, opened_pieces, rebuilt
+from cumae.store.pieces import Ahead, Piece, opened_pieces, rebuilt
 from cumae.store.sealed import Seal, canonical
 from cumae.store.writer import CLOSED, Change, Writer
 
@@ -65,6 +65,7 @@ class DurableJournal(Journal):
         # earlier phase, which are never written.
         self._unwritten: dict[bytes, tuple[str, Any, int]] = {}
         self._crossed: dict[bytes, tuple[str, Any, int]] = {}
+        self._ahead: Ahead | None = None  # what is written of the next phase before it begins
         self._process = os.getpid()
         self._end = weakref.finalize(self, _let_go, self._process, writer, reader, lock)
 
@@ -119,9 +120,11 @@ class DurableJournal(Journal):
         """
         if before is None:
             secret = self.writer.oracle_key
-            state, pieces, _ = rebuilt(blobs, self.state.kind, seal, estimator, secret)
+            given = (self.state.kind, seal, estimator, secret, self.writer.home.parts)
+            state, pieces, _ = rebuilt(blobs, *given)
             Whole(state).apply(self.state)
             self._crossed.clear()
+            self._ahead = None
         else:
             pieces = [piece for piece, _ in opened_pieces(blobs, before, seal)]
             for piece in pieces:
@@ -196,6 +199,9 @@ class DurableJournal(Journal):
         self._unwritten.clear()
         self._crossed.clear()
         self._change, self._has_begun = Change() if gathering else None, True
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and isinstance(whole, Entered):
+            change.ahead, change.refers = ahead.due(0), True
         self.commit(self._hand_over(change, whole.state))
 
     @claim("STORE")
@@ -248,6 +254,8 @@ class DurableJournal(Journal):
         if not change.entries:
             return 0
         change.used = self.used
+        if self._ahead is not None:
+            change.ahead = self._ahead.due(self.state.left)
         if change.new_epoch or not self.writer.covers(self.used):
             change.spare = (self.state if state is None else state).spare
         return self.writer.add(change)
@@ -274,6 +282,10 @@ class DurableJournal(Journal):
             return None
         content = from_bytes(self.writer.seal.open([stored[1]], "answer", name.hex()))
         return content["body"], content["answer"], 0
+
+    @claim("STORE", "LATE")
+    def write_ahead(self, content: bytes, left: int) -> None:
+        self._ahead = Ahead(content, left)
 
     def training(self) -> None:
         if self._change is not None and self._change.entries:

@@ -13,12 +13,12 @@ from cumae.learners.base import Learner
 from cumae.predictors.answering.events import Event
 from cumae.predictors.state import State
 from cumae.privacy import Guarantee
-from cumae.store.homes.home import Blob, Home, Place
+from cumae.store.homes.home import Blob, Home, Place, Sweep
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
 from cumae.store.ledger import CHECKPOINT, entries_known, walk
 from cumae.store.older import states as old_states
-from cumae.store.pieces import rebuilt
+from cumae.store.pieces import ahead_number, of_epoch, rebuilt
 from cumae.store.sealed import Seal
 from cumae.store.writer import MERGE, Writer
 
@@ -107,7 +107,7 @@ class _Opened:
     def model(self) -> Any:
         """Return the predictor or learner, ready to answer."""
         self._checked()  # before the name is written: a mistake must not end the life elsewhere
-        blobs = list(self.home.blobs())
+        blobs = of_epoch(self.home.blobs(), self.totals.epoch)
         if not blobs or blobs[-1].number != self.totals.blob:
             raise StoreFailed(
                 "the file does not hold all that its ledger names; it was damaged or edited."
@@ -127,10 +127,21 @@ class _Opened:
             journal.rotated()
         elif len(blobs) > 2 * MERGE:
             journal.compacted()
+        self.home.sweep(self.old_pieces(blobs[0].number))
         journal.writer.opened(self.marks)
         found = class_named("predictor", state.kind).from_state(state, journal)
         found.warm_up()
         return found
+
+    def old_pieces(self, first: int) -> Sweep:
+        """Return which pieces belong to no state: all that the one from a number on has not."""
+        but = ahead_number(self.totals.epoch, self.totals.key)
+        return Sweep(first, but, self.newest)
+
+    @property
+    def newest(self) -> int:
+        """The last epoch of which pieces may be deleted: here nobody else writes any ahead."""
+        return 2**62
 
     def _checked(self) -> str:
         """Return why this must be an older copy; refuse one that was not accepted."""
@@ -151,7 +162,7 @@ class _Opened:
         if blobs[0].kind in old_states.WHOLES:
             state, head = old_states.rebuilt(blobs, *given)
         else:
-            state, _, head = rebuilt(blobs, *given)
+            state, _, head = rebuilt(blobs, *given, self.home.parts)
         if state.used != self.totals.used:
             raise StoreFailed("the ledger and the state disagree about what was used.")
         if head != self.last.hash and not (self.old_form and head is None):
@@ -239,6 +250,10 @@ class _Shared(_Opened):
         self.head = self.home.take_turn()
         self.moved = not life.is_home
         return life
+
+    @property
+    def newest(self) -> int:
+        return self.totals.epoch
 
     def older(self) -> str:
         elsewhere = "its keys were last used with another server, database or timeline"

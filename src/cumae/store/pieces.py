@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +13,13 @@ from cumae.errors import StoreFailed
 from cumae.predictors.answering.events import EVENTS, Event, Whole
 from cumae.predictors.state import State, broken_arrays, state_of
 from cumae.store.homes.home import Blob
-from cumae.store.sealed import Seal
+from cumae.store.sealed import PIECE, Seal
 
 WHOLE = "state"  # the kind of piece that holds a whole state; older ones have other names
 AFTER, HEAD = "$after", "$head"  # the piece before it, and the hash of its ledger entry
+AHEAD = "ahead"  # the kind of what is written before the epoch that it belongs to
+WRITTEN, PHASE = "$ahead", "phase"  # the key of that epoch, in the place of the phase itself
+LEAST = 2**14  # bytes of a part that is written ahead
 
 
 class Piece(NamedTuple):
@@ -35,8 +38,79 @@ class Piece(NamedTuple):
     event: Event
 
 
+class AheadParts(NamedTuple):
+    """Parts of what is written ahead.
+
+    Parameters
+    ----------
+    first : int
+        The place of the first of them.
+    count : int
+        How many there are in all.
+    parts : list of bytes
+        What they hold.
+    """
+
+    first: int
+    count: int
+    parts: list[bytes]
+
+
 @claim("STORE")
-def sealed_piece(piece: Piece, head: bytes, seal: Seal) -> Blob:
+class Ahead:
+    """The models of the next phase, which are written in parts beside the last answers.
+
+    Parameters
+    ----------
+    content : bytes
+        All of it.
+    left : int
+        How many answers of the phase are left.
+    """
+
+    def __init__(self, content: bytes, left: int) -> None:
+        wanted = max(1, min(left, -(-len(content) // LEAST)))
+        self._content, self._size = content, -(-len(content) // wanted)
+        self.count = -(-len(content) // self._size)
+        self._given = 0  # how many are written, or handed over to be so
+
+    def due(self, left: int) -> AheadParts | None:
+        """Return those parts that must be written when so many answers are left; None for none.
+
+        Each part is returned once.
+        """
+        first, stop = self._given, self.count - left
+        if stop <= first:
+            return None
+        size, self._given = self._size, stop
+        parts = [self._content[part * size : (part + 1) * size] for part in range(first, stop)]
+        return AheadParts(first, self.count, parts)
+
+
+def ahead_number(epoch: int, key: str) -> int:
+    """Return the number of what is written ahead: one for each attempt to begin an epoch."""
+    return -(epoch << 32 | int(key, 16)) if key else 0
+
+
+@claim("STORE")
+def sealed_ahead(ahead: AheadParts, key: str, seal: Seal) -> Blob:
+    """Encrypt parts that are written ahead, under the key of the epoch that will begin.
+
+    Parameters
+    ----------
+    ahead : AheadParts
+        The parts.
+    key : str
+        The name of the key.
+    seal : Seal
+        Of that epoch.
+    """
+    parts = seal.close_parts(ahead.parts, AHEAD, key, ahead.first, ahead.count)
+    return Blob(ahead_number(seal.epoch, key), seal.epoch, AHEAD, parts, ahead.first)
+
+
+@claim("STORE")
+def sealed_piece(piece: Piece, head: bytes, seal: Seal, ahead: str = "") -> Blob:
     """Encrypt a piece.
 
     It names the piece before it, so that none can be lost, and the ledger entry that it was written
@@ -50,14 +124,24 @@ def sealed_piece(piece: Piece, head: bytes, seal: Seal) -> Blob:
         Hash of the last ledger entry.
     seal : Seal
         Of the epoch.
+    ahead : str
+        The name of the key under which its phase was written ahead, if it was.
     """
     event, number = piece.event, piece.number
     whole = isinstance(event, Whole)
     facts = event.to_facts()
+    if ahead:
+        facts[WRITTEN], facts[PHASE] = ahead, None
     facts[AFTER] = 0 if whole else piece.before
     facts[HEAD] = np.frombuffer(head, dtype=np.uint8)
     kind = WHOLE if whole else str(event.number)
-    return Blob(number, seal.epoch, kind, seal.close(to_bytes(facts), kind, number))
+    return Blob(number, seal.epoch, kind, seal.close(to_bytes(facts), kind, number, PIECE))
+
+
+@claim("STORE", "REPLICAS")
+def of_epoch(blobs: Iterable[Blob], epoch: int) -> list[Blob]:
+    """Return pieces of an epoch: those of others are old, and belong to no state."""
+    return [blob for blob in blobs if blob.epoch == epoch]
 
 
 @claim("STORE", "REPLICAS")
@@ -87,7 +171,12 @@ def opened_pieces(blobs: Iterable[Blob], before: int, seal: Seal) -> list[tuple[
 
 @claim("STORE", "REPLICAS")
 def rebuilt(
-    blobs: list[Blob], kind: str, seal: Seal, estimator: Any, secret: bytes
+    blobs: list[Blob],
+    kind: str,
+    seal: Seal,
+    estimator: Any,
+    secret: bytes,
+    parts: Callable[[int], list[bytes]],
 ) -> tuple[State, list[Piece], bytes]:
     """Return a state from all of its pieces, these pieces, and the ledger entry of the last one.
 
@@ -103,9 +192,15 @@ def rebuilt(
         As in ``cumae.open``.
     secret : bytes
         The key under which ids are hidden.
+    parts : callable
+        Returns all parts of a piece, given its number (``Home.parts``).
     """
     first = blobs[0]
     facts = from_bytes(seal.open(first.parts, first.kind, first.number))
+    key = facts.pop(WRITTEN, "")
+    if key:
+        content = seal.open(parts(ahead_number(seal.epoch, key)), AHEAD, key)
+        facts[PHASE] = {"packed": np.frombuffer(content, dtype=np.uint8)}
     head, pieces = facts.pop(HEAD).tobytes(), []
     with broken_arrays():
         state = state_of(kind, {**facts, "secret": secret}, estimator)

@@ -17,7 +17,7 @@ from cumae.store.homes.home import Blob, Transaction
 from cumae.store.homes.postgres import Head, PostgresHome
 from cumae.store.keys import Life, mark_of
 from cumae.store.ledger import LedgerEntry, Totals, walk
-from cumae.store.pieces import WHOLE, Piece
+from cumae.store.pieces import WHOLE, Piece, of_epoch
 from cumae.store.sealed import Seal
 from cumae.store.writer import CLOSED, Writer
 
@@ -155,9 +155,10 @@ class SharedWriter(Writer):
         except StoreFailed:  # pieces were merged, some of which are known here already
             whole = True
         if whole:
-            blobs = list(self.home.blobs())
+            blobs = of_epoch(self.home.blobs(), totals.epoch)
             pieces = self.learn(seal, blobs, None)
             self._small.clear()
+            self.give_up_ahead()
         if not blobs or blobs[-1].number != totals.blob:
             raise StoreFailed("the database does not hold all that its ledger names.")
         for piece in pieces:

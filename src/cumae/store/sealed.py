@@ -6,7 +6,7 @@ import datetime as dt
 import hmac
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ else:
 
 NONCE_BYTES = 12
 CHUNK = 2**26  # bytes that are encrypted at once; SQLite takes a gigabyte in one cell at most
+PIECE = 2**17  # the same for pieces of a state, which are deleted part by part
 
 
 @claim("STORE")
@@ -68,14 +69,25 @@ class Seal:
         name = place if type(place) is int else f'"{place}"'
         return f'{self._here}, "{kind}", {name}, {part}, {count}]'.encode()
 
-    def close(self, content: bytes, kind: str, place: str | int) -> list[bytes]:
-        """Return encrypted parts; kind and place say what they are, and must be given again."""
-        starts = range(0, max(1, len(content)), CHUNK)
+    def close(
+        self, content: bytes, kind: str, place: str | int, most: int | None = None
+    ) -> list[bytes]:
+        """Return encrypted parts; kind and place say what they are, and must be given again.
+
+        A part has ``most`` bytes at most, and never more than ``CHUNK``.
+        """
+        size = CHUNK if most is None else min(most, CHUNK)
+        pieces = [content[at : at + size] for at in range(0, max(1, len(content)), size)]
+        return self.close_parts(pieces, kind, place, 0, len(pieces))
+
+    def close_parts(
+        self, pieces: Iterable[bytes], kind: str, place: str | int, first: int, count: int
+    ) -> list[bytes]:
+        """Return parts, encrypted: from the first one on, of so many in all."""
         parts = []
-        for part, start in enumerate(starts):
+        for part, piece in enumerate(pieces, first):
             nonce = os.urandom(NONCE_BYTES)
-            bound = self._bound(kind, place, part, len(starts))
-            piece = content[start : start + CHUNK]
+            bound = self._bound(kind, place, part, count)
             parts.append(nonce + self._cipher.encrypt(nonce, piece, bound))
         return parts
 

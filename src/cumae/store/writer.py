@@ -7,20 +7,21 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from cumae.claims import claim
 from cumae.codec import FORMAT, to_bytes
 from cumae.errors import CumaeError, LiveState, StoreFailed
 from cumae.predictors.answering.events import Answered, Event, Whole
-from cumae.store.homes.home import Home, Transaction
+from cumae.store.homes.home import Blob, Home, Sweep, Transaction
 from cumae.store.keys import Life, Mark, new_key_name
 from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, checkpoint_seal, following
-from cumae.store.pieces import Piece, sealed_piece
+from cumae.store.pieces import AheadParts, Piece, ahead_number, sealed_ahead, sealed_piece
 from cumae.store.sealed import Seal
 
 SMALL = 64  # answers of an event that is merged with others
 MERGE = 1_000  # small pieces that are merged into one
+SWEPT = 16  # parts of old pieces that one transaction deletes
 CLOSED = "this oracle was closed; go on with cumae.open."
 
 
@@ -41,6 +42,10 @@ class Change:
         Answers for retries: names, digests of the bodies, and what was answered.
     used, spare : int
         Releases that are gone, and how many more the mark may cover.
+    ahead : AheadParts, or None
+        Parts of the next phase that are written before it begins.
+    refers : bool
+        Whether the phase of a new epoch was written ahead, with what this change has of it.
     """
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -49,6 +54,23 @@ class Change:
     answers: dict[bytes, tuple[str, Any]] = field(default_factory=dict)
     used: int = 0
     spare: int = 0
+    ahead: AheadParts | None = None
+    refers: bool = False
+
+
+class Coming(NamedTuple):
+    """The epoch that will begin, when something is written ahead for it.
+
+    Parameters
+    ----------
+    key : str
+        The name of its key.
+    seal : Seal
+        What encrypts under it.
+    """
+
+    key: str
+    seal: Seal
 
 
 @claim("STORE")
@@ -95,6 +117,9 @@ class Writer:
         self._late: BaseException | None = None  # an interrupt that came when all was committed
         self._n_entries = n_entries
         self._small: list[Piece] = []  # at the end of the chain, to be merged with what follows
+        self._coming: Coming | None = None
+        self._has_ahead = False  # whether changes since the last epoch began have parts ahead
+        self._old, self._sweeps = Sweep(0, 0, 0), 0  # old pieces, and how often some are deleted
         self._pending: list[Change] = []
         self.asked = 0  # the ticket of the last change
         self._mutex, self._writing = threading.Lock(), threading.Lock()
@@ -112,6 +137,8 @@ class Writer:
         """Take a change; return its ticket. Whoever adds holds the lock of the predictor."""
         with self._mutex:
             self._pending.append(change)
+            if change.ahead is not None:
+                self._has_ahead = True
             self.asked += 1
             return self.asked
 
@@ -166,45 +193,84 @@ class Writer:
         """Write changes as one. What begins a new epoch comes last, if it is among them."""
         last = changes[-1]
         events = last.events if len(changes) == 1 == len(last.events) else _merged(changes)
-        entries, totals = self._chain(changes, self.totals.blob + len(events))
-        transaction = Transaction(entries=entries, after=(self.last.number, self.last.hash))
+        ahead = self._sealed_ahead(changes) if self._has_ahead else []
+        coming = self._coming if last.refers else None
+        entries, totals = self._chain(changes, self.totals.blob + len(events), coming)
+        transaction = Transaction(entries, ahead, after=(self.last.number, self.last.hash))
         # A key before anything is written under it; the mark before an answer can leave.
         seal = self.seal
         if last.new_epoch:
-            key = self.keys.make_epoch(totals.epoch, totals.key)
-            seal = Seal(key, self.oracle, totals.epoch)
+            seal = self._new_seal(totals.epoch, totals.key) if coming is None else coming.seal
             transaction.drop_answers = True
         elif not self.covers(last.used):
             self._write_mark(last.used + last.spare)
         self._n_entries += len(entries)
         if self._n_entries >= CHECKPOINT:
             self._checkpoint(transaction, totals)
-        self._seal_pieces(transaction, events, seal)
+        if self._sweeps:
+            transaction.sweep, self._sweeps = self._old, self._sweeps - 1
+        self._seal_pieces(transaction, events, seal, "" if coming is None else coming.key)
         for change in changes[-1:] if last.new_epoch else changes:
-            for name, (digest, answer) in change.answers.items():
-                content = to_bytes({"body": digest, "answer": answer})
-                sealed = seal.close(content, "answer", name.hex())
-                if len(sealed) == 1:  # larger ones are not kept, and a retry asks anew
-                    transaction.answers[name] = (totals.epoch, sealed[0])
+            if change.answers:
+                _seal_answers(transaction, change, seal)
         if last.new_epoch:  # one that is not to be must not end the life elsewhere
             self.life.check()
         self._commit(transaction)
         self.seal, self.totals, self.last = seal, totals, transaction.entries[-1]
         self.format = FORMAT
         if last.new_epoch:
-            self.life.check()
-            self._write_mark(last.used + last.spare)
-            self.keys.keep_epoch(totals.epoch, totals.key)
-            self.life.check()  # else a life whose key was deleted just now may have read it before
+            self._begin_epoch(last.used + last.spare, transaction.blobs[-1].number)
         elif transaction.prune_below:  # so that the mark names an entry that is there
             self._write_mark(last.used)
+
+    def _new_seal(self, epoch: int, key: str) -> Seal:
+        return Seal(self.keys.make_epoch(epoch, key), self.oracle, epoch)
+
+    @claim("STORE", "REPLICAS")
+    def _sealed_ahead(self, changes: list[Change]) -> list[Blob]:
+        """Encrypt what is written ahead, under a key that is made before the first part."""
+        due = [change.ahead for change in changes if change.ahead is not None]
+        if due and due[0].first == 0:
+            epoch, key = self.totals.epoch + 1, new_key_name()["key"]
+            self._coming = Coming(key, self._new_seal(epoch, key))
+            self.life.check()  # whoever goes on elsewhere deletes the key, or this life ends here
+        coming = self._coming
+        return [] if coming is None else [sealed_ahead(parts, *coming) for parts in due]
+
+    def give_up_ahead(self) -> None:
+        """Forget what was written ahead: another replica has begun the epoch."""
+        self._coming, self._has_ahead = None, False
+
+    @claim("STORE", "REPLICAS")
+    def _begin_epoch(self, high: int, first: int) -> None:
+        """Write the mark of an epoch, and delete the keys of others.
+
+        Old pieces are deleted from now on, some of them with each transaction.
+
+        Parameters
+        ----------
+        high : int
+            What the mark covers.
+        first : int
+            Number of the whole state with which the epoch begins.
+        """
+        totals = self.totals
+        self.life.check()
+        self._write_mark(high)
+        self.keys.keep_epoch(totals.epoch, totals.key)
+        self.life.check()  # else a life whose key was deleted just now may have read it before
+        self.give_up_ahead()
+        self._old = Sweep(first, ahead_number(totals.epoch, totals.key), totals.epoch, SWEPT)
+        self._sweeps = -(-self.home.n_old(self._old) // SWEPT)
 
     def covers(self, used: int) -> bool:
         """Tell whether the mark is high enough already."""
         mark = self.life.mark
         return mark is not None and mark.epoch == self.totals.epoch and used <= mark.high
 
-    def _chain(self, changes: list[Change], blob: int) -> tuple[list[LedgerEntry], Totals]:
+    def _chain(
+        self, changes: list[Change], blob: int, coming: Coming | None
+    ) -> tuple[list[LedgerEntry], Totals]:
         """Return the entries of changes, and what the ledger adds up to with them."""
         said: list[dict[str, Any]] = []
         for facts in [facts for change in changes for facts in change.entries]:
@@ -220,13 +286,16 @@ class Writer:
             facts = given
             if facts["event"] in ("phase", "rotated"):
                 begun = {"epoch": totals.epoch + 1, "priors": totals.priors}
-                facts = {**facts, **begun, **new_key_name()}
+                key = new_key_name() if coming is None else {"key": coming.key}
+                facts = {**facts, **begun, **key}
             last = following(last.number, last.hash, facts)
             totals.take(facts)
             entries.append(last)
         return entries, totals
 
-    def _seal_pieces(self, transaction: Transaction, events: list[Event], seal: Seal) -> None:
+    def _seal_pieces(
+        self, transaction: Transaction, events: list[Event], seal: Seal, ahead: str
+    ) -> None:
         """Encrypt pieces of the state; many small ones at the end of the chain become one."""
         if not events:
             raise AssertionError("a transaction ends with a piece of the state")
@@ -234,7 +303,7 @@ class Writer:
         for event in events:
             number += 1
             piece = Piece(number - 1, number, event)
-            if isinstance(event, Whole):
+            if isinstance(event, Whole) and seal is self.seal:  # else they are deleted later
                 transaction.drop_from, transaction.drop_below = 0, number
             if isinstance(event, Answered) and event.count <= SMALL:
                 self._small.append(piece)  # as ``remember`` does
@@ -246,7 +315,7 @@ class Writer:
                 piece = Piece(first.before, number, Answered.merged(many))
                 transaction.drop_from, transaction.drop_below = first.number, number
                 self._small.clear()
-            transaction.blobs.append(sealed_piece(piece, head, seal))
+            transaction.blobs.append(sealed_piece(piece, head, seal, ahead))
 
     def remember(self, piece: Piece) -> None:
         """Remember a small piece at the end of the chain, to merge it with those that follow."""
@@ -339,6 +408,15 @@ class Writer:
             finally:
                 self.failed = self.failed or LiveState(CLOSED)
                 self.home.close()
+
+
+def _seal_answers(transaction: Transaction, change: Change, seal: Seal) -> None:
+    """Encrypt answers for retries."""
+    for name, (digest, answer) in change.answers.items():
+        content = to_bytes({"body": digest, "answer": answer})
+        sealed = seal.close(content, "answer", name.hex())
+        if len(sealed) == 1:  # larger ones are not kept, and a retry asks anew
+            transaction.answers[name] = (seal.epoch, sealed[0])
 
 
 def _merged(changes: list[Change]) -> list[Event]:

@@ -167,3 +167,18 @@ class Step(NamedTuple):
     make: Callable[[], Event]
     before: Event | None = None
     slow: bool = False
+
+
+class StepAhead(NamedTuple):
+    """A step that changes nothing yet: what will begin the next phase may be written from now on.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the models of the next phase as bytes.
+    left : int
+        How many answers of this phase are left.
+    """
+
+    make: Callable[[], bytes]
+    left: int

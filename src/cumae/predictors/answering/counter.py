@@ -24,7 +24,7 @@ from cumae.claims import claim
 from cumae.errors import BudgetExhausted, CumaeError, InvalidData, LiveState
 from cumae.live import CALLS, Within, lock_of
 from cumae.mechanisms import Coins
-from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step
+from cumae.predictors.answering.calls import MOST_JOINED, PLAIN, Asked, Call, Given, Step, StepAhead
 from cumae.predictors.answering.events import Event
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.answering.queue import CallBatch, CallQueue, Party, QueuedCall
@@ -63,7 +63,7 @@ class Desk(Protocol):
     def _no_answers(self, asked: Asked) -> Integers:
         """Return the answers to no queries."""
 
-    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
+    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | StepAhead | None:
         """Return the step to the next phase that is due now; ``wanted`` if somebody waits."""
 
     def _ended(self, answered: int, asked: int) -> BudgetExhausted:
@@ -299,6 +299,9 @@ class Counter:
     def _go_on(self, desk: Desk, *, wanted: bool) -> None:
         """Take the steps towards the next phase that are due: a matter of counts."""
         while (step := desk._due(self.state, self.coins, wanted=wanted)) is not None:
+            if isinstance(step, StepAhead):
+                self.journal.write_ahead(step.make(), step.left)
+                continue
             if step.before is not None:
                 self.take(step.before)
             if step.slow:

@@ -322,10 +322,19 @@ class Entered(Whole):
         Answers that were given with it.
     renewed : bool
         Whether a new prior is published with it.
+    packed : bytes, or None
+        The stored form of its phase, where the training has made it.
     """
 
     count: int = 0
     renewed: bool = False
+    packed: bytes | None = None
+
+    def to_facts(self) -> dict[str, Any]:
+        if self.packed is None:
+            return super().to_facts()
+        found: dict[str, Any] = self.state.to_facts(self.packed)
+        return found
 
 
 def rows_entry(kind: str, count: int) -> dict[str, Any]:

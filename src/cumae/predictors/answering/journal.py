@@ -102,6 +102,17 @@ class Journal:
     def settled(self) -> None:
         """Return when nothing that was recorded can be lost: what is published may be seen then."""
 
+    def write_ahead(self, content: bytes, left: int) -> None:
+        """Write the models of the next phase beside the last answers of this one.
+
+        Parameters
+        ----------
+        content : bytes
+            The models.
+        left : int
+            How many answers of the phase are left.
+        """
+
     def training(self) -> None:
         """Let nothing of what was recorded be lost from here on: a long training begins."""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.codec import from_bytes, to_bytes
 from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import Coins, GaussianNoise, Majority
@@ -174,14 +175,16 @@ class OpenPhase:
         """Standard deviation of the noise as a share of the votes."""
         return noise_share(self.majority, self.ensemble.n_shards)
 
-    def to_facts(self) -> dict[str, Any]:
-        """Return it for storing, but for the memo."""
-        return {
-            "number": self.number,
-            "n_rows": self.n_rows,
-            "majority": self.majority.to_facts(),
-            **models_to_facts(self.ensemble, self.recipe),
-        }
+    def packed(self) -> bytes:
+        """Return it for storing, but for the memo; that takes a time that grows with its rows."""
+        return to_bytes(
+            {
+                "number": self.number,
+                "n_rows": self.n_rows,
+                "majority": self.majority.to_facts(),
+                **models_to_facts(self.ensemble, self.recipe),
+            }
+        )
 
     @claim("STORE")
     def memo_to_facts(self, size: int) -> dict[str, Any]:
@@ -199,7 +202,12 @@ class OpenPhase:
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], school: School) -> Self:
-        """Rebuild what ``to_facts`` returned, and the memo; train again if there are no slots."""
+        """Rebuild it with its memo; train again if there are no slots.
+
+        Older files have its facts as they are, and others as one array of bytes.
+        """
+        if "packed" in facts:
+            facts = {**from_bytes(facts["packed"].tobytes()), "memo": facts["memo"]}
         ensemble, recipe = models_from_facts(facts, school.train)
         majority = Majority.from_facts(facts["majority"])
         stored = facts["memo"]
@@ -394,6 +402,8 @@ class PhaseTraining:
         self._school, self._given, self._source = school, given, source
         self._labelled, self._prior = labelled, prior
         self._phase: OpenPhase | None = None
+        self._packed: bytes | None = None
+        self.is_ahead = False  # whether ``packed`` was written ahead, or will be
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -409,7 +419,9 @@ class PhaseTraining:
             if self._prior is not None:
                 prior = self._labelled.train(self._prior, school.reader, self._source)
             recipe = self._given.drawn(school, self._source)
-            self._phase = opened_phase(school, self.number, recipe, prior=prior)
+            phase = opened_phase(school, self.number, recipe, prior=prior)
+            self._packed = phase.packed() if school.rules.background else None
+            self._phase = phase
         return self._phase
 
     def finish(self) -> OpenPhase:
@@ -417,6 +429,19 @@ class PhaseTraining:
         if self._thread is not None:
             self._thread.join()
         return self._train()  # at once, or again if the thread was broken off
+
+    @property
+    def packed(self) -> bytes | None:
+        """The phase as it is stored, which a training in the background has made."""
+        self.finish()
+        return self._packed
+
+    def ahead(self) -> bytes:
+        """Return the phase as it is stored, when it is trained: it will be written from now on."""
+        found, self.is_ahead = self.packed, True
+        if found is None:
+            raise AssertionError("only a training in the background is ahead")
+        return found
 
     def to_facts(self) -> dict[str, Any]:
         """Return it for storing: training will be repeated."""

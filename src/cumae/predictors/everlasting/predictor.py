@@ -21,7 +21,7 @@ from cumae.live import one_at_a_time
 from cumae.mechanisms import Coins, Spent
 from cumae.outlook import FitPlan
 from cumae.parameters import CHANCE, DELTA, EPSILON, Count, Flag, Kind, Number, Object, Or
-from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.calls import Asked, Call, Given, Step, StepAhead
 from cumae.predictors.answering.events import Answered, Labelled, Supplied, Told
 from cumae.predictors.base import (
     ESTIMATOR,
@@ -35,7 +35,12 @@ from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide,
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
 from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
-from cumae.predictors.everlasting.phases import School, query_numbers_by_keys, row_keys
+from cumae.predictors.everlasting.phases import (
+    PhaseTraining,
+    School,
+    query_numbers_by_keys,
+    row_keys,
+)
 from cumae.predictors.everlasting.renewal import declared_labels
 from cumae.predictors.everlasting.rules import EverlastingOptions
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
@@ -417,7 +422,10 @@ class EverlastingPredictor(PhasedPredictor):
         return None if ids is None else list(map(self._state_.hide.known_as, ids))
 
     def _room(self, state: EverlastingState) -> int:
-        return state.rows_from.until_next(state)
+        room = state.rows_from.until_next(state)
+        if state.following is not None and self._counter_.journal.durable and room > state.ahead:
+            return room - state.ahead
+        return room
 
     @claim("EVER", "USER", "MEMO", "LABELLED")
     def _answers(
@@ -470,22 +478,32 @@ class EverlastingPredictor(PhasedPredictor):
     # Phases
 
     @claim("EVER", "LATE", "FRESH")
-    def _due(self, state: EverlastingState, coins: Coins, *, wanted: bool) -> Step | None:
+    def _due(
+        self, state: EverlastingState, coins: Coins, *, wanted: bool
+    ) -> Step | StepAhead | None:
         """Return the next step: begin a training when its rows are complete, or enter its phase.
 
-        Both are a matter of counts.
+        In between, a home writes the next phase ahead. All of that is a matter of counts.
         """
-        if state.following is None and state.rows_from.complete(state):
+        following = state.following
+        if following is None and state.rows_from.complete(state):
             return self._to_prepare(state)
+        if following is not None and self._may_be_ahead(state, following):
+            return StepAhead(following.ahead, state.left)
         if not wanted or not state.rows_from.used_up(state):
             return None
-        if state.following is None:
+        if following is None:
             raise BudgetExhausted(
                 f"phase {state.phase.number} is used up, and the next one has too few rows; supply "
                 f"more. {state.answered} queries since fit were answered and count; a broken batch "
                 "is not returned."
             )
         return Step(lambda: state.entered(coins.source), slow=True)
+
+    def _may_be_ahead(self, state: EverlastingState, following: PhaseTraining) -> bool:
+        """Tell whether the next phase is written from here on, before it begins."""
+        here = 0 < state.left == state.ahead
+        return here and not following.is_ahead and self._counter_.journal.durable
 
     @claim("EVER", "LATE", "FRESH")
     def _to_prepare(self, state: EverlastingState) -> Step:

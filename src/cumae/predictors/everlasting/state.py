@@ -35,6 +35,7 @@ from cumae.predictors.waiting import FreshRows, KeptRows
 from cumae.randomness import Source
 
 NOTHING_SPENT = Spent()
+AHEAD = 128  # answers beside which the next phase is written
 
 
 @numbered(11)
@@ -155,6 +156,11 @@ class EverlastingState(State):
         return self.phase.late
 
     @property
+    def ahead(self) -> int:
+        """How many of these are given when it has been trained, while it is written in a home."""
+        return min(AHEAD, self.phase.late // 2) if self.rules.background else 0
+
+    @property
     def spare(self) -> int:
         return super().spare if self.rows_from.keeps_queries else 0
 
@@ -264,21 +270,23 @@ class EverlastingState(State):
             prior=prior or self.prior,
             following=None,
         )
-        return Entered(state, renewed=prior is not None)
+        return Entered(state, renewed=prior is not None, packed=self.following.packed)
 
     @claim("LATE")
     def in_a_home(self) -> EverlastingState:
         """Return the state with which a file or a database begins: it may be late from there on."""
         return replace(self, school=replace(self.school, rules=self.rules.in_a_home()))
 
-    def to_facts(self) -> dict[str, Any]:
+    def to_facts(self, packed: bytes | None = None) -> dict[str, Any]:
+        """Return all of it; ``packed`` is what the training made of the phase, if it is known."""
+        stored = self.phase.packed() if packed is None else packed
         return {
             "fitted": self.fitted.to_facts(),
             "rules": self.rules.to_facts(),
             "declared": self.school.declared,
             "prior": None if self.prior is None else self.prior.to_facts(),
             "trust": self.trust,
-            "phase": self.phase.to_facts(),
+            "phase": {"packed": np.frombuffer(stored, dtype=np.uint8)},
             "memo": self.phase.memo_to_facts(self.spent.asked if self.rules.memoize else 0),
             "admission": self.admission.to_facts(),
             "following": None if self.following is None else self.following.to_facts(),

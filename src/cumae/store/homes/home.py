@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from cumae.store.keys import KeyStore
 from cumae.store.ledger import LedgerEntry
 
+ALL = -(2**63)  # below all numbers of pieces
 SHARED = "shared"  # what meta says of an oracle that has replicas
 
 
@@ -20,19 +21,43 @@ class Blob(NamedTuple):
     Parameters
     ----------
     number : int
-        Its place in the order in which pieces are applied.
+        Its place in the order in which pieces are applied; below 0 for what was written ahead.
     epoch : int
         Number of the key that it is encrypted with.
     kind : str
         What it holds: a snapshot, answers, labels or supplied rows.
     parts : list of bytes
         What is encrypted.
+    first : int
+        The place of the first of these parts; others were written before.
     """
 
     number: int
     epoch: int
     kind: str
     parts: list[bytes]
+    first: int = 0
+
+
+class Sweep(NamedTuple):
+    """Pieces that belong to no state any more.
+
+    Parameters
+    ----------
+    below : int
+        Their numbers are below.
+    but : int
+        This number is none of them: what was written ahead for the epoch that has begun.
+    epoch : int
+        Their epochs are not above.
+    most : int
+        How many parts are deleted at most.
+    """
+
+    below: int
+    but: int
+    epoch: int
+    most: int = 2**31
 
 
 @dataclass
@@ -47,6 +72,8 @@ class Transaction:
         New pieces of the state.
     drop_from, drop_below : int
         Pieces with numbers from the first and below the second are deleted.
+    sweep : Sweep, or None
+        Old pieces, of which some are deleted.
     answers : dict from bytes to tuple of int and bytes
         Answers for retries: names, epochs, and what is encrypted.
     drop_answers : bool
@@ -63,6 +90,7 @@ class Transaction:
     blobs: list[Blob] = field(default_factory=list)
     drop_from: int = 0
     drop_below: int = 0
+    sweep: Sweep | None = None
     answers: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
     drop_answers: bool = False
     prune_below: int = 0
@@ -95,6 +123,18 @@ class Home(ABC):
     @abstractmethod
     def blobs(self, after: int = 0) -> Iterator[Blob]:
         """Return all pieces of the state with numbers above one, in order."""
+
+    @abstractmethod
+    def parts(self, number: int) -> list[bytes]:
+        """Return all parts of one piece."""
+
+    @abstractmethod
+    def n_old(self, old: Sweep) -> int:
+        """Return how many parts of old pieces there are."""
+
+    @abstractmethod
+    def sweep(self, old: Sweep) -> None:
+        """Delete old pieces, in a transaction of its own."""
 
     @abstractmethod
     def answer(self, name: bytes) -> tuple[int, bytes] | None:
@@ -199,5 +239,5 @@ def blob_rows(change: Transaction) -> list[tuple[int, int, int, str, bytes]]:
     return [
         (blob.number, part, blob.epoch, blob.kind, sealed)
         for blob in change.blobs
-        for part, sealed in enumerate(blob.parts)
+        for part, sealed in enumerate(blob.parts, blob.first)
     ]

@@ -22,10 +22,12 @@ from cumae.codec import FORMAT
 from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.store.homes.connections import connected, failing, without_password
 from cumae.store.homes.home import (
+    ALL,
     SHARED,
     Blob,
     Home,
     Place,
+    Sweep,
     Transaction,
     blob_rows,
     gathered,
@@ -47,6 +49,8 @@ ALTER TABLE cumae_blobs ALTER COLUMN sealed SET STORAGE EXTERNAL;
 CREATE TABLE cumae_answers (name bytea PRIMARY KEY, epoch bigint NOT NULL, sealed bytea NOT NULL);
 ALTER TABLE cumae_answers ALTER COLUMN sealed SET STORAGE EXTERNAL;
 """
+OLD = "FROM cumae_blobs WHERE number < %s AND number <> %s AND epoch <= %s"
+SWEEP = f"DELETE FROM cumae_blobs WHERE (number, part) IN (SELECT number, part {OLD} LIMIT %s)"  # noqa: S608 - as above
 SIZE = "SELECT coalesce(sum(length(sealed)), 0) FROM cumae_blobs"  # pages hold deleted rows, too
 # What makes a commit survive a crash of the server's machine. Looked at again in every turn.
 SAFE = {"fsync": ("on",), "full_page_writes": ("on",), "synchronous_commit": ("on", "remote_apply")}
@@ -274,6 +278,19 @@ class PostgresHome(Home):
             with self._connection.cursor(binary=True) as cursor:
                 yield from gathered(cursor.execute(text, (after,)))
 
+    def parts(self, number: int) -> list[bytes]:
+        with failing(self.name), self._connection.cursor(binary=True) as cursor:
+            text = "SELECT sealed FROM cumae_blobs WHERE number = %s ORDER BY part"
+            return [sealed for (sealed,) in cursor.execute(text, (number,))]
+
+    def n_old(self, old: Sweep) -> int:
+        with failing(self.name):
+            return int(self._rows(f"SELECT count(*) {OLD}", old[:3])[0][0])
+
+    def sweep(self, old: Sweep) -> None:
+        with failing(self.name):
+            self._execute(SWEEP, old)
+
     def answer(self, name: bytes) -> tuple[int, bytes] | None:
         with failing(self.name):
             text = "SELECT epoch, sealed FROM cumae_answers WHERE name = %b"
@@ -287,7 +304,7 @@ class PostgresHome(Home):
                 answers = self._rows("SELECT name, epoch, sealed FROM cumae_answers")
                 return Transaction(
                     [LedgerEntry(*row) for row in self.entries()],
-                    list(self.blobs()),
+                    list(self.blobs(ALL)),
                     answers={name: (epoch, sealed) for name, epoch, sealed in answers},
                     meta=self.meta(),
                 )
@@ -433,6 +450,8 @@ def _write_rows(connection: psycopg.Connection[Any], change: Transaction) -> Non
     if change.drop_below:
         between = (change.drop_from, change.drop_below)
         asked.append(("DELETE FROM cumae_blobs WHERE number >= %s AND number < %s", between))
+    if change.sweep is not None:
+        asked.append((SWEEP, change.sweep))
     if change.drop_answers:
         asked.append(("DELETE FROM cumae_answers", None))
     if change.prune_below:

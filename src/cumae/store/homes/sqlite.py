@@ -18,9 +18,11 @@ from cumae.errors import InvalidParameter, LiveState, StoreFailed
 from cumae.extras import STORE, LaterModule
 from cumae.privacy.account_file import refuse_several_names
 from cumae.store.homes.home import (
+    ALL,
     Blob,
     Home,
     Place,
+    Sweep,
     Transaction,
     gathered,
 )
@@ -59,6 +61,8 @@ CREATE TABLE answers (name BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sealed BLOB
 """
 # What makes a commit survive a loss of power; read back after it was set.
 SAFE = {"journal_mode": "wal", "synchronous": 2}
+OLD = "FROM blobs WHERE number<? AND number<>? AND epoch<=?"
+SWEEP = f"DELETE FROM blobs WHERE (number, part) IN (SELECT number, part {OLD} LIMIT ?)"  # noqa: S608 - as above
 OPENING = 0x2  # SQLITE_OPEN_READWRITE; apsw, which knows its name, is imported later
 PAGE = 1_024  # bytes; an answer changes some hundred bytes, but pages are written whole
 
@@ -198,6 +202,19 @@ class SqliteFile(Home):
             )
             yield from gathered(self._execute(text, (after,)))
 
+    def parts(self, number: int) -> list[bytes]:
+        with failing(self.path):
+            text = "SELECT sealed FROM blobs WHERE number=? ORDER BY part"
+            return [sealed for (sealed,) in self._rows(text, (number,))]
+
+    def n_old(self, old: Sweep) -> int:
+        with failing(self.path):
+            return int(self._rows(f"SELECT count(*) {OLD}", old[:3])[0][0])
+
+    def sweep(self, old: Sweep) -> None:
+        with failing(self.path):
+            self._execute(SWEEP, old)
+
     def answer(self, name: bytes) -> tuple[int, bytes] | None:
         with failing(self.path):
             text = "SELECT epoch, sealed FROM answers WHERE name=?"
@@ -207,7 +224,7 @@ class SqliteFile(Home):
     def contents(self) -> Transaction:
         with failing(self.path), self._connection:
             answers = self._rows("SELECT name, epoch, sealed FROM answers")
-            entries, blobs, meta = self.entries(), list(self.blobs()), self.meta()
+            entries, blobs, meta = self.entries(), list(self.blobs(ALL)), self.meta()
         return Transaction(
             [LedgerEntry(*row) for row in entries],
             blobs,
@@ -232,8 +249,10 @@ class SqliteFile(Home):
             execute("DELETE FROM answers")
         if change.prune_below:
             execute("DELETE FROM ledger WHERE number<?", (change.prune_below,))
-        for number, epoch, kind, parts in change.blobs:
-            for part, sealed in enumerate(parts):
+        if change.sweep is not None:
+            execute(SWEEP, change.sweep)
+        for number, epoch, kind, parts, first in change.blobs:
+            for part, sealed in enumerate(parts, first):
                 row = (number, part, epoch, kind, sealed)
                 execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", row)
         for name, stored in change.answers.items():
