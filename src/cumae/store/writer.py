@@ -21,7 +21,7 @@ from cumae.store.sealed import Seal
 
 SMALL = 64  # answers of an event that is merged with others
 MERGE = 1_000  # small pieces that are merged into one
-SWEPT = 16  # parts of old pieces that one transaction deletes
+SWEPT = 8  # parts of old pieces that one transaction deletes
 CLOSED = "this oracle was closed; go on with cumae.open."
 
 
