@@ -15,7 +15,7 @@ import pytest
 
 import cumae
 from cumae import StoreFailed, store
-from cumae.store import keys
+from cumae.store import keys, pieces
 from tests.oracles import ROWS, oracle
 from tests.states import rows_of
 
@@ -34,13 +34,14 @@ MOST = 200  # of one kind of call
 def _nobody_else_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a status of an open oracle look at its lock once: trying again takes longer than all."""
     monkeypatch.setattr(keys, "TRIES", 1)
+    monkeypatch.setattr(pieces, "LEAST", 8)  # so that the next phase is written ahead in many parts
 
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with an oracle that is three answers before the end of its phase."""
     folder = tmp_path_factory.mktemp("begun")
-    _, stored = oracle(folder, late=0.1)
+    _, stored = oracle(folder, late=0.1, background=True)
     stored.predict(rows_of(ROWS, 0, 358), request_id="before")
     stored.close()
     return folder

@@ -17,7 +17,7 @@ from cumae.predictors.everlasting.prior import Prior
 from cumae.predictors.ids import ID_BYTES, KEY_BYTES, HiddenIds
 from cumae.predictors.release.offline import Offline
 from cumae.randomness import SeededSource, SystemSource
-from cumae.store import keys, opening, sealed, writer
+from cumae.store import keys, opening, pieces, sealed, writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,9 @@ SOONER: list[tuple[Any, str, int]] = [
     (writer, "CHECKPOINT", 12),
     (opening, "MERGE", 1),
     (sealed, "CHUNK", 2_048),
+    (pieces, "PIECE", 2_048),
+    (pieces, "LEAST", 16),
+    (writer, "SWEPT", 2),
 ]
 
 

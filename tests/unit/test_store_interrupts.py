@@ -182,6 +182,11 @@ SCENARIOS: dict[str, Scenario] = {
         lambda one: one.predict(ROWS[:5]),
         {"Answered", "PhasePrepared"},
     ),
+    "a phase that is written ahead": Scenario(
+        lambda: asked(everlasting(late=0.4, background=True), left=82),
+        lambda one: one.predict(ROWS[:85]),
+        {"Answered", "Entered"},
+    ),
     "a phase of labelled rows": Scenario(
         fresh,
         lambda one: one.predict(ROWS[:5]),

@@ -23,7 +23,7 @@ from cumae.concepts import Thresholds
 from cumae.mechanisms import base
 from cumae.predictors.ids import HiddenIds
 from cumae.predictors.state import restore
-from cumae.store import sealed
+from cumae.store import pieces, sealed
 from cumae.store.sealed import canonical
 from cumae.store.writer import MERGE
 from tests.forks import answer_in_a_fork
@@ -493,6 +493,7 @@ def test_small_pieces_are_merged_and_entries_cut_back(
 
 def test_large_pieces_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealed, "CHUNK", 2_000)
+    monkeypatch.setattr(pieces, "PIECE", 2_000)
     path, stored = oracle(tmp_path)
     stored.predict(ROWS[:5], request_id="small")
     stored.predict(rows_of(ROWS, 0, 390), request_id="large")

@@ -47,13 +47,16 @@ class AheadParts(NamedTuple):
         The place of the first of them.
     count : int
         How many there are in all.
-    parts : list of bytes
+    size : int
+        Bytes of each but the last.
+    content : bytes
         What they hold.
     """
 
     first: int
     count: int
-    parts: list[bytes]
+    size: int
+    content: bytes
 
 
 @claim("STORE")
@@ -83,8 +86,7 @@ class Ahead:
         if stop <= first:
             return None
         size, self._given = self._size, stop
-        parts = [self._content[part * size : (part + 1) * size] for part in range(first, stop)]
-        return AheadParts(first, self.count, parts)
+        return AheadParts(first, self.count, size, self._content[first * size : stop * size])
 
 
 def ahead_number(epoch: int, key: str) -> int:
@@ -105,8 +107,9 @@ def sealed_ahead(ahead: AheadParts, key: str, seal: Seal) -> Blob:
     seal : Seal
         Of that epoch.
     """
-    parts = seal.close_parts(ahead.parts, AHEAD, key, ahead.first, ahead.count)
-    return Blob(ahead_number(seal.epoch, key), seal.epoch, AHEAD, parts, ahead.first)
+    first, count, size, content = ahead
+    parts = seal.close(content, AHEAD, key, size=size, first=first, count=count)
+    return Blob(ahead_number(seal.epoch, key), seal.epoch, AHEAD, parts, first)
 
 
 @claim("STORE")
@@ -135,7 +138,7 @@ def sealed_piece(piece: Piece, head: bytes, seal: Seal, ahead: str = "") -> Blob
     facts[AFTER] = 0 if whole else piece.before
     facts[HEAD] = np.frombuffer(head, dtype=np.uint8)
     kind = WHOLE if whole else str(event.number)
-    return Blob(number, seal.epoch, kind, seal.close(to_bytes(facts), kind, number, PIECE))
+    return Blob(number, seal.epoch, kind, seal.close(to_bytes(facts), kind, number, size=PIECE))
 
 
 @claim("STORE", "REPLICAS")

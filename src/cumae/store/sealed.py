@@ -6,7 +6,7 @@ import datetime as dt
 import hmac
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -70,24 +70,35 @@ class Seal:
         return f'{self._here}, "{kind}", {name}, {part}, {count}]'.encode()
 
     def close(
-        self, content: bytes, kind: str, place: str | int, most: int | None = None
+        self,
+        content: bytes,
+        kind: str,
+        place: str | int,
+        *,
+        size: int = 0,
+        first: int = 0,
+        count: int = 0,
     ) -> list[bytes]:
         """Return encrypted parts; kind and place say what they are, and must be given again.
 
-        A part has ``most`` bytes at most, and never more than ``CHUNK``.
+        Parameters
+        ----------
+        content : bytes
+            What is encrypted.
+        kind, place : str, and str or int
+            What it is.
+        size : int
+            Bytes of a part; 0 for ``CHUNK``.
+        first, count : int
+            The place of the first part, and how many there are in all, if there are others.
         """
-        size = CHUNK if most is None else min(most, CHUNK)
-        pieces = [content[at : at + size] for at in range(0, max(1, len(content)), size)]
-        return self.close_parts(pieces, kind, place, 0, len(pieces))
-
-    def close_parts(
-        self, pieces: Iterable[bytes], kind: str, place: str | int, first: int, count: int
-    ) -> list[bytes]:
-        """Return parts, encrypted: from the first one on, of so many in all."""
+        size = size or CHUNK
+        starts = range(0, max(1, len(content)), size)
         parts = []
-        for part, piece in enumerate(pieces, first):
+        for part, start in enumerate(starts, first):
             nonce = os.urandom(NONCE_BYTES)
-            bound = self._bound(kind, place, part, count)
+            bound = self._bound(kind, place, part, count or len(starts))
+            piece = content[start : start + size]
             parts.append(nonce + self._cipher.encrypt(nonce, piece, bound))
         return parts
 
