@@ -35,7 +35,7 @@ FEW_LINES = 60  # of other operations
 MOST_POINTS = 25  # and so many calls of the world
 STEPS = (20, 60)  # of a history, at least and at most
 NAMES = [Path(f"/{letter}.db") for letter in "abc"]
-KINDS = ("everlasting", "everlasting", "release", "account")
+KINDS = ("everlasting", "everlasting, late", "release", "account")
 CAP = 2  # payments of 1 that an account covers
 BEFORE = {"copy", "restore", "dump", "link"}  # what may put an older oracle into its place
 
@@ -44,9 +44,10 @@ BEFORE = {"copy", "restore", "dump", "link"}  # what may put an older oracle int
 def fitted(kind: str) -> Any:
     """Return the arrays of a fitted predictor; each history restores one of its own."""
     with warnings.catch_warnings(action="ignore"):
-        if kind == "everlasting":
+        if kind.startswith("everlasting"):
+            more = {"late": 0.4} if kind.endswith("late") else {}
             made: Any = cumae.EverlastingPredictor(
-                Thresholds(), **WIDE, shard_size=6, growth=1.0, prior=False
+                Thresholds(), **WIDE, shard_size=6, growth=1.0, prior=False, **more
             )
         else:
             made = cumae.QueryRelease(Thresholds(), **WIDE, max_queries=24, mechanism="gaussian")
@@ -525,5 +526,5 @@ def played(
 
 def warm_up() -> None:
     """Fit the predictors that histories begin with."""
-    for kind in ("everlasting", "release"):
+    for kind in KINDS[:-1]:
         restore(fitted(kind))

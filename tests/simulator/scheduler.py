@@ -19,7 +19,7 @@ import cumae
 from cumae.errors import CumaeError, LiveState
 from cumae.mechanisms import Majority
 from cumae.predictors.answering import queue
-from cumae.store import accounts, keys, oracle, replicas, writer
+from cumae.store import accounts, keys, oracle, pieces, replicas, writer
 from cumae.store.homes import sqlite
 from tests.simulator import homes, servers
 from tests.simulator.judge import Judge, watched
@@ -245,6 +245,8 @@ def simulated() -> Iterator[None]:
         (accounts, "opened_lock", lambda file: homes.world().opened_lock(file)),
         (keys.KeyFolder, "make", homes.SimulatedFolder.make),
         (Majority, "release", watched(_now)),
+        (pieces, "LEAST", 8),  # bytes: the next phase is written ahead in several parts
+        (writer, "SWEPT", 2),
         (os, "getpid", _pid),
         (os, "urandom", _coins),
         (secrets, "token_bytes", _coins),
