@@ -29,6 +29,9 @@ from cumae.errors import InvalidData
 from cumae.finite import all_finite
 from cumae.predictors.records import RowForm, ShortTexts, short_texts
 
+FEW = 1_024  # queries whose usable ones are not allocated anew, if all are
+ALL_USABLE = np.ones(FEW, dtype=bool)
+ALL_USABLE.flags.writeable = False
 MADE_UP = 16  # rows of a made-up batch: more than those for which there are loops of their own
 
 
@@ -141,7 +144,8 @@ class QueryReader:
         plain = plain_floats(X, self.n_features) if self._numbers_only else None
         if plain is not None:
             if all_finite(plain):  # as nearly all are: a call less
-                return plain, np.ones(len(plain), dtype=bool)
+                count = len(plain)
+                return plain, ALL_USABLE[:count] if count <= FEW else np.ones(count, dtype=bool)
             return self._replaced(plain)
         if not length_of(X):
             return self.nothing(), np.zeros(0, dtype=bool)

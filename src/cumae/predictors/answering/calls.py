@@ -121,7 +121,7 @@ class Asked(NamedTuple):
         Where somebody must be named, all calls name them; but only some may have ids of queries.
         """
         names: list[bytes | None] | None = None
-        if any(part.query_ids is not None for part in parts):
+        if [None for part in parts if part.query_ids is not None]:  # faster than a generator
             names = [name for part in parts for name in part.query_ids or [None] * len(part.rows)]
         return cls(
             joined([part.rows for part in parts]),

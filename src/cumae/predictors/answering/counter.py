@@ -202,8 +202,9 @@ class Counter:
                         return group, place, ticket  # it need not be read yet
                     asked = call.asked = call.asked or desk._read(call.call)
                     # Whoever has the name of an earlier one must see what became of that.
-                    own_names = [call.id_bytes, *(asked.query_ids or ())]
-                    if len(asked.rows) > room or not names.isdisjoint(own_names):
+                    named = call.id_bytes or asked.query_ids
+                    own_names = [call.id_bytes, *(asked.query_ids or ())] if named else []
+                    if len(asked.rows) > room or (named and not names.isdisjoint(own_names)):
                         return group, place, ticket
                     if asked[2:] != PLAIN:  # somebody is named, or counts are asked for
                         desk._check(asked, self.state)
