@@ -14,7 +14,7 @@ from cumae.errors import InvalidParameter, shown
 from cumae.outlook import Outlook
 from cumae.parameters import check_count
 from cumae.planning.forecasts import Expected, forecast
-from cumae.planning.goals import BEST_AT, Reached
+from cumae.planning.goals import BEST_AT, Reached, best_guess
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.pictures import Curves, plot_all
 from cumae.planning.rare import reached
@@ -64,8 +64,8 @@ class Prospect:
 
     @property
     def figure(self) -> Reached | None:
-        """How good it is forecast to be, from a public sample if there is one."""
-        return self.simulated or self.reached
+        """How good it is forecast to be, if routes are compared by it."""
+        return self.simulated or (self.reached if self.by_goal else None)
 
     @property
     def worth(self) -> float | None:
@@ -108,16 +108,17 @@ class Prospect:
             text += f" {self.constant}" if self.constant else ""
         if self.expected is not None:
             behind = f"{100 * self.expected.behind:.1f} points behind the best private route"
-            text += f" Against the same model without privacy, it costs about {self.expected};"
-            text += f" about {behind}."
+            text += f" Privacy costs about {self.expected} against the same model without "
+            text += f"privacy, and {100 * self.expected.usual:.1f} against a usual one; {behind}."
         return " ".join([text, *self.outlook.warnings])
 
     @property
     def constant(self) -> str:
         """What is said if every row is likely to get the same answer; else ""."""
-        if self.figure is None or not self.figure.constant:
+        found = self.simulated or self.reached
+        if found is None or not found.constant:
             return ""
-        return f"Every row is likely to get the same answer: {self.figure.guessed}."
+        return f"Every row is likely to get the same answer: {found.guessed}."
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,11 @@ class Advice:
             told += f", with about {best.figure}{self._usual(best.figure)}"
         if best.expected is not None:
             told += f", and privacy is likely to cost {best.expected} of accuracy against the "
-            told += "same model without privacy"
+            told += "same model without privacy, and about "
+            told += f"{100 * best.expected.usual:.1f} against a usual model without privacy"
+        if best.figure is None:
+            place, share = best_guess("accuracy", self.situation.shares, self.situation.misses)
+            told += f"; always saying {self.situation.classes[place]} gets {100 * share:.1f} %"
         return f"{told}."
 
     def _usual(self, found: Reached) -> str:
@@ -180,8 +185,11 @@ class Advice:
     @property
     def cannot_rank(self) -> str:
         """What is said if no route is likely to tell rows apart; else ""."""
-        known = [found.figure for found in self.prospects if found.can_run and found.figure]
-        areas = [found.auc for found in known if found.auc is not None]
+        runs = [found for found in self.prospects if found.can_run]
+        known = [found.simulated or found.reached for found in runs]
+        if not known or known[0] is None:
+            return ""  # a concept class is known: nothing of the kind was measured
+        areas = [found.auc for found in known if found is not None and found.auc is not None]
         if not areas or max(areas) >= RANKS:
             return ""
         usual = known[0].usual_auc
@@ -199,6 +207,8 @@ class Advice:
         """What is said if the best route is likely to answer every row alike; else ""."""
         if self.best is None or not self.best.constant:
             return ""
+        if self.situation.class_shares is None and not self.best.simulated:
+            return ""  # which would rest on an assumption
         if self.cannot_rank:
             return f"{self.best.constant} Costs or a threshold would not help."
         return f"{self.best.constant} Declare costs or a threshold, or look at its chances."
@@ -209,8 +219,8 @@ class Advice:
         if self.situation.class_shares is not None or self.best is None or self.best.simulated:
             return ""
         return (
-            "Classes are taken to be of equal size, because class_shares does not say more. If one "
-            "of them is rare, forecasts are too good: declare about which share it has."
+            "Classes are taken to be of equal size, because their shares are not declared. If one "
+            "is rare, forecasts are far too good: declare class shares."
         )
 
     @property
@@ -286,8 +296,7 @@ class Advice:
         """What the forecasts were made from, in a sentence each."""
         found = {
             "What privacy costs": [one.expected for one in self.prospects],
-            "How good routes are": [one.reached for one in self.prospects if not one.simulated],
-            "How good routes are by the sample": [one.simulated for one in self.prospects],
+            "How good routes are by the goal": [one.figure for one in self.prospects],
         }
         told = {name: [one.rests_on for one in some if one] for name, some in found.items()}
         return tuple(
@@ -418,10 +427,13 @@ def _hint(found: Advice) -> str:
     now = found.best
     if now is not None and now.worth is not None and now.worth + LEVEL > then.worth:
         return ""
-    told = f", with about {then.figure}" if then.figure is not None else ""
+    told = f"with about {then.figure}"
+    if then.figure is None:
+        told = f"{100 * then.expected.usual:.1f} points behind" if then.expected else ""
+        told = f"about {told} a usual model without privacy"
     return (
         "Declare the range of each column, from what is known without the rows: then you could "
-        f"{then.route.title}{told}."
+        f"{then.route.title}, {told}."
     )
 
 

@@ -102,7 +102,8 @@ def reached(route: Route, situation: Situation, facts: Mapping[str, Any]) -> Rea
     places = [_place(power, share, situation) for share in shares]
     others = [_place(situation.n_labelled, share, situation) for share in shares]
     auc, usual_auc = here.auc_at(places), float(plain.auc_at(others)[1])
-    spot, guess = best_guess(goal, situation.shares, situation.misses)
+    spot, _ = best_guess("cost", situation.shares, situation.misses)  # answers follow costs
+    guess = best_guess(goal, situation.shares, situation.misses)[1]
     ends, usual = auc, usual_auc
     if goal != "ranking":
         weighed = situation.weighed

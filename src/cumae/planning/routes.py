@@ -146,7 +146,7 @@ class Situation:
     @property
     def answers(self) -> dict[str, Any]:
         """How chances become answers, and what for, as parameters of learners that have them."""
-        found = {"goal": self.goal, "costs": self.costs, "threshold": self.threshold}
+        found = {"goal": self.compared, "costs": self.costs, "threshold": self.threshold}
         return {name: value for name, value in found.items() if value is not None}
 
     @property

@@ -187,7 +187,8 @@ def simulate(
     except CumaeError:
         return None
     goal, shares = situation.compared, rules.mean(axis=(0, 1))
-    place, guess = best_guess(goal, shares, situation.misses)
+    place, _ = best_guess("cost", shares, situation.misses)  # answers follow costs
+    guess = best_guess(goal, shares, situation.misses)[1]
     found = [one.figure for one in runs]
     value = float(np.mean(found))
     # Rules differ, and the rows of the sample are few: both make the forecast uncertain.
