@@ -81,11 +81,13 @@ def situation(
     return replace(facts, costs={1: 2.0}) if goal == "cost" else facts
 
 
-def fitted(name: str, facts: Situation, table: Made, seed: int) -> Any:
-    """Return a fitted route."""
+def fitted(name: str, facts: Situation, table: Made, seed: int, shown: Any = None) -> Any:
+    """Return a fitted route, which may be given public rows without labels."""
+    more = () if shown is None else (shown,)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ROUTES[name].estimator(facts).set_params(random_state=seed).fit(table.X, table.y)
+        model = ROUTES[name].estimator(facts).set_params(random_state=seed)
+        return model.fit(table.X, table.y, *more)
 
 
 def figures(odds: Any, truth: Any) -> dict[str, Any]:

@@ -292,19 +292,20 @@ def _judged(situation: Situation, rule: Floats, scores: Floats) -> Tried:
     return Tried(figure(goal, answers, scores, rule, misses), area)
 
 
-def _made_up(situation: Situation, rule: Floats, source: SeededSource) -> tuple[Integers, Any]:
-    """Return which public rows are drawn for a table, and labels by the chances of one rule."""
+def _made_up(situation: Situation, rule: Floats, source: SeededSource) -> tuple[Integers, Integers]:
+    """Return which public rows are drawn for a table, and places of labels, by one rule."""
     picked = integers(len(rule), situation.n_labelled, source)
     coins = integers(2**53, len(picked), source) / 2.0**53
-    places = (coins[:, None] > rule[picked].cumsum(axis=1)[:, :-1]).sum(axis=1)
-    return picked, class_names(situation.classes)[places]
+    return picked, (coins[:, None] > rule[picked].cumsum(axis=1)[:, :-1]).sum(axis=1)
 
 
 def _one_run(
     route: Route, situation: Situation, sample: Sample, rule: Floats, source: SeededSource
 ) -> Tried:
     """Return how good answers to the public rows are, by the chances of one rule."""
-    picked, labels = _made_up(situation, rule, source)
+    picked, places = _made_up(situation, rule, source)
+    names = class_names(situation.classes)
+    labels = names[places]
     asked = permutation(len(sample), source)
     if route.way == "release":
         asked = asked[: situation.n_queries]
@@ -321,7 +322,7 @@ def _one_run(
         if hasattr(type(model), "decision_function"):
             scores = np.asarray(model.decision_function(rows))
     # A query without an answer matches no class, and counts as wrong.
-    equal = found[:, None] == class_names(situation.classes)
+    equal = found[:, None] == names
     answers = np.where(equal.any(axis=1), equal.argmax(axis=1), -1)
     goal, misses = situation.compared, situation.misses
     area = None if scores is None else figure("ranking", answers, scores, rule[asked], misses)

@@ -137,7 +137,7 @@ def numbers_of(given: str | None, option: str, classes: Sequence[Any]) -> dict[A
         return None
     known = {str(one): one for one in classes}
     found: dict[Any, float] = {}
-    for text in next(csv.reader([given], skipinitialspace=True), []):
+    for text in next(csv.reader([given], skipinitialspace=True)) or [""]:
         name, equals, number = (part.strip() for part in text.rpartition("="))
         if name not in known or not equals:
             raise InvalidParameter(
