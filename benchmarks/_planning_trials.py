@@ -102,7 +102,7 @@ def tried(trial: Trial) -> dict[str, Any]:
             found.append(right(given.tested, model.predict(given.tested.rows)))
     figures = {"accuracy": float(np.mean(found))}
     if forecast is not None:
-        figures |= {"forecast": forecast.accuracy, "low": forecast.low, "high": forecast.high}
+        figures |= {"forecast": forecast.value, "low": forecast.low, "high": forecast.high}
     return trial._asdict() | {name: round(value, 5) for name, value in figures.items()}
 
 

@@ -7,6 +7,7 @@ from cumae import savers
 from cumae.errors import (
     AnswersDrift,
     BudgetExhausted,
+    ConstantAnswers,
     CumaeError,
     EveryFitPays,
     GuaranteeVoid,
@@ -117,6 +118,7 @@ __all__ = [
     "BudgetExhausted",
     "Call",
     "Columns",
+    "ConstantAnswers",
     "CumaeError",
     "EverlastingPredictor",
     "EveryFitPays",

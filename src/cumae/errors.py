@@ -12,10 +12,11 @@
     ├── MissingPackage     (also ImportError)   an optional package is not installed
     └── StoreFailed        (also RuntimeError)  a durable oracle cannot be read, written or trusted
 
-and four warnings: ``TooFewRows``, a fit will work, but drown in noise; ``AnswersDrift``, it will
-work, but its answers change from phase to phase; ``EveryFitPays``, it will work, but clones of the
-same estimator are fitted in a loop, and each fit pays; ``GuaranteeVoid``, it will work, but its
-guarantee does not hold, because something around it has read the rows.
+and five warnings: ``TooFewRows``, a fit will work, but drown in noise; ``ConstantAnswers``, it will
+work, but is likely to answer every row alike; ``AnswersDrift``, it will work, but its answers
+change from phase to phase; ``EveryFitPays``, it will work, but clones of the same estimator are
+fitted in a loop, and each fit pays; ``GuaranteeVoid``, it will work, but its guarantee does not
+hold, because something around it has read the rows.
 
 A message says what was wrong, with which value of which parameter, and what to do about
 it. Of the data it names a row and a column at most, never a value.
@@ -78,6 +79,10 @@ class StoreFailed(CumaeError, RuntimeError):
 
 class TooFewRows(UserWarning):
     """The noise that this budget needs drowns the answers of this many rows."""
+
+
+class ConstantAnswers(UserWarning):
+    """Every row is likely to get the same answer, because one class is rare or rows are few."""
 
 
 class AnswersDrift(UserWarning):

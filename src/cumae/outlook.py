@@ -10,7 +10,14 @@ from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar
 
 from cumae.effort import Effort
-from cumae.errors import AnswersDrift, CumaeError, EveryFitPays, GuaranteeVoid, TooFewRows
+from cumae.errors import (
+    AnswersDrift,
+    ConstantAnswers,
+    CumaeError,
+    EveryFitPays,
+    GuaranteeVoid,
+    TooFewRows,
+)
 from cumae.parameters import check_count
 from cumae.privacy import Guarantee
 from cumae.privacy.plans import Plan
@@ -18,7 +25,8 @@ from cumae.privacy.validation import plain_number
 
 Fact = int | float | str
 Steps = TypeVar("Steps")
-OURS = (TooFewRows, AnswersDrift, EveryFitPays, GuaranteeVoid)  # what a fit warns of
+# What a fit warns of.
+OURS = (TooFewRows, ConstantAnswers, AnswersDrift, EveryFitPays, GuaranteeVoid)
 
 
 @dataclass(frozen=True, kw_only=True)

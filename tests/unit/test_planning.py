@@ -70,7 +70,8 @@ def test_each_route_has_a_guarantee_and_a_forecast_or_a_reason(advice: Advice) -
 
 def test_advice_is_one_sentence_and_the_text_names_all_routes(advice: Advice) -> None:
     assert advice.sentence.count("\n") == 0
-    assert advice.sentence.endswith("of accuracy.")
+    assert "of accuracy against the same model without privacy, and about" in advice.sentence
+    assert advice.sentence.endswith("always saying 0 gets 50.0 %.")
     assert str(advice).startswith(advice.sentence)
     assert str(advice).count("\n- ") == len(ROUTES)
     assert "<pre>" in advice._repr_html_()
@@ -256,8 +257,8 @@ def test_a_public_sample_forecasts_accuracy() -> None:
     found = simulate(ROUTES["logistic"], known, sample)
     assert found is not None
     # The best rule is right for 0.5 + |x - 0.5| / 0.3 within a normal distribution: about .79.
-    assert found.accuracy == pytest.approx(0.79, abs=0.05)
-    assert found.low < found.accuracy < found.high
+    assert found.value == pytest.approx(0.79, abs=0.05)
+    assert found.low < found.value < found.high
     assert "300 public rows" in found.rests_on
     assert simulate(ROUTES["logistic"], known, sample) == found
     more = simulate(ROUTES["logistic"], replace(known, n_labelled=50_000), sample)
@@ -353,7 +354,7 @@ def test_a_concept_class_is_where_rules_come_from() -> None:
     known = Situation(500, n_public=200, n_features=1, columns=[(0, 1)], concept_class=Thresholds())
     found = simulate(ROUTES["learner"], known, Sample.of(known, X, y))
     assert found is not None
-    assert found.accuracy > 0.95
+    assert found.value > 0.95
 
 
 def test_a_sample_decides_the_order_of_routes() -> None:
@@ -362,7 +363,7 @@ def test_a_sample_decides_the_order_of_routes() -> None:
     assert advice.best is not None
     assert advice.best.simulated is not None
     assert "right answers" in advice.sentence
-    assert "Accuracy is forecast from" in str(advice)
+    assert "by the goal is forecast from" in str(advice)
     assert advice.situation.n_public == 120
     assert advice["semi"].can_run
 

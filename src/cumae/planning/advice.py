@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -14,11 +14,14 @@ from cumae.errors import InvalidParameter, shown
 from cumae.outlook import Outlook
 from cumae.parameters import check_count
 from cumae.planning.forecasts import Expected, forecast
+from cumae.planning.goals import BEST_AT, Reached, best_guess
 from cumae.planning.outlooks import needs, outlook
 from cumae.planning.pictures import Curves, plot_all
+from cumae.planning.rare import reached
 from cumae.planning.routes import ROUTES, Route, Situation
-from cumae.planning.simulation import Sample, Simulated, simulate
+from cumae.planning.simulation import Sample, simulate, usual_model
 
+RANKS = 0.6  # an AUC below this says next to nothing about a row
 LEVEL = 0.005  # routes this close are level; then a published model is better than answers
 
 
@@ -33,18 +36,26 @@ class Prospect:
     outlook : Outlook
         Whether it can run, its parameters and its guarantee, or the reasons why it cannot.
     expected : Expected or None
-        What privacy is forecast to cost; None if it cannot run, or was never measured.
-    simulated : Simulated or None
-        How accurate it is forecast to be, if there is a public sample.
+        What privacy is forecast to cost against the same model without privacy; None if it cannot
+        run, or was never measured, or if a class is so rare that this says nothing.
+    reached : Reached or None
+        How good it is by the goal on made-up tables with classes of such shares; None if that was
+        never measured.
+    simulated : Reached or None
+        How good it is forecast to be by the goal, if there is a public sample.
     needs : str
         Rows or epsilon with which a refused route would run; "" if these do not help.
+    by_goal : bool
+        Whether routes are compared by ``reached``, or else by how far they are ``behind``.
     """
 
     route: Route
     outlook: Outlook
     expected: Expected | None = None
-    simulated: Simulated | None = None
+    reached: Reached | None = None
+    simulated: Reached | None = None
     needs: str = ""
+    by_goal: bool = False
 
     @property
     def can_run(self) -> bool:
@@ -52,17 +63,25 @@ class Prospect:
         return self.outlook.can_run
 
     @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """What routes are sorted by: those that can run first, then the most accurate."""
-        known = self.expected is not None or self.simulated is not None
-        handicap = 0.0 if self.route.publishes else LEVEL
+    def figure(self) -> Reached | None:
+        """How good it is forecast to be, if routes are compared by it."""
+        return self.simulated or (self.reached if self.by_goal else None)
+
+    @property
+    def worth(self) -> float | None:
+        """What routes are compared by: more is better; None if nothing is known."""
         if self.simulated is not None:
-            return not self.can_run, not known, handicap - self.simulated.accuracy
-        return (
-            not self.can_run,
-            not known,
-            handicap + (self.expected.behind if self.expected else 0),
-        )
+            return self.simulated.worth
+        if self.by_goal:
+            return None if self.reached is None else self.reached.worth
+        return None if self.expected is None else -self.expected.behind
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, float]:
+        """What routes are sorted by: those that can run first, then the best by the goal."""
+        worth = self.worth
+        handicap = 0.0 if self.route.publishes else LEVEL
+        return not self.can_run, worth is None, self.simulated is None, handicap - (worth or 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
@@ -72,6 +91,7 @@ class Prospect:
             "title": self.route.title,
             "outlook": self.outlook.to_dict(),
             "expected": None if self.expected is None else vars(self.expected),
+            "reached": None if self.reached is None else vars(self.reached),
             "simulated": None if self.simulated is None else vars(self.simulated),
             "needs": self.needs,
         }
@@ -83,12 +103,22 @@ class Prospect:
             more = f" It would run with {self.needs}." if self.needs else ""
             return f"{title}: refused. {' '.join(self.outlook.reasons)}{more}"
         text = f"{title}."
-        if self.simulated is not None:
-            text += f" Accuracy about {self.simulated}."
+        if self.figure is not None:
+            text += f" About {self.figure}."
+            text += f" {self.constant}" if self.constant else ""
         if self.expected is not None:
             behind = f"{100 * self.expected.behind:.1f} points behind the best private route"
-            text += f" Privacy costs about {self.expected}; about {behind}."
+            text += f" Privacy costs about {self.expected} against the same model without "
+            text += f"privacy, and {100 * self.expected.usual:.1f} against a usual one; {behind}."
         return " ".join([text, *self.outlook.warnings])
+
+    @property
+    def constant(self) -> str:
+        """What is said if every row is likely to get the same answer; else ""."""
+        found = self.simulated or self.reached
+        if found is None or not found.constant:
+            return ""
+        return f"Every row is likely to get the same answer: {found.guessed}."
 
 
 @dataclass(frozen=True)
@@ -132,12 +162,71 @@ class Advice:
         if count == 1:
             told += "it is the only way that works with these numbers"
         else:
-            told += f"of {count} routes that can run it is likely to be the most accurate"
-        if best.simulated is not None:
-            told += f", with {best.simulated} right answers"
+            goal = BEST_AT[self.situation.compared]
+            told += f"of {count} routes that can run it is likely to be {goal}"
+        if best.figure is not None:
+            told += f", with about {best.figure}{self._usual(best.figure)}"
         if best.expected is not None:
-            told += f", and privacy is likely to cost {best.expected} of accuracy"
+            told += f", and privacy is likely to cost {best.expected} of accuracy against the "
+            told += "same model without privacy, and about "
+            told += f"{100 * best.expected.usual:.1f} against a usual model without privacy"
+        if best.figure is None:
+            place, share = best_guess("accuracy", self.situation.shares, self.situation.misses)
+            told += f"; always saying {self.situation.classes[place]} gets {100 * share:.1f} %"
         return f"{told}."
+
+    def _usual(self, found: Reached) -> str:
+        """Return what a usual model without privacy reaches, in words."""
+        if found.usual is None:
+            return ""
+        unit = " %" if found.goal == "accuracy" else ""
+        return f", and a usual model without privacy has {found.told(found.usual)}{unit}"
+
+    @property
+    def cannot_rank(self) -> str:
+        """What is said if no route is likely to tell rows apart; else ""."""
+        runs = [found for found in self.prospects if found.can_run]
+        known = [found.simulated or found.reached for found in runs]
+        if not known or known[0] is None:
+            return ""  # a concept class is known: nothing of the kind was measured
+        areas = [found.auc for found in known if found is not None and found.auc is not None]
+        if not areas or max(areas) >= RANKS:
+            return ""
+        usual = known[0].usual_auc
+        without = "" if usual is None else f", and a usual model without privacy has {usual:.2f}"
+        rows, shares = self.situation.n_labelled, self.situation.shares
+        rarest = self.situation.classes[shares.index(min(shares))]
+        return (
+            f"No route can rank with so few rows: {rows:,}, of which {100 * min(shares):.3g} % "
+            f"are {rarest}. The best is forecast to have an AUC of {max(areas):.2f}, where "
+            f"guessing has 0.5{without}."
+        )
+
+    @property
+    def constant(self) -> str:
+        """What is said if the best route is likely to answer every row alike; else ""."""
+        if self.best is None or not self.best.constant:
+            return ""
+        if self.situation.class_shares is None and not self.best.simulated:
+            return ""  # which would rest on an assumption
+        if self.cannot_rank:
+            return f"{self.best.constant} Costs or a threshold would not help."
+        return f"{self.best.constant} Declare costs or a threshold, or look at its chances."
+
+    @property
+    def assumed(self) -> str:
+        """What is said if shares of classes are not known; else ""."""
+        if self.situation.class_shares is not None or self.best is None or self.best.simulated:
+            return ""
+        return (
+            "Classes are taken to be of equal size, because their shares are not declared. If one "
+            "is rare, forecasts are far too good: declare class shares."
+        )
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What should be known before anything is paid, a sentence or two each."""
+        return tuple(filter(None, (self.cannot_rank, self.constant, self.assumed)))
 
     def __getitem__(self, name: str) -> Prospect:
         """Return the prospect of a route by its name."""
@@ -161,6 +250,11 @@ class Advice:
             The values; ``draw`` draws them.
         """
         routes = [found.route for found in self.prospects if found.expected is not None]
+        if not routes and self.best is not None:
+            raise InvalidParameter(
+                "curves are of the accuracy that privacy costs, and say nothing about "
+                f"{'rare classes' if self.situation.is_rare else self.situation.compared}."
+            )
         facts = {found.route.name: found.outlook.facts for found in self.prospects}
         return Curves.of(self.situation, routes, facts, against)
 
@@ -186,21 +280,28 @@ class Advice:
         return {
             "advice": self.sentence,
             "hint": self.hint,
+            "cautions": list(self.cautions),
             "best": None if self.best is None else self.best.route.name,
             "prospects": [found.to_dict() for found in self.prospects],
         }
 
     def __str__(self) -> str:
         """Return the advice, and one line for each route."""
-        rests = {found.expected.rests_on for found in self.prospects if found.expected}
-        lines = [self.sentence, *filter(None, [self.hint])]
+        lines = [self.sentence, *self.cautions, *filter(None, [self.hint])]
         lines += ["", *(f"- {found}" for found in self.prospects)]
-        if rests:
-            lines += ["", f"What privacy costs is forecast from {min(rests, key=len)}."]
-        simulated = next((one.simulated for one in self.prospects if one.simulated), None)
-        if simulated is not None:
-            lines.append(f"Accuracy is forecast from {simulated.rests_on}.")
-        return "\n".join(lines)
+        return "\n".join([*lines, "", *self.rests_on])
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """What the forecasts were made from, in a sentence each."""
+        found = {
+            "What privacy costs": [one.expected for one in self.prospects],
+            "How good routes are by the goal": [one.figure for one in self.prospects],
+        }
+        told = {name: [one.rests_on for one in some if one] for name, some in found.items()}
+        return tuple(
+            f"{name} is forecast from {min(some, key=len)}." for name, some in told.items() if some
+        )
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -220,6 +321,10 @@ def plan(
     n_features: int | None = None,
     classes: Sequence[Any] = (0, 1),
     public: tuple[Any, Any] | None = None,
+    goal: str = "accuracy",
+    costs: Mapping[Any, float] | None = None,
+    threshold: float | None = None,
+    class_shares: Mapping[Any, float] | None = None,
 ) -> Advice:
     """Tell which route to take from private rows to answers; no private row is read.
 
@@ -248,7 +353,17 @@ def plan(
         All labels that there can be.
     public : tuple of a table and labels, or None
         A public labelled sample. Every route is then tried on made-up tables that follow it, and
-        accuracy itself is forecast. Without it, only what privacy costs can be forecast.
+        accuracy itself is forecast. Without it, forecasts come from tables of the same size.
+    goal : {"accuracy", "ranking", "cost"}
+        What answers are for: routes are compared by the share of right answers, by the area under
+        the ROC curve, or by the cost of their mistakes.
+    costs : mapping from class to float, or None
+        The cost to miss a row of each class; 1 for classes that are not named.
+    threshold : float, or None
+        The chance of the second of two classes from which on it is the answer.
+    class_shares : mapping from class to float, or None
+        About which share of the rows each class has, from what is known without the rows. None
+        takes classes to be of equal size.
 
     Returns
     -------
@@ -287,7 +402,12 @@ def plan(
         epsilon,
         delta,
         tuple(classes),
+        goal,
+        costs,
+        threshold,
+        class_shares,
     )
+    situation.check_goal()
     found = advise(situation, ROUTES.values(), public)
     return replace(found, hint=_hint(found))
 
@@ -302,14 +422,18 @@ def _hint(found: Advice) -> str:
         return ""
     routes = [route for route in ROUTES.values() if route.publishes]
     then = advise(ranged, routes, search=False).best
-    if then is None or then.expected is None:
+    if then is None or then.worth is None:
         return ""
     now = found.best
-    if now is not None and now.expected and now.expected.behind < then.expected.behind + LEVEL:
+    if now is not None and now.worth is not None and now.worth + LEVEL > then.worth:
         return ""
+    told = f"with about {then.figure}"
+    if then.figure is None:
+        told = f"{100 * then.expected.usual:.1f} points behind" if then.expected else ""
+        told = f"about {told} a usual model without privacy"
     return (
         "Declare the range of each column, from what is known without the rows: then you could "
-        f"{then.route.title}, and privacy would be likely to cost {then.expected} of accuracy."
+        f"{then.route.title}, {told}."
     )
 
 
@@ -351,7 +475,9 @@ def advise(
     search : bool
         Whether to look for the rows and the epsilon that a refused route would need.
     """
-    found, sample = [], None
+    found: list[Prospect] = []
+    sample = usual = None
+    by_goal = _by_goal(situation)
     for route in routes:
         seen = outlook(route, situation)
         if not seen.can_run:
@@ -360,7 +486,21 @@ def advise(
             continue
         if public is not None and sample is None:
             sample = Sample.of(situation, *public)
-        expected = forecast(route, situation, seen.facts)
-        tried = None if sample is None else simulate(route, situation, sample)
-        found.append(Prospect(route, seen, expected, tried))
+            usual = usual_model(situation, sample)
+        expected = None if by_goal else forecast(route, situation, seen.facts)
+        figure = reached(route, situation, seen.facts)
+        tried = None if sample is None else simulate(route, situation, sample, usual)
+        found.append(Prospect(route, seen, expected, figure, tried, by_goal=by_goal))
     return Advice(situation, tuple(sorted(found, key=lambda one: one.rank)))
+
+
+def _by_goal(situation: Situation) -> bool:
+    """Tell whether routes are compared on tables with such shares.
+
+    For accuracy, and classes that are not rare, more kinds of tables were measured without them.
+    Concept classes were not measured on rare outcomes.
+    """
+    if situation.compared == "ranking":
+        return True
+    several = len(situation.classes) > 2 or situation.concept_class is not None
+    return not several and (situation.compared == "cost" or situation.is_rare)

@@ -16,16 +16,19 @@ from cumae.arrays import Floats
 from cumae.codec import add_form, name_of, read_file, register
 from cumae.concepts import ConceptClass
 from cumae.data import Columns, Declared, length_of, table_of, width_of
-from cumae.errors import InvalidParameter
+from cumae.errors import ConstantAnswers, InvalidParameter, TooFewRows, warn
 from cumae.estimators import Method, PrivateEstimator, available_if, warn_if_clones_pay
 from cumae.learners import Learner
+from cumae.learners.scored import AnswerRule
 from cumae.live import forget
 from cumae.outlook import Outlook, check_table_counts, foresee
 from cumae.parameters import (
+    CLASS_WEIGHTS,
     COLUMNS,
     DELTA,
     EPSILON,
     RANDOM_STATE,
+    THRESHOLD,
     Count,
     Kind,
     Object,
@@ -33,6 +36,7 @@ from cumae.parameters import (
     check_parameters,
 )
 from cumae.planning.advice import Advice, advise
+from cumae.planning.goals import GOAL, shares_of
 from cumae.planning.routes import ROUTES, Route, Situation
 from cumae.predictors.base import ESTIMATOR
 from cumae.privacy import Budget, Guarantee
@@ -49,8 +53,9 @@ class PrivateClassifier(PrivateEstimator):
     """A classifier that plans by public facts which route is best, and takes it.
 
     It looks at the number of rows and columns, what is declared about them, epsilon and delta, and
-    forecasts how accurate each route would be (``cumae.planning``). Nothing of the rows themselves
-    is used for that, so that the choice is free.
+    forecasts how good each route would be by the goal (``cumae.planning``). Nothing of the rows
+    themselves is used for that, so that the choice is free. Before it pays, it warns if no route
+    is likely to tell rows apart, or if every row is likely to get the same answer.
 
     Parameters
     ----------
@@ -65,6 +70,20 @@ class PrivateClassifier(PrivateEstimator):
         The model of routes that vote; None means ``DecisionTreeClassifier(max_depth=4)``.
     concept_class : ConceptClass, or None
         What the rule is known to look like, from ``cumae.concepts``.
+    goal : {"accuracy", "ranking", "cost"}
+        What answers are for: most of them right, rows in the right order of their chances, or the
+        least cost, which needs ``costs`` or a ``threshold``.
+    class_weight : mapping from class to float above 0, or None
+        Another name of ``costs``, as scikit-learn calls it. Give one of them.
+    costs : mapping from class to float above 0, or None
+        The cost to miss a row of each class, declared and public; 1 for classes that are not
+        named. ``predict`` answers the class of least expected cost.
+    threshold : float from 0 to 1, or None
+        The chance of the second of two classes from which on it is the answer, in the place of
+        costs.
+    class_shares : mapping from class to float above 0, or None
+        About which share of the rows each class has, from what is known without the rows. None
+        takes classes to be of equal size; forecasts are too good then if one is rare.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms.
@@ -78,7 +97,7 @@ class PrivateClassifier(PrivateEstimator):
     Attributes
     ----------
     why_ : str
-        Which route was taken, and what is expected of it, in one sentence.
+        Which route was taken, and what is expected of it.
     route_ : str
         The name of that route.
     model_ : Learner or Predictor
@@ -107,6 +126,11 @@ class PrivateClassifier(PrivateEstimator):
         "n_queries": Or(None, Count(1)),
         "estimator": ESTIMATOR,
         "concept_class": Or(None, Object("ConceptClass")),
+        "goal": GOAL,
+        "class_weight": CLASS_WEIGHTS,
+        "costs": CLASS_WEIGHTS,
+        "threshold": THRESHOLD,
+        "class_shares": CLASS_WEIGHTS,
         "columns": COLUMNS,
         "classes": Object("sequence of labels"),
         "budget": BUDGET,
@@ -126,6 +150,11 @@ class PrivateClassifier(PrivateEstimator):
         n_queries: int | None = None,
         estimator: Any = None,
         concept_class: ConceptClass | None = None,
+        goal: str = "accuracy",
+        class_weight: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
+        threshold: float | None = None,
+        class_shares: Mapping[Any, float] | None = None,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -136,6 +165,11 @@ class PrivateClassifier(PrivateEstimator):
         self.n_queries = n_queries
         self.estimator = estimator
         self.concept_class = concept_class
+        self.goal = goal
+        self.class_weight = class_weight
+        self.costs = costs
+        self.threshold = threshold
+        self.class_shares = class_shares
         self.columns = columns
         self.classes = classes
         self.budget = budget
@@ -179,6 +213,7 @@ class PrivateClassifier(PrivateEstimator):
         return found
 
     def _advice(self, columns: Declared, n_samples: int, n_features: int, n_public: int) -> Advice:
+        AnswerRule.of(self.classes, self.class_weight, self.costs, self.threshold)  # one of them
         situation = Situation(
             n_samples,
             n_public=n_public,
@@ -190,11 +225,19 @@ class PrivateClassifier(PrivateEstimator):
             epsilon=self.epsilon,
             delta=self.delta,
             classes=tuple(self.classes),
+            goal=self.goal,
+            costs=self.class_weight if self.costs is None else self.costs,
+            threshold=self.threshold,
+            class_shares=self.class_shares,
         )
+        situation.check_goal()
         return advise(situation, self._routes(), search=False)
 
     def _taken(self, advice: Advice) -> tuple[Route, Any]:
-        """Return the best route, and its estimator, which is to be fitted; refuse if none runs."""
+        """Return the best route, and its estimator, which is to be fitted; refuse if none runs.
+
+        It warns of a model that would be of no use, before anything is paid.
+        """
         best = advice.best
         if best is None:
             first = advice.prospects[0]
@@ -202,6 +245,10 @@ class PrivateClassifier(PrivateEstimator):
                 f"no route can run. {first.route.name}: {first.outlook.reasons[0]} For the reasons "
                 "of all routes there is cumae.planning.plan."
             )
+        if advice.cannot_rank:
+            warn(advice.cannot_rank, TooFewRows)
+        if advice.constant:
+            warn(advice.constant, ConstantAnswers)
         model = best.route.estimator(replace(advice.situation, columns=self.columns))
         return best.route, model.set_params(budget=self.budget, random_state=self.random_state)
 
@@ -346,6 +393,11 @@ class PrivateClassifier(PrivateEstimator):
         check_is_fitted(self, "guarantee_")
         return float(getattr(self.model_, "remaining_", np.inf))
 
+    @property
+    def _shares(self) -> list[float] | None:
+        given = self.class_shares
+        return None if given is None else list(shares_of(tuple(self.classes), given))
+
     @_has("to_dict")
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold: the model inside, and why it was chosen."""
@@ -354,6 +406,8 @@ class PrivateClassifier(PrivateEstimator):
             "route": self.route_,
             "why": self.why_,
             "n_queries": self.n_queries,
+            "goal": self.goal,
+            "class_shares": self._shares,
             "model": self.model_.to_dict(),
         }
 
@@ -372,6 +426,12 @@ class PrivateClassifier(PrivateEstimator):
             )
         model = Learner.from_dict(plain["model"])
         found = cls(model.epsilon, model.delta, classes=model.classes)
+        found.goal = plain.get("goal", "accuracy")
+        found.costs = getattr(model, "costs", None)
+        found.threshold = getattr(model, "threshold", None)
+        if plain.get("class_shares") is not None:
+            pairs = zip(model.classes_.tolist(), plain["class_shares"], strict=True)
+            found.class_shares = dict(pairs)
         found.model_, found.route_, found.why_ = model, plain["route"], plain["why"]
         found.classes_, found.n_features_in_ = model.classes_, model.n_features_in_
         if hasattr(model, "feature_names_in_"):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cumae.planning.routes import Route, Situation
+from cumae.planning.routes import ROUTES, Route, Situation
 from cumae.privacy import Gaussian, calibrate
 from cumae.remembering import remembered
 
@@ -32,6 +32,7 @@ STANDS_FOR = {
     "agnostic": "gaussian",
 }
 GAUSSIAN = ("kernel", "booster", "logistic", "everlasting")  # routes with Gaussian noise
+USUAL_MODEL = "kernel"  # without privacy it is about as good as gradient boosting
 WORST = 0.35  # about the most that privacy costs: nothing is learnt then
 LEAST = 1e-6  # what a strength of 0 counts as, because its logarithm is taken
 VOTES = ("gaussian", "laplace", "stability", "between", "agnostic", "student")
@@ -51,6 +52,9 @@ class Expected:
         How far the route was behind the best private route that was measured, on the mean over
         tables, where more than five points count as five. Routes are compared by it, because some
         models are worse than others even without privacy.
+    usual : float
+        About how far it is behind a usual model without privacy: the kernel classifier without
+        privacy, which is about as good as gradient boosting.
     rests_on : str
         What the forecast was made from, in plain words.
     """
@@ -59,6 +63,7 @@ class Expected:
     low: float
     high: float
     behind: float
+    usual: float
     rests_on: str
 
     def __str__(self) -> str:
@@ -132,18 +137,35 @@ def forecast(
         By how much the strength has grown since that plan was made.
     """
     known = calibration()
-    found = known["routes"].get(stands_for(route, facts) or route.name)
-    if found is None:
+    name = stands_for(route, facts) or route.name
+    if name not in known["routes"]:
         return None
-    cases = (situation, replace(situation, n_public=0), replace(situation, concept_class=None))
-    curves = next((found[context(one)] for one in cases if context(one) in found), found["any"])
+    curves = _curves(name, situation)
     reached = scale * strength(route, situation, facts)
     low, likely, high = (
         _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high")
     )
-    behind = float(np.interp(math.log10(max(reached, LEAST)), curves["knots"], curves["behind"]))
+    behind = _behind(reached, curves)
+    best, power = _curves(USUAL_MODEL, situation), strength(ROUTES[USUAL_MODEL], situation, facts)
+    lead = _at(power, best["knots"], best["likely"]) - _behind(power, best)
+    usual = max(likely, behind + lead)
     instead = stands_for(route, facts)
-    return Expected(likely, low, high, behind, _rests_on(instead, situation, known))
+    return Expected(likely, low, high, behind, usual, _rests_on(instead, situation, known))
+
+
+def _curves(name: str, situation: Situation) -> Mapping[str, list[float]]:
+    """Return the curves of a measured route for the context of a situation."""
+    found = calibration()["routes"][name]
+    cases = (situation, replace(situation, n_public=0), replace(situation, concept_class=None))
+    curves: Mapping[str, list[float]] = next(
+        (found[context(one)] for one in cases if context(one) in found), found["any"]
+    )
+    return curves
+
+
+def _behind(reached: float, curves: Mapping[str, list[float]]) -> float:
+    """Return how far a route was behind the best private one."""
+    return float(np.interp(math.log10(max(reached, LEAST)), curves["knots"], curves["behind"]))
 
 
 def stands_for(route: Route, facts: Mapping[str, Any]) -> str | None:

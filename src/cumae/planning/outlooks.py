@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from cumae.errors import CumaeError
 from cumae.outlook import Outlook
@@ -35,6 +36,9 @@ def outlook(route: Route, situation: Situation, *, trial: bool = False) -> Outlo
         estimator = route.estimator(situation)
     except CumaeError as error:
         return Outlook(route.name, can_run=False, reasons=(str(error),))
+    reason = _untaken(estimator, situation)
+    if reason:
+        return Outlook(route.name, can_run=False, reasons=(reason,))
     counts = (situation.n_labelled, situation.n_features)
     if not route.publishes:
         found: Outlook = estimator.plan(*counts, trial=trial)
@@ -43,6 +47,17 @@ def outlook(route: Route, situation: Situation, *, trial: bool = False) -> Outlo
             *counts, situation.n_public, n_unlabelled=_unlabelled(route, situation)
         )
     return found
+
+
+def _untaken(estimator: Any, situation: Situation) -> str:
+    """Return what was declared about answers and an estimator cannot follow; "" if it can."""
+    kind, known = type(estimator).__name__, estimator.get_params(deep=False)
+    if situation.goal == "ranking" and not hasattr(type(estimator), "decision_function"):
+        return f'goal="ranking": a {kind} gives answers without chances, which rank nothing.'
+    for name in ("costs", "threshold"):
+        if getattr(situation, name) is not None and name not in known:
+            return f"{name} is given, and a {kind} cannot follow it."
+    return ""
 
 
 def _unlabelled(route: Route, situation: Situation) -> int:

@@ -19,6 +19,7 @@ from cumae.learners import (
     SemiPrivateLearner,
 )
 from cumae.made_up import MadeUpRows
+from cumae.planning.goals import check_goal, misses_of, shares_of
 from cumae.predictors import (
     AgnosticQueryRelease,
     EverlastingPredictor,
@@ -26,6 +27,7 @@ from cumae.predictors import (
     UniversalQueryRelease,
 )
 
+RARE = 0.2  # a class with a smaller share; in a few of the tables of forecasts.json there is one
 CURVES = 6  # of each column in a regression: enough for most, as its docstring says
 
 
@@ -54,7 +56,7 @@ class Situation:
     goal : {"accuracy", "ranking", "cost"}
         What the answers are for: routes are compared by it.
     costs : mapping from class to float, or None
-        What it costs to miss a row of each class; 1 for classes that are not named.
+        The cost to miss a row of each class; 1 for classes that are not named.
     threshold : float, or None
         The chance of the second of two classes from which on it is the answer.
     class_shares : mapping from class to float, or None
@@ -82,6 +84,37 @@ class Situation:
         if self.concept_class is None and isinstance(self.estimator, ConceptClass):
             object.__setattr__(self, "concept_class", self.estimator)
             object.__setattr__(self, "estimator", None)
+
+    def check_goal(self) -> None:
+        """Refuse a goal, costs, a threshold or shares that do not fit each other."""
+        check_goal(self.goal, self.classes, self.costs, self.threshold, self.class_shares)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The share of each class: as declared, or all alike if nothing is."""
+        return shares_of(self.classes, self.class_shares)
+
+    @property
+    def misses(self) -> tuple[float, ...]:
+        """The cost to miss a row of each class."""
+        return misses_of(self.classes, self.costs, self.threshold)
+
+    @property
+    def compared(self) -> str:
+        """What routes are compared by: the goal, or costs if answers are to follow them."""
+        unequal = len(set(self.misses)) > 1
+        return "cost" if self.goal == "accuracy" and unequal else self.goal
+
+    @property
+    def weighed(self) -> float:
+        """The share of the rarest class, if each row counts as much as it costs to miss it."""
+        weights = [share * miss for share, miss in zip(self.shares, self.misses, strict=True)]
+        return weights[self.shares.index(min(self.shares))] / sum(weights)
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether a class is declared to be so rare that other tables say little about it."""
+        return self.class_shares is not None and min(self.shares) < RARE
 
     @property
     def width(self) -> int:
@@ -113,7 +146,7 @@ class Situation:
     @property
     def answers(self) -> dict[str, Any]:
         """How chances become answers, and what for, as parameters of learners that have them."""
-        found = {"goal": self.goal, "costs": self.costs, "threshold": self.threshold}
+        found = {"goal": self.compared, "costs": self.costs, "threshold": self.threshold}
         return {name: value for name, value in found.items() if value is not None}
 
     @property

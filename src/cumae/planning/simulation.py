@@ -4,7 +4,7 @@ A public sample of a few hundred labelled rows does not tell how well many rows 
 So a Bayesian model is fitted to it, and rules are drawn from its posterior: rules that the sample
 does not rule out, some of them with more structure than it shows. Rows are drawn from the sample,
 labels from such a rule, and the route runs on them with its privacy. As the rule is known, the
-share of right answers is computed, not counted.
+share of right answers, the cost or the area under the ROC curve is computed, not counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from cumae.concepts import ConceptClass
 from cumae.data import Columns, class_names, class_places, length_of, table_of
 from cumae.errors import CumaeError, InvalidData
 from cumae.learners import PrivateKernelClassifier
-from cumae.learners.scored import chances
+from cumae.learners.scored import AnswerRule, chances
+from cumae.planning.goals import Reached, best_guess, figure
 from cumae.planning.routes import Route, Situation
 from cumae.planning.rules import draw_around, draw_rules
 from cumae.randomness import SeededSource, integers, permutation
@@ -36,31 +37,8 @@ MOST_EPSILON = 50.0
 LEAST = 50  # labelled public rows, so that a posterior means something
 DELTA = 1e-6
 MOST_SAMPLE = 1_000  # public rows that rules are drawn for; more take minutes
+SHIFTS = 30  # steps until rules have the declared shares
 WIDE = 1.3  # standard deviations on both sides of which eight of ten cases lie
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """How many answers a route is forecast to have right, as shares of all.
-
-    Parameters
-    ----------
-    accuracy : float
-        What is most likely.
-    low, high : float
-        Where it is likely to be, in about eight of ten cases.
-    rests_on : str
-        What the forecast was made from, in plain words.
-    """
-
-    accuracy: float
-    low: float
-    high: float
-    rests_on: str
-
-    def __str__(self) -> str:
-        """Return it in percent."""
-        return f"{100 * self.accuracy:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
 
 
 @dataclass(frozen=True)
@@ -73,6 +51,11 @@ class Sample:
         Public rows.
     chances : array of float
         By each rule, for each row, the chance of each class.
+
+    Notes
+    -----
+    If the shares of classes are declared, chances are shifted until they have these shares: a
+    public sample may have been collected with other ones.
     """
 
     rows: Any
@@ -107,20 +90,34 @@ class Sample:
                 f"public has {len(labels)} labelled rows; {LEAST} are the least that tell anything."
             )
         X, labels = _at(X, np.arange(min(len(labels), MOST_SAMPLE))), labels[:MOST_SAMPLE]
-        concept = situation.concept_class
-        source = SeededSource(0)  # public rows need no protection, and plans should repeat
-        if len(situation.classes) > 2:
-            return cls(X, _functions(situation, X, labels, source))
-        if concept is not None:
-            return cls(X, _concepts(concept, situation, X, labels, source))
-        columns = Columns.of(X, situation.columns)
-        with one_thread():
-            drawn = draw_rules(columns, columns.encode(X), labels, RULES, source)
-        return cls(X, np.stack([1 - drawn, drawn], axis=2))
+        found = _drawn(situation, X, labels, SeededSource(0))  # public: plans should repeat
+        if situation.class_shares is not None:
+            found = _shifted(found, np.array(situation.shares))
+        return cls(X, found)
 
     def __len__(self) -> int:
         """Return the number of public rows."""
         return int(self.chances.shape[1])
+
+
+def _drawn(situation: Situation, X: Any, labels: Integers, source: SeededSource) -> Floats:
+    """Draw rules, and return the chance of each class by each rule for each row."""
+    if len(situation.classes) > 2:
+        return _functions(situation, X, labels, source)
+    if situation.concept_class is not None:
+        return _concepts(situation.concept_class, situation, X, labels, source)
+    columns = Columns.of(X, situation.columns)
+    with one_thread():
+        drawn = draw_rules(columns, columns.encode(X), labels, RULES, source)
+    return np.stack([1 - drawn, drawn], axis=2)
+
+
+def _shifted(found: Floats, shares: Floats) -> Floats:
+    """Multiply the odds of classes by one number each, so that all rules have these shares."""
+    for _ in range(SHIFTS):
+        found = found * (shares / found.mean(axis=1, keepdims=True))
+        found = found / found.sum(axis=2, keepdims=True)
+    return found
 
 
 def _functions(situation: Situation, X: Any, labels: Integers, source: SeededSource) -> Floats:
@@ -162,8 +159,10 @@ def _concepts(
     return np.stack(drawn)
 
 
-def simulate(route: Route, situation: Situation, sample: Sample) -> Simulated | None:
-    """Run a route on made-up tables, and return how many answers it has right.
+def simulate(
+    route: Route, situation: Situation, sample: Sample, usual: Tried | None = None
+) -> Reached | None:
+    """Run a route on made-up tables, and return how good it is by the goal.
 
     Parameters
     ----------
@@ -173,57 +172,162 @@ def simulate(route: Route, situation: Situation, sample: Sample) -> Simulated | 
         The public facts.
     sample : Sample
         The public rows, and rules.
+    usual : Tried, or None
+        How good a model without privacy is on such tables, if that is known.
 
     Returns
     -------
-    Simulated or None
+    Reached or None
         None if the route refused such a table after all.
     """
-    n_rows = min(situation.n_labelled, MOST_ROWS)
-    epsilon = min(situation.epsilon * situation.n_labelled / n_rows, MOST_EPSILON)
-    scaled = replace(situation, n_labelled=n_rows, epsilon=epsilon)
-    n_pairs = FEWEST * MOST_ROWS // (2 * n_rows)
-    rules = sample.chances[: min(RULES, 2 * n_pairs)]
+    scaled, rules = _scaled(situation, sample)
     source = SeededSource(1)
     try:
-        shares = [_one_run(route, scaled, sample, rule, source) for rule in rules]
+        runs = [_one_run(route, scaled, sample, rule, source) for rule in rules]
     except CumaeError:
         return None
-    accuracy = float(np.mean(shares))
+    goal, shares = situation.compared, rules.mean(axis=(0, 1))
+    place, _ = best_guess("cost", shares, situation.misses)  # answers follow costs
+    guess = best_guess(goal, shares, situation.misses)[1]
+    found = [one.figure for one in runs]
+    value = float(np.mean(found))
     # Rules differ, and the rows of the sample are few: both make the forecast uncertain.
-    spread = math.sqrt(float(np.var(shares, ddof=1)) + accuracy * (1 - accuracy) / len(sample) / 2)
-    text = f"{len(rules)} rules that {len(sample)} public rows leave open"
-    if n_rows > len(sample):
-        text += f", with rows drawn from these until there were {n_rows:,}"
-    if n_rows < situation.n_labelled:
-        text += f" and an epsilon of {epsilon:.3g} in the place of more rows"
-    return Simulated(
-        accuracy, max(0.0, accuracy - WIDE * spread), min(1.0, accuracy + WIDE * spread), text
+    part = value / max(situation.misses) if goal == "cost" else value
+    few = max(situation.misses) ** 2 * part * (1 - part) / len(sample) / 2
+    spread = WIDE * math.sqrt(float(np.var(found, ddof=1)) + few)
+    areas = [one.auc for one in runs if one.auc is not None]
+    return Reached(
+        goal,
+        value,
+        max(0.0, value - spread),
+        value + spread if goal == "cost" else min(1.0, value + spread),
+        guess,
+        situation.classes[place],
+        float(np.mean(areas)) if areas else None,
+        bool(np.mean([one.constant for one in runs]) >= 0.5),
+        None if usual is None else usual.figure,
+        None if usual is None else usual.auc,
+        _rests_on(situation, scaled, sample, len(rules)),
     )
+
+
+def _scaled(situation: Situation, sample: Sample) -> tuple[Situation, Floats]:
+    """Return the situation with as many rows as are made up, and the rules that are run."""
+    n_rows = min(situation.n_labelled, MOST_ROWS)
+    epsilon = min(situation.epsilon * situation.n_labelled / n_rows, MOST_EPSILON)
+    n_pairs = FEWEST * MOST_ROWS // (2 * n_rows)
+    rules = sample.chances[: min(RULES, 2 * n_pairs)]
+    return replace(situation, n_labelled=n_rows, epsilon=epsilon), rules
+
+
+def _rests_on(situation: Situation, scaled: Situation, sample: Sample, count: int) -> str:
+    text = f"{count} rules that {len(sample)} public rows leave open"
+    if scaled.n_labelled > len(sample):
+        text += f", with rows drawn from these until there were {scaled.n_labelled:,}"
+    if scaled.n_labelled < situation.n_labelled:
+        text += f" and an epsilon of {scaled.epsilon:.3g} in the place of more rows"
+    return text
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How good a model is on made-up tables.
+
+    Parameters
+    ----------
+    figure : float
+        The figure of the goal.
+    auc : float, or None
+        The area under the ROC curve; None without chances.
+    constant : bool
+        Whether all answers were the same.
+    """
+
+    figure: float
+    auc: float | None = None
+    constant: bool = False
+
+
+def usual_model(situation: Situation, sample: Sample) -> Tried:
+    """Return how good the better of two models without privacy is on the same made-up tables.
+
+    Parameters
+    ----------
+    situation : Situation
+        The public facts.
+    sample : Sample
+        The public rows, and rules.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - takes long
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
+    scaled, rules = _scaled(situation, sample)
+    table = np.nan_to_num(Columns.of(sample.rows, situation.columns).encode(sample.rows))
+    source, found = SeededSource(1), []
+    with warnings.catch_warnings(), one_thread():
+        warnings.simplefilter("ignore")
+        for rule in rules[:FEWEST]:
+            picked, labels = _made_up(scaled, rule, source)
+            if len(np.unique(labels)) < len(situation.classes):
+                continue
+            tried = [
+                model.fit(table[picked], labels)
+                for model in (LogisticRegression(), HistGradientBoostingClassifier(random_state=0))
+            ]
+            scores = [np.asarray(model.decision_function(table)) for model in tried]
+            runs = [_judged(scaled, rule, one) for one in scores]
+            better = min if situation.compared == "cost" else max
+            found.append(better(runs, key=lambda one: one.figure))
+    if not found:
+        return Tried(best_guess(situation.compared, rules.mean(axis=(0, 1)), situation.misses)[1])
+    areas = [one.auc for one in found if one.auc is not None]
+    return Tried(float(np.mean([one.figure for one in found])), float(np.mean(areas)))
+
+
+def _judged(situation: Situation, rule: Floats, scores: Floats) -> Tried:
+    """Return how good scores of all public rows are, if answers follow the declared costs."""
+    answers = AnswerRule(weights=situation.misses).places(scores)
+    goal, misses = situation.compared, situation.misses
+    area = figure("ranking", answers, scores, rule, misses)
+    return Tried(figure(goal, answers, scores, rule, misses), area)
+
+
+def _made_up(situation: Situation, rule: Floats, source: SeededSource) -> tuple[Integers, Integers]:
+    """Return which public rows are drawn for a table, and places of labels, by one rule."""
+    picked = integers(len(rule), situation.n_labelled, source)
+    coins = integers(2**53, len(picked), source) / 2.0**53
+    return picked, (coins[:, None] > rule[picked].cumsum(axis=1)[:, :-1]).sum(axis=1)
 
 
 def _one_run(
     route: Route, situation: Situation, sample: Sample, rule: Floats, source: SeededSource
-) -> float:
-    """Return the share of right answers to the public rows, by the chances of one rule."""
-    picked = integers(len(sample), situation.n_labelled, source)
-    coins = integers(2**53, len(picked), source) / 2.0**53
+) -> Tried:
+    """Return how good answers to the public rows are, by the chances of one rule."""
+    picked, places = _made_up(situation, rule, source)
     names = class_names(situation.classes)
-    labels = names[(coins[:, None] > rule[picked].cumsum(axis=1)[:, :-1]).sum(axis=1)]
+    labels = names[places]
     asked = permutation(len(sample), source)
     if route.way == "release":
         asked = asked[: situation.n_queries]
     model = route.estimator(situation).set_params(random_state=source.child())
+    rows = _at(sample.rows, asked)
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore")
         if route.publishes:
             model.fit(_at(sample.rows, picked), labels, sample.rows if situation.n_public else None)
         else:
             model.fit(_at(sample.rows, picked), labels)
-        found = model.predict(_at(sample.rows, asked))
+        found = np.asarray(model.predict(rows))
+        scores = None
+        if hasattr(type(model), "decision_function"):
+            scores = np.asarray(model.decision_function(rows))
     # A query without an answer matches no class, and counts as wrong.
-    right = rule[asked] * (np.asarray(found)[:, None] == names)
-    return float(right.sum(axis=1).mean())
+    equal = found[:, None] == names
+    answers = np.where(equal.any(axis=1), equal.argmax(axis=1), -1)
+    goal, misses = situation.compared, situation.misses
+    area = None if scores is None else figure("ranking", answers, scores, rule[asked], misses)
+    same = bool(len(np.unique(answers)) == 1)
+    return Tried(figure(goal, answers, scores, rule[asked], misses), area, same)
 
 
 def _at(rows: Any, places: Integers) -> Any:

@@ -62,8 +62,9 @@ def demo(
         _say(f"Plan: {advice}")
         published = steps.publish(interviews, epsilon, output / "model.json")
         typer.echo(promise_lines(published.guarantee, full=full, indent="   "))
-        _say(f"Accuracy for {count:,} other people: {published.accuracy:.1%}")
-        _say(f"Without privacy: {published.without:.1%}. Guessing: {interviews.guessing:.1%}")
+        guessing = f"Always saying no: {interviews.guessing:.1%}"
+        _say(f"Accuracy for {count:,} other people: {published.accuracy:.1%}. {guessing}")
+        _say(f"Gradient boosting without privacy: {published.without:.1%}")
 
         typer.echo("\n2. An oracle that answers for ever. ", nl=False)
         typer.echo("The models that vote are never published.")
@@ -77,7 +78,8 @@ def demo(
     for phase, models in {batch.phase: batch.models for batch in answered.batches}.items():
         _say(f"Phase {phase}: {models:,} models vote, and noise is added.")
     right = 1 - answered.wrong(interviews)
-    _say(f"Accuracy of {count:,} answers, up to phase {answered.batches[-1].phase}: {right:.1%}")
+    last = answered.batches[-1].phase
+    _say(f"Accuracy of {count:,} answers, up to phase {last}: {right:.1%}. {guessing}")
     _say("It would go on answering under the same promise.")
 
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")

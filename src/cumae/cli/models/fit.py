@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cumae.cli.models.goals import Aim, AnswerThreshold, ClassShares, Costs, Goal
 from cumae.cli.models.routes import (
     ORACLE_ENDS,
     RouteName,
+    advice_on,
     asked,
     best_of,
     complete_model,
     names_oracle,
     published,
     route_for,
+    situation_of,
 )
 from cumae.cli.options import (
     AsJson,
@@ -40,6 +43,8 @@ from cumae.errors import InvalidParameter
 # What takes seconds to load is imported by the functions that use it: other commands start faster.
 if TYPE_CHECKING:
     from cumae.cli.models.private import PrivateTable
+    from cumae.planning.advice import Advice
+    from cumae.planning.routes import Situation
 
 OutFile = Annotated[
     str,
@@ -88,6 +93,10 @@ def fit(
     route: RouteOption = RouteName.AUTO,
     model: ModelName = None,
     max_queries: MaxQueries = None,
+    goal: Goal = None,
+    costs: Costs = None,
+    threshold: AnswerThreshold = None,
+    class_shares: ClassShares = None,
     schema: Schema = None,
     public: Public = None,
     keys: Keys = None,
@@ -109,6 +118,9 @@ def fit(
     If it is broken off, nothing was published, and you can start again. --dry-run shows what would
     be fitted, and which cells do not fit the schema.
 
+    For a rare outcome declare --class-shares, and --goal ranking or --costs: then it says, before
+    it pays, whether a model can tell rows apart, and whether all rows would get the same answer.
+
     Example: `cumae fit adult.csv --label income --classes '<=50K,>50K' --epsilon 1 --delta 1e-6
     --schema schema.toml -o model.json`
     """
@@ -120,7 +132,6 @@ def fit(
     route = route_for(route, model, max_queries, out)
     oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
     _check_names(out, keys, oracle=oracle)
-    form = CsvForm(encoding, separator)
     need_file(data)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
@@ -129,14 +140,18 @@ def fit(
             check_new_oracle(out, keys)
         else:
             output = stack.enter_context(Output(out, force=force))
-        from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
+        from cumae.cli.files.checks import classes_of  # noqa: PLC0415 - takes a second
+        from cumae.cli.models.private import read_private  # noqa: PLC0415
 
+        aim = Aim.read(goal, costs, threshold, class_shares, classes_of(classes))
+        form = CsvForm(encoding, separator)
         table = read_private(data, label, classes, schema, public, form)
-        estimator = _estimator(route, model, max_queries, table, epsilon, delta, out)
+        situation = situation_of(table, epsilon, delta, max_queries, aim)
+        estimator, advice = _estimator(route, model, situation, aim, out)
         if oracle and table.public is not None:
             say("Public rows are of no use for this route, and are left alone.")
         if dry_run:
-            _describe(estimator, table, full=full, as_json=as_json)
+            _describe(estimator, table, advice, full=full, as_json=as_json)
             return
         _learn(estimator, table)
         if output is not None:
@@ -167,26 +182,38 @@ def _check_names(out: str, keys: str | None, *, oracle: bool) -> None:
 
 
 def _estimator(
-    route: RouteName,
-    model: str | None,
-    max_queries: int | None,
-    table: PrivateTable,
-    epsilon: float,
-    delta: float,
-    out: str,
-) -> Any:
-    """Return what will be fitted; say why, if the planner chose it."""
+    route: RouteName, model: str | None, situation: Situation, aim: Aim, out: str
+) -> tuple[Any, Advice]:
+    """Return what will be fitted, and what is forecast; say why, and what should be known."""
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
 
     if route is RouteName.AUTO:
-        estimator, why = best_of(table, epsilon, delta, max_queries, out)
-        say(paragraph(why))
-        return estimator
-    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    shared |= {"columns": table.declared, "classes": table.classes}
+        estimator, advice = best_of(situation, out)
+        say(paragraph(advice.sentence))
+    else:
+        estimator, advice = _named(route, model, situation, aim), advice_on(situation, route, model)
+    for line in advice.cautions:
+        say(paragraph(f"Careful: {line}"))
+    return estimator, advice
+
+
+def _named(route: RouteName, model: str | None, situation: Situation, aim: Aim) -> Any:
+    """Return the estimator of a route that was asked for."""
+    shared: dict[str, Any] = {"epsilon": situation.epsilon, "delta": situation.delta}
+    shared |= {"columns": situation.columns, "classes": list(situation.classes)}
     if route is RouteName.PUBLISH:
-        return published(model, **shared)
-    return asked(route, model, max_queries or MAX_QUERIES, **shared)
+        estimator = published(model, **shared)
+    else:
+        estimator = asked(route, model, situation.n_queries or MAX_QUERIES, **shared)
+    known = estimator.get_params(deep=False)
+    for name in ("costs", "threshold"):
+        if name in aim.answers and name not in known:
+            raise InvalidParameter(
+                f"--{name} is given, and {type(estimator).__name__} cannot follow it: take --route "
+                "publish, whose models have chances."
+            )
+    given = {name: value for name, value in aim.answers.items() if name in known}
+    return estimator.set_params(**given)
 
 
 def _learn(estimator: Any, table: PrivateTable) -> None:
@@ -204,7 +231,9 @@ def _as_bytes(learner: Any) -> bytes:
     return json.dumps(learner.to_dict(), allow_nan=False).encode() + b"\n"
 
 
-def _describe(estimator: Any, table: PrivateTable, *, full: bool, as_json: bool) -> None:
+def _describe(
+    estimator: Any, table: PrivateTable, advice: Advice, *, full: bool, as_json: bool
+) -> None:
     """Say what would be fitted, and what the owner should know about the rows."""
     from cumae.cli.files.checks import fault_lines, warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
@@ -217,7 +246,8 @@ def _describe(estimator: Any, table: PrivateTable, *, full: bool, as_json: bool)
     if not outlook.can_run:
         raise InvalidParameter(" ".join(outlook.reasons))
     if as_json:
-        typer.echo(json.dumps({"dry_run": True, **facts, "outlook": outlook.to_dict()}, indent=1))
+        facts |= {"outlook": outlook.to_dict(), "advice": advice.to_dict()}
+        typer.echo(json.dumps({"dry_run": True, **facts}, indent=1))
         return
     typer.echo(
         f"Would fit {facts['kind']} to {facts['rows']:,} private rows with {facts['columns']} "

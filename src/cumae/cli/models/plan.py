@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cumae.cli.models.goals import Aim, AnswerThreshold, ClassShares, Costs, Goal
 from cumae.cli.options import (
     AsJson,
     Classes,
@@ -71,12 +72,14 @@ PlotFile = Annotated[
 ]
 
 BEHIND = (
-    "What privacy costs is the accuracy that a model loses against the same one without privacy. "
-    "It does not tell how good that model is: one that is too simple loses little. So routes are "
-    "compared by how far they are behind: by how many points, on the mean over measured tables, a "
-    "route was less accurate than the best private route or, with --simulate, by their accuracy. "
-    "Within half a point, one that publishes comes first."
+    "Privacy costs so many points of accuracy against the same model without privacy. It does not "
+    "tell how good that model is: one that is too simple loses little. So the next column is about "
+    "a usual model without privacy, such as gradient boosting. Routes are compared by how far they "
+    "are behind: by how many points, on the mean over measured tables, a route was less accurate "
+    "than the best private route or, with --simulate, by their accuracy. Within half a point, one "
+    "that publishes comes first."
 )
+FIGURES = {"accuracy": "right answers about", "ranking": "AUC about", "cost": "cost of a row about"}
 PARAMETERS = (
     "Reasons use the names of the Python library: n_labelled is the number of rows, X_public is "
     "--public, n_queries and max_queries are --max-queries, and columns is what --schema declares."
@@ -96,6 +99,10 @@ def plan(
     label: LabelOrNone = None,
     classes: Classes = "0,1",
     max_queries: Queries = None,
+    goal: Goal = None,
+    costs: Costs = None,
+    threshold: AnswerThreshold = None,
+    class_shares: ClassShares = None,
     schema: Schema = None,
     public: Public = None,
     simulate: Simulate = False,
@@ -106,11 +113,14 @@ def plan(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell which route to take, how much accuracy privacy will cost, and how sure that is.
+    """Tell which route to take, how good it will be by the goal, and how sure that is.
 
     Only public facts are used: how many rows there are, what the schema declares, epsilon and
     delta. Of a file of private rows nothing but their number counts. Nothing is spent. With --why,
     what cannot run is listed with the reason, and with the rows or the epsilon that it would need.
+
+    For a rare outcome declare --class-shares, and --goal ranking or --costs: forecasts then come
+    from made-up tables with such shares, and it says where no route can tell rows apart.
 
     Example: `cumae plan adult.csv --label income --schema schema.toml --epsilon 1 --delta 1e-6`
     """
@@ -124,9 +134,10 @@ def plan(
         raise typer.BadParameter("give DATA, or --rows with the number of private rows.")
     if simulate and (public is None or label is None):
         raise typer.BadParameter("--simulate needs --public, with labels, and --label.")
-    form = CsvForm(encoding, separator)
     with told():
         names = classes_of(classes)
+        aim = Aim.read(goal, costs, threshold, class_shares, names)
+        form = CsvForm(encoding, separator)
         task = _Task.read(data, rows, columns, label, schema, public, form)
         sample = task.sample(label or "", names) if simulate else None
         warn_if_weak(epsilon, delta, task.n_rows)
@@ -141,6 +152,7 @@ def plan(
             n_features=task.n_features,
             classes=names,
             public=sample,
+            **vars(aim),
         )
         if plot is not None:
             draw_to(plot, advice.plot, force=force)
@@ -176,16 +188,16 @@ def _lines(advice: Advice, others: list[Prospect], *, why: bool) -> list[str]:
     runs = [found for found in advice.prospects if found.can_run]
     beside = [found for found in others if found.can_run]
     refused = [found for found in [*advice.prospects, *others] if not found.can_run]
-    head = f"  {'route':<12}{'privacy costs about':<27}{'behind':<8}what it does"
     warned = runs[0].outlook.warnings if runs else ()
-    lines = [advice.sentence, *(f"Careful: {told}" for told in warned)]
+    lines = [advice.sentence, *(f"Careful: {told}" for told in (*advice.cautions, *warned))]
     lines += [f"{advice.hint} Ranges stand in the file of --schema."] if advice.hint else []
-    lines += ["", head, *map(_line, runs)] if runs else []
+    lines += ["", _head(advice), *map(_line, runs)] if runs else []
     if beside:
         lines += ["", "From Python, but not by `cumae fit`:", *map(_line, beside)]
-    rests = [found.expected.rests_on for found in runs if found.expected is not None]
-    if rests:
-        lines += ["", BEHIND, "", f"What privacy costs is forecast from {min(rests, key=len)}."]
+    if any(found.expected for found in runs):
+        lines += ["", BEHIND]
+    if advice.rests_on:
+        lines += ["", *advice.rests_on]
     if refused:
         names = ", ".join(found.route.name for found in refused)
         lines += ["", f"Cannot run: {names}." + ("" if why else " --why tells the reasons.")]
@@ -198,12 +210,30 @@ def _lines(advice: Advice, others: list[Prospect], *, why: bool) -> list[str]:
     return lines
 
 
+def _head(advice: Advice) -> str:
+    """Return the titles of columns."""
+    shown = [found for found in advice.prospects if found.can_run]
+    head = f"  {'route':<12}"
+    if any(found.figure for found in shown):
+        head += f"{FIGURES[advice.situation.compared]:<25}"
+    if any(found.expected for found in shown):
+        head += f"{'privacy costs about':<27}{'usual':<7}{'behind':<8}"
+    return f"{head}what it does"
+
+
 def _line(found: Prospect) -> str:
     """Return a line about a route that can run."""
-    cost = "unknown" if found.expected is None else str(found.expected)
-    behind = "" if found.expected is None else f"{100 * found.expected.behind:.1f}"
-    line = f"  {found.route.name:<12}{cost:<27}{behind:<8}{found.route.title}"
-    return line if found.simulated is None else f"{line}; accuracy about {found.simulated}"
+    line, figure, cost = f"  {found.route.name:<12}", found.figure, found.expected
+    if figure is not None:
+        value, low, high = (figure.told(one) for one in (figure.value, figure.low, figure.high))
+        unit = " %" if figure.goal == "accuracy" else ""
+        line += f"{f'{value}{unit} ({low} to {high}{unit})':<25}"
+    if cost is not None:
+        line += f"{cost!s:<27}{100 * cost.usual:<7.1f}{100 * cost.behind:<8.1f}"
+    if figure is None and cost is None:
+        line += f"{'not known':<25}"
+    line += found.route.title
+    return f"{line}; answers every row alike" if found.constant else line
 
 
 @dataclass(frozen=True)

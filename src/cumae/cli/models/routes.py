@@ -12,7 +12,10 @@ import typer
 from cumae.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from cumae.cli.models.goals import Aim
     from cumae.cli.models.private import PrivateTable
+    from cumae.planning.advice import Advice
+    from cumae.planning.routes import Situation
 
 
 class RouteName(StrEnum):
@@ -124,32 +127,25 @@ def asked(route: RouteName, name: str | None, max_queries: int, **shared: Any) -
     return cumae.EverlastingPredictor(estimator, **shared)
 
 
-def best_of(
-    table: PrivateTable, epsilon: float, delta: float, max_queries: int | None, out: str
-) -> Any:
-    """Return the estimator that the planner chooses, unfitted, and why; by public facts alone.
+def situation_of(
+    table: PrivateTable, epsilon: float, delta: float, max_queries: int | None, aim: Aim
+) -> Situation:
+    """Return the public facts of a task: of a table, its number of rows and what was declared.
 
     Parameters
     ----------
     table : PrivateTable
-        Of it, the number of rows and what was declared are looked at.
+        The private rows.
     epsilon, delta : float
         Privacy parameters.
     max_queries : int, or None
         How many queries there will be; None if that is not known.
-    out : str
-        The output: a name of an oracle asks for routes that answer, any other one for a model.
+    aim : Aim
+        What answers are for.
     """
-    from cumae.planning.advice import advise  # noqa: PLC0415
-    from cumae.planning.routes import ROUTES, Situation  # noqa: PLC0415
+    from cumae.planning.routes import Situation  # noqa: PLC0415
 
-    names = ORACLE_ROUTES if names_oracle(out) else None
-    routes = [
-        route
-        for route in ROUTES.values()
-        if (route.publishes if names is None else route.name in names)
-    ]
-    situation = Situation(
+    return Situation(
         table.rows.n_rows,
         n_public=0 if table.public is None else table.public.n_rows,
         n_queries=max_queries,
@@ -158,9 +154,55 @@ def best_of(
         epsilon=epsilon,
         delta=delta,
         classes=tuple(table.classes),
+        **vars(aim),
     )
+
+
+def best_of(situation: Situation, out: str) -> tuple[Any, Advice]:
+    """Return the estimator that the planner chooses, unfitted, and its advice.
+
+    Parameters
+    ----------
+    situation : Situation
+        The public facts.
+    out : str
+        The output: a name of an oracle asks for routes that answer, any other one for a model.
+    """
+    from cumae.planning.advice import advise  # noqa: PLC0415
+    from cumae.planning.routes import ROUTES  # noqa: PLC0415
+
+    names = ORACLE_ROUTES if names_oracle(out) else None
+    routes = [
+        route
+        for route in ROUTES.values()
+        if (route.publishes if names is None else route.name in names)
+    ]
     advice = advise(situation, routes, search=False)
     if advice.best is None:
         first = advice.prospects[0]
         raise InvalidParameter(f"no route can run. {first}")
-    return advice.best.route.estimator(situation), advice.sentence
+    return advice.best.route.estimator(situation), advice
+
+
+def advice_on(situation: Situation, route: RouteName, model: str | None) -> Advice:
+    """Return what is forecast for a route that was asked for.
+
+    Parameters
+    ----------
+    situation : Situation
+        The public facts.
+    route : RouteName
+        ``PUBLISH``, ``RELEASE`` or ``EVERLASTING``.
+    model : str, or None
+        The model that was asked for.
+    """
+    from cumae.planning.advice import advise  # noqa: PLC0415
+    from cumae.planning.routes import ROUTES  # noqa: PLC0415
+
+    pure = situation.delta == 0
+    published_routes = {"booster": "trees" if pure else "booster", "curves": "logistic"}
+    chosen = model or ("booster" if pure else "kernel")
+    name = {RouteName.RELEASE: "gaussian", RouteName.EVERLASTING: "everlasting"}.get(
+        route, published_routes.get(chosen, chosen)
+    )
+    return advise(situation, [ROUTES[name]], search=False)

@@ -56,6 +56,8 @@ def show(
     typer.echo(f"{type(model).__name__} in {fitted}; classes {_listed(model.classes_)}\n")
     typer.echo(promise_lines(model.guarantee_, full=full))
     typer.echo(paragraph(_cost(model)))
+    for line in _answers(model):
+        typer.echo(paragraph(line))
     typer.echo()
     for line in str(model).splitlines():
         typer.echo(paragraph(line, hanging="      "))
@@ -76,6 +78,20 @@ def _cost(model: Any) -> str:
         f"Cost: epsilon = {promise.epsilon:.4g} at delta = {promise.delta:g}, once{allowed}. Using "
         "and publishing the model costs nothing more."
     )
+
+
+def _answers(model: Any) -> list[str]:
+    """Return how chances become answers, if anything was declared about it."""
+    costs = getattr(model, "costs", None) or getattr(model, "class_weight", None)
+    threshold, goal = getattr(model, "threshold", None), getattr(model, "goal", "accuracy")
+    lines = [] if goal == "accuracy" else [f"Goal: {goal}."]
+    if costs is not None:
+        told = ", ".join(f"{name}: {cost:g}" for name, cost in costs.items())
+        lines.append(f"Answers: the class of least expected cost. Cost to miss a row: {told}.")
+    if threshold is not None:
+        second = model.classes_[1]
+        lines.append(f"Answers: {second} if its chance is {threshold:g} or more.")
+    return lines
 
 
 def _show_oracle(
@@ -143,6 +159,10 @@ def _facts(model: Any) -> dict[str, Any]:
         "columns": [column.to_dict() for column in model.columns_.columns],
         "guarantee": model.guarantee_.to_dict(),
         "asked": {"epsilon": model.epsilon, "delta": model.delta},
+        "answers": {
+            name: getattr(model, name, None)
+            for name in ("goal", "costs", "class_weight", "threshold")
+        },
         "effects": [
             {
                 "columns": list(one.columns),
