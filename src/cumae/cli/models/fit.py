@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cumae.cli.models.algorithms import (
+    ALGORITHMS,
+    AlgorithmName,
+    ConceptName,
+    build,
+    check_algorithm,
+    has_public,
+)
 from cumae.cli.models.routes import (
     ORACLE_ENDS,
     RouteName,
@@ -75,6 +83,37 @@ MaxQueries = Annotated[
         "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
     ),
 ]
+AlgorithmOption = Annotated[
+    AlgorithmName | None,
+    typer.Option(
+        "--algorithm",
+        help="One of the papers' algorithms by name, in the place of --route and --model; "
+        "docs/algorithms.md says which one is for whom. query, agnostic, universal and bbl make "
+        "an oracle, all others a model.",
+    ),
+]
+ConceptOption = Annotated[
+    ConceptName | None,
+    typer.Option("--concept", help="The rules that --algorithm chooses from; trees of depth 2."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of --algorithm, as its Python class names it: alpha=0.05, say. It may be "
+        "given several times.",
+    ),
+]
+Unlabelled = Annotated[
+    str | None,
+    typer.Option(
+        "--unlabelled",
+        metavar="FILE",
+        help="Private rows without labels, with the same columns, of other people than DATA; for "
+        "generic, label-boost and iter-label-boost.",
+    ),
+]
 MAX_QUERIES = 1_000
 
 
@@ -88,8 +127,12 @@ def fit(
     route: RouteOption = RouteName.AUTO,
     model: ModelName = None,
     max_queries: MaxQueries = None,
+    algorithm: AlgorithmOption = None,
+    concept: ConceptOption = None,
+    settings: Settings = None,
     schema: Schema = None,
     public: Public = None,
+    unlabelled: Unlabelled = None,
     keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
@@ -111,14 +154,22 @@ def fit(
 
     Example: `cumae fit adult.csv --label income --classes '<=50K,>50K' --epsilon 1 --delta 1e-6
     --schema schema.toml -o model.json`
+
+    With few labels: `cumae fit labelled.csv --unlabelled others.csv --algorithm generic
+    --concept thresholds --label sick --classes no,yes --epsilon 1 --delta 0 --schema schema.toml
+    -o model.json`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_file  # noqa: PLC0415
 
-    route = route_for(route, model, max_queries, out)
-    oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+    check_algorithm(algorithm, concept, settings or [], unlabelled, public)
+    if algorithm is None:
+        route = route_for(route, model, max_queries, out)
+        oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+    else:
+        oracle = _oracle_of(algorithm, route, model)
     _check_names(out, keys, oracle=oracle)
     form = CsvForm(encoding, separator)
     need_file(data)
@@ -131,8 +182,12 @@ def fit(
             output = stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
-        table = read_private(data, label, classes, schema, public, form)
-        estimator = _estimator(route, model, max_queries, table, epsilon, delta, out)
+        table = read_private(data, label, classes, schema, public, form, unlabelled)
+        if algorithm is None:
+            estimator = _estimator(route, model, max_queries, table, epsilon, delta, out)
+        else:
+            named = (algorithm, concept, settings or [], max_queries)
+            estimator = build(*named, table, epsilon, delta)
         if oracle and table.public is not None:
             say("Public rows are of no use for this route, and are left alone.")
         if dry_run:
@@ -144,6 +199,14 @@ def fit(
         else:
             estimator.save_to(out, keys=keys)
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
+
+
+def _oracle_of(algorithm: AlgorithmName, route: RouteName, model: str | None) -> bool:
+    """Tell whether an algorithm makes an oracle; refuse options of routes beside it."""
+    for option, given in (("--route", route is not RouteName.AUTO), ("--model", model is not None)):
+        if given:
+            raise typer.BadParameter("leave it out beside --algorithm.", param_hint=option)
+    return ALGORITHMS[algorithm].oracle
 
 
 def _check_names(out: str, keys: str | None, *, oracle: bool) -> None:
@@ -190,14 +253,20 @@ def _estimator(
 
 
 def _learn(estimator: Any, table: PrivateTable) -> None:
+    import numpy as np  # noqa: PLC0415
+
     from cumae.cli.files.checks import warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.messages import say  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
-    warn_if_weak(estimator.epsilon, estimator.delta, table.rows.n_rows)
+    warn_if_weak(estimator.epsilon, getattr(estimator, "delta", 0.0), table.rows.n_rows)
     say(f"Fitting {type(estimator).__name__} to {table.rows.n_rows:,} private rows ...")
-    public = [table.public] if isinstance(estimator, Learner) else []
-    estimator.fit(table.rows, table.labels, *public)
+    if not isinstance(estimator, Learner):
+        estimator.fit(table.rows, table.labels)
+    elif has_public(estimator):  # such an algorithm mixes both tables, as frames
+        estimator.fit(table.rows.take(np.arange(table.rows.n_rows)), table.labels)
+    else:
+        estimator.fit(table.rows, table.labels, table.public)
 
 
 def _as_bytes(learner: Any) -> bytes:
@@ -210,10 +279,13 @@ def _describe(estimator: Any, table: PrivateTable, *, full: bool, as_json: bool)
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
-    warn_if_weak(estimator.epsilon, estimator.delta, table.rows.n_rows)
+    warn_if_weak(estimator.epsilon, getattr(estimator, "delta", 0.0), table.rows.n_rows)
     facts = _facts(estimator, table)
-    public = [facts["public_rows"]] if isinstance(estimator, Learner) else []
-    outlook = estimator.plan(facts["rows"], facts["columns"], *public)
+    counts: dict[str, int] = {}
+    if isinstance(estimator, Learner):
+        public = 0 if has_public(estimator) else facts["public_rows"]
+        counts = {"n_public": public, "n_unlabelled": table.n_unlabelled}
+    outlook = estimator.plan(table.n_labelled, facts["columns"], **counts)
     if not outlook.can_run:
         raise InvalidParameter(" ".join(outlook.reasons))
     if as_json:
