@@ -232,13 +232,11 @@ def _concept(concept: ConceptName | None) -> Any:
 
 def _sizes(name: AlgorithmName, table: PrivateTable) -> dict[str, Any]:
     """Return public rows and numbers that algorithms want which run another one."""
-    import numpy as np  # noqa: PLC0415
-
     if name is AlgorithmName.ACCURACY_BOOST:
         return {"blocks": ACCURACY_BLOCKS}
     if table.public is None:
         return {}
-    points = table.public.take(np.arange(table.public.n_rows))
+    points = table.frame(table.public)
     if name is AlgorithmName.HYPOTHESIS:
         return {"domain": points.drop_duplicates(ignore_index=True)}
     sizes = {"n_public": REDUCED_PUBLIC_ROWS, "one_in": REDUCED_ONE_IN}

@@ -253,8 +253,6 @@ def _estimator(
 
 
 def _learn(estimator: Any, table: PrivateTable) -> None:
-    import numpy as np  # noqa: PLC0415
-
     from cumae.cli.files.checks import warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.messages import say  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
@@ -264,7 +262,7 @@ def _learn(estimator: Any, table: PrivateTable) -> None:
     if not isinstance(estimator, Learner):
         estimator.fit(table.rows, table.labels)
     elif has_public(estimator):  # such an algorithm mixes both tables, as frames
-        estimator.fit(table.rows.take(np.arange(table.rows.n_rows)), table.labels)
+        estimator.fit(table.frame(table.rows), table.labels)
     else:
         estimator.fit(table.rows, table.labels, table.public)
 

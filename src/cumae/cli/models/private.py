@@ -19,6 +19,7 @@ from cumae.cli.files.schemas import SchemaFile, parse_schema, read_schema
 from cumae.cli.files.source import refuse_private_as_public, refuse_twice, title
 from cumae.cli.files.tables import Look, TableFile, TableHead, TextRows, read_table_file
 from cumae.data import UNLABELLED, Columns, RowSource, class_names, row_source
+from cumae.data.readings import numbers_in_text
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,21 @@ class PrivateTable:
             return known
         rest = np.full(self.n_unlabelled, UNLABELLED, dtype=object)
         return np.concatenate([known.astype(object), rest])
+
+    def frame(self, rows: RowSource) -> pd.DataFrame:
+        """Return rows as a frame in which declared columns of numbers hold numbers.
+
+        Parameters
+        ----------
+        rows : RowSource
+            The private or the public rows.
+        """
+        frame = rows.take(np.arange(rows.n_rows))
+        for place, column in enumerate(self.columns.columns):
+            if column.kind == "numbers" and column.categories is None:
+                cells = frame.iloc[:, place].to_numpy()
+                frame[frame.columns[place]] = numbers_in_text(cells, column.written)
+        return frame
 
     @property
     def n_labelled(self) -> int:
