@@ -51,13 +51,9 @@ def select(
     Which rows are drawn depends on their number alone, so it tells nothing about anybody, and it
     may get known who was asked for a label (Definition 5.4 of paper 1). Both files hold private
     rows: only their owner can read them, and nothing is protected yet. Put the labels into the
-    column that was added, then pay once for a model of all rows:
+    column that was added. Then `cumae fit` with --unlabelled learns from all rows, and pays once.
 
-    Example: `cumae select patients.csv --labels 300 --label sick -o to_label.csv --rest others.csv`
-
-    Then: `cumae fit to_label.csv --unlabelled others.csv --label sick --classes no,yes
-    --algorithm generic --concept thresholds --epsilon 1 --delta 0 --schema schema.toml
-    -o model.json`
+    Example: `cumae select queries.csv --labels 20 --label income -o to_label.csv --rest others.csv`
     """
     from cumae.cli.files.messages import told  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415

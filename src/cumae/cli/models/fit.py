@@ -153,11 +153,9 @@ def fit(
     be fitted, and which cells do not fit the schema.
 
     Example: `cumae fit adult.csv --label income --classes '<=50K,>50K' --epsilon 1 --delta 1e-6
-    --schema schema.toml -o model.json`
-
-    With few labels: `cumae fit labelled.csv --unlabelled others.csv --algorithm generic
-    --concept thresholds --label sick --classes no,yes --epsilon 1 --delta 0 --schema schema.toml
-    -o model.json`
+    --schema schema.toml -o model.json`, `cumae fit adult.csv --unlabelled queries.csv --algorithm
+    generic --label income --classes '<=50K,>50K' --epsilon 1 --delta 0 --schema schema.toml -o
+    rules.json`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
