@@ -240,8 +240,7 @@ def _sizes(name: AlgorithmName, table: PrivateTable) -> dict[str, Any]:
     if name is AlgorithmName.HYPOTHESIS:
         return {"domain": points.drop_duplicates(ignore_index=True)}
     sizes = {"n_public": REDUCED_PUBLIC_ROWS, "one_in": REDUCED_ONE_IN}
-    dummies = points.to_numpy(dtype=object).tolist()  # which a model's file can hold
-    return {"dummies": dummies, "n_private": REDUCED_ONE_IN * table.rows.n_rows, **sizes}
+    return {"dummies": points, "n_private": REDUCED_ONE_IN * table.rows.n_rows, **sizes}
 
 
 def _known(name: AlgorithmName, given: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
