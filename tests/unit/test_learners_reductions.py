@@ -514,4 +514,4 @@ def test_dummies_of_a_frame_are_stored_with_the_model() -> None:
     learner.fit(rows, x >= 4)
     again = Learner.from_dict(json.loads(json.dumps(learner.to_dict())))
     assert again.predict(points).tolist() == learner.predict(points).tolist()
-    assert again.dummies[1] == [1.0, None]
+    assert again.dummies[0] == [0.0, "baker"]
