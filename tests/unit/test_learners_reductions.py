@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import BaseEstimator
 
-from cumae.concepts import Thresholds
+from cumae.concepts import Stumps, Thresholds
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter, UnknownCost
 from cumae.learners import GenericLearner, Learner, PrivateLearner, SemiPrivateLearner
 from cumae.learners.wrappers import hypothesis
@@ -501,3 +502,16 @@ def test_stored_and_loaded(tmp_path: Any) -> None:
         assert loaded.guarantee_ == learner.guarantee_
         with pytest.raises(InvalidParameter, match="fit, predict and guarantee_"):
             loaded.fit(X, Y)
+
+
+def test_dummies_of_a_frame_are_stored_with_the_model() -> None:
+    """Else the rows would be paid for, and the model could not be kept."""
+    x = np.arange(2000) % 10
+    points = pd.DataFrame({"age": np.arange(10.0), "job": ["baker", None] * 5})
+    rows = pd.DataFrame({"age": x.astype(float), "job": ["baker"] * 2000})
+    base = SemiPrivateLearner(Stumps(), epsilon=4.0, columns={"job": ["baker", "nurse"]})
+    learner = PublicDataReduction(base, points, n_public=50, n_private=8000, one_in=4)
+    learner.fit(rows, x >= 4)
+    again = Learner.from_dict(json.loads(json.dumps(learner.to_dict())))
+    assert again.predict(points).tolist() == learner.predict(points).tolist()
+    assert again.dummies[0] == [0.0, "baker"]

@@ -1,12 +1,13 @@
 """The ``cumae`` command: one file for each of its commands."""
 
-from cumae.cli import audit, backup, demo, destroy, restore, status, verify
+from cumae.cli import audit, backup, demo, destroy, restore, select, status, verify
 from cumae.cli.app import app, main
 from cumae.cli.models import fit, plan, predict, schema, score, show
 
 app.command()(demo.demo)
 app.command()(plan.plan)
 app.command()(schema.schema)
+app.command()(select.select)
 app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(score.score)

@@ -137,7 +137,7 @@ class Inspection:
     """
 
     def __init__(self, columns: Columns, *labels: LabelColumn) -> None:
-        self._columns, self._labels = columns, labels
+        self.columns, self._labels = columns, labels
         self._unseen = [column for column in columns.columns if column.categories is not None]
         self._chunks: list[list[NDArray[Any]]] = []
 
@@ -145,16 +145,16 @@ class Inspection:
         """Look at some rows; refuse them if a label or a cell cannot be used."""
         for label in self._labels:
             label.look(block)
-        cells = [block.feature(column) for column in self._columns.columns]
+        cells = [block.feature(column) for column in self.columns.columns]
         first: dict[str, tuple[int, str]] = {}  # of each column, so that one message tells all
-        for column, some in zip(self._columns.columns, cells, strict=True):
+        for column, some in zip(self.columns.columns, cells, strict=True):
             for row, fault in _faults(some, column):
                 if is_unusable(column, fault):
                     found = (row, fault)
                     first[column.name] = min(first.get(column.name, found), found)
         if first:
             raise InvalidData(_unusable(block, first))
-        places = {column.name: place for place, column in enumerate(self._columns.columns)}
+        places = {column.name: place for place, column in enumerate(self.columns.columns)}
         self._unseen = [
             column for column in self._unseen if not _occurs(cells[places[column.name]], column)
         ]
@@ -169,8 +169,8 @@ class Inspection:
                 "look at how they are written."
             )
         if not self._chunks:
-            return table.features(self._columns.columns)
-        names = [column.name for column in self._columns.columns]
+            return table.features(self.columns.columns)
+        names = [column.name for column in self.columns.columns]
         return TextRows(names, joined(self._chunks))
 
 

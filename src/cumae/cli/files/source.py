@@ -86,3 +86,19 @@ def refuse_private_as_public(data: str | None, public: str | None) -> None:
                 f"{public} is the file of private rows, and cannot be public as well: what is read "
                 "from public rows is not protected."
             )
+
+
+def refuse_twice(data: str, unlabelled: str | None) -> None:
+    """Refuse rows without labels that are those of the labelled file, or share standard input."""
+    if unlabelled is None:
+        return
+    if unlabelled == STANDARD:
+        raise InvalidParameter(
+            "rows without labels are read from a file; only DATA may be standard input."
+        )
+    with contextlib.suppress(OSError):  # whoever opens it says what is wrong
+        if data != STANDARD and Path(data).samefile(unlabelled):
+            raise InvalidParameter(
+                f"{unlabelled} is DATA itself. Each person must be in one of both files only: "
+                "the promise is about one row."
+            )

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cumae.cli.models.algorithms import (
+    AlgorithmName,
+    ConceptName,
+    NamedAlgorithm,
+    has_public,
+)
 from cumae.cli.models.goals import Aim, AnswerThreshold, ClassShares, Costs, Goal
 from cumae.cli.models.routes import (
     ORACLE_ENDS,
@@ -80,6 +86,37 @@ MaxQueries = Annotated[
         "--max-queries", min=1, help="How many queries release answers; 1,000 if not given."
     ),
 ]
+AlgorithmOption = Annotated[
+    AlgorithmName | None,
+    typer.Option(
+        "--algorithm",
+        help="One of the papers' algorithms by name, in the place of --route and --model; "
+        "docs/algorithms.md says which one is for whom. query, agnostic, universal and bbl make "
+        "an oracle, all others a model.",
+    ),
+]
+ConceptOption = Annotated[
+    ConceptName | None,
+    typer.Option("--concept", help="The rules that --algorithm chooses from; trees of depth 2."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of --algorithm, as its Python class names it: alpha=0.05, say. It may be "
+        "given several times.",
+    ),
+]
+Unlabelled = Annotated[
+    str | None,
+    typer.Option(
+        "--unlabelled",
+        metavar="FILE",
+        help="Private rows without labels, with the same columns, of other people than DATA; for "
+        "generic, label-boost and iter-label-boost.",
+    ),
+]
 MAX_QUERIES = 1_000
 
 
@@ -97,8 +134,12 @@ def fit(
     costs: Costs = None,
     threshold: AnswerThreshold = None,
     class_shares: ClassShares = None,
+    algorithm: AlgorithmOption = None,
+    concept: ConceptOption = None,
+    settings: Settings = None,
     schema: Schema = None,
     public: Public = None,
+    unlabelled: Unlabelled = None,
     keys: Keys = None,
     encoding: Encoding = None,
     separator: Separator = None,
@@ -122,15 +163,23 @@ def fit(
     it pays, whether a model can tell rows apart, and whether all rows would get the same answer.
 
     Example: `cumae fit adult.csv --label income --classes '<=50K,>50K' --epsilon 1 --delta 1e-6
-    --schema schema.toml -o model.json`
+    --schema schema.toml -o model.json`, `cumae fit adult.csv --unlabelled queries.csv --algorithm
+    generic --label income --classes '<=50K,>50K' --epsilon 1 --delta 0 --schema schema.toml -o
+    rules.json`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
     from cumae.cli.files.source import need_file  # noqa: PLC0415
 
-    route = route_for(route, model, max_queries, out)
-    oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+    named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
+    aims = (goal, costs, threshold, class_shares)
+    if named is None:
+        route = route_for(route, model, max_queries, out)
+        oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
+    else:
+        oracle = named.oracle
+        _refuse_beside(route, model, *aims)
     _check_names(out, keys, oracle=oracle)
     need_file(data)
     started = time.monotonic()
@@ -143,11 +192,14 @@ def fit(
         from cumae.cli.files.checks import classes_of  # noqa: PLC0415 - takes a second
         from cumae.cli.models.private import read_private  # noqa: PLC0415
 
-        aim = Aim.read(goal, costs, threshold, class_shares, classes_of(classes))
+        aim = Aim.read(*aims, classes_of(classes))
         form = CsvForm(encoding, separator)
-        table = read_private(data, label, classes, schema, public, form)
+        table = read_private(data, label, classes, schema, public, form, unlabelled)
         situation = situation_of(table, epsilon, delta, max_queries, aim)
-        estimator, advice = _estimator(route, model, situation, aim, out)
+        if named is None:
+            estimator, advice = _estimator(route, model, situation, aim, out)
+        else:
+            estimator, advice = named.build(table, situation), None
         if oracle and table.public is not None:
             say("Public rows are of no use for this route, and are left alone.")
         if dry_run:
@@ -159,6 +211,16 @@ def fit(
         else:
             estimator.save_to(out, keys=keys)
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
+
+
+def _refuse_beside(route: RouteName, model: str | None, *aims: object) -> None:
+    """Refuse options of routes beside the name of an algorithm."""
+    given = {"--route": route is not RouteName.AUTO, "--model": model is not None}
+    names = ("--goal", "--costs", "--threshold", "--class-shares")
+    given |= {name: aim is not None for name, aim in zip(names, aims, strict=True)}
+    for option, is_given in given.items():
+        if is_given:
+            raise typer.BadParameter("leave it out beside --algorithm.", param_hint=option)
 
 
 def _check_names(out: str, keys: str | None, *, oracle: bool) -> None:
@@ -221,10 +283,14 @@ def _learn(estimator: Any, table: PrivateTable) -> None:
     from cumae.cli.files.messages import say  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
-    warn_if_weak(estimator.epsilon, estimator.delta, table.rows.n_rows)
+    warn_if_weak(estimator.epsilon, getattr(estimator, "delta", 0.0), table.rows.n_rows)
     say(f"Fitting {type(estimator).__name__} to {table.rows.n_rows:,} private rows ...")
-    public = [table.public] if isinstance(estimator, Learner) else []
-    estimator.fit(table.rows, table.labels, *public)
+    if not isinstance(estimator, Learner):
+        estimator.fit(table.rows, table.labels)
+    elif has_public(estimator):  # such an algorithm mixes both tables, as frames
+        estimator.fit(table.frame(table.rows), table.labels)
+    else:
+        estimator.fit(table.rows, table.labels, table.public)
 
 
 def _as_bytes(learner: Any) -> bytes:
@@ -232,21 +298,25 @@ def _as_bytes(learner: Any) -> bytes:
 
 
 def _describe(
-    estimator: Any, table: PrivateTable, advice: Advice, *, full: bool, as_json: bool
+    estimator: Any, table: PrivateTable, advice: Advice | None, *, full: bool, as_json: bool
 ) -> None:
     """Say what would be fitted, and what the owner should know about the rows."""
     from cumae.cli.files.checks import fault_lines, warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
-    warn_if_weak(estimator.epsilon, estimator.delta, table.rows.n_rows)
+    warn_if_weak(estimator.epsilon, getattr(estimator, "delta", 0.0), table.rows.n_rows)
     facts = _facts(estimator, table)
-    public = [facts["public_rows"]] if isinstance(estimator, Learner) else []
-    outlook = estimator.plan(facts["rows"], facts["columns"], *public)
+    counts: dict[str, int] = {}
+    if isinstance(estimator, Learner):
+        public = 0 if has_public(estimator) else facts["public_rows"]
+        counts = {"n_public": public, "n_unlabelled": table.n_unlabelled}
+    outlook = estimator.plan(table.n_labelled, facts["columns"], **counts)
     if not outlook.can_run:
         raise InvalidParameter(" ".join(outlook.reasons))
     if as_json:
-        facts |= {"outlook": outlook.to_dict(), "advice": advice.to_dict()}
+        forecast = None if advice is None else advice.to_dict()
+        facts |= {"outlook": outlook.to_dict(), "advice": forecast}
         typer.echo(json.dumps({"dry_run": True, **facts}, indent=1))
         return
     typer.echo(

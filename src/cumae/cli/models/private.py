@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from cumae.arrays import Integers
@@ -15,9 +16,10 @@ from cumae.cli.files.drafts import draft
 from cumae.cli.files.guesses import guesses
 from cumae.cli.files.messages import say
 from cumae.cli.files.schemas import SchemaFile, parse_schema, read_schema
-from cumae.cli.files.source import refuse_private_as_public, title
-from cumae.cli.files.tables import Look, TableFile, TableHead, read_table_file
-from cumae.data import Columns, RowSource, class_names
+from cumae.cli.files.source import refuse_private_as_public, refuse_twice, title
+from cumae.cli.files.tables import Look, TableFile, TableHead, TextRows, read_table_file
+from cumae.data import UNLABELLED, Columns, RowSource, class_names, row_source
+from cumae.data.readings import numbers_in_text
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class PrivateTable:
         The declared classes.
     public : RowSource, or None
         Public rows with the same columns.
+    n_unlabelled : int
+        How many of the rows, the last ones, have no label.
     """
 
     file: TableFile
@@ -46,11 +50,36 @@ class PrivateTable:
     columns: Columns
     classes: list[Any]
     public: RowSource | None = None
+    n_unlabelled: int = 0
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The label of each row."""
-        return np.asarray(class_names(self.classes)[self.places])
+        """The label of each row, and -1 for rows without one."""
+        known = np.asarray(class_names(self.classes)[self.places])
+        if not self.n_unlabelled:
+            return known
+        rest = np.full(self.n_unlabelled, UNLABELLED, dtype=object)
+        return np.concatenate([known.astype(object), rest])
+
+    def frame(self, rows: RowSource) -> pd.DataFrame:
+        """Return rows as a frame in which declared columns of numbers hold numbers.
+
+        Parameters
+        ----------
+        rows : RowSource
+            The private or the public rows.
+        """
+        frame = rows.take(np.arange(rows.n_rows))
+        for place, column in enumerate(self.columns.columns):
+            if column.kind == "numbers" and column.categories is None:
+                cells = frame.iloc[:, place].to_numpy()
+                frame[frame.columns[place]] = numbers_in_text(cells, column.written)
+        return frame
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of rows that have a label."""
+        return self.rows.n_rows - self.n_unlabelled
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -65,6 +94,7 @@ def read_private(
     schema: str | None,
     public: str | None,
     form: CsvForm,
+    unlabelled: str | None = None,
 ) -> PrivateTable:
     """Read private rows, and check all that can be wrong with them.
 
@@ -76,6 +106,8 @@ def read_private(
         The files of declarations and of public rows.
     form : CsvForm
         How CSV is written.
+    unlabelled : str, or None
+        The file of private rows without labels.
 
     Raises
     ------
@@ -85,6 +117,8 @@ def read_private(
         If declarations are missing or do not fit.
     """
     refuse_private_as_public(data, public)
+    refuse_private_as_public(unlabelled, public)
+    refuse_twice(data, unlabelled)
     wanted = classes_of(classes)
     declared = None if schema is None else read_schema(schema)
     form = form if declared is None else declared.form(form)
@@ -94,7 +128,36 @@ def read_private(
     table = read_table_file(data, form, watch=watch)
     rows, columns = watch.inspection.end(table), watch.columns
     public_rows = _public_rows(shown, columns)
-    return PrivateTable(table, rows, watch.labels.places, columns, wanted, public_rows)
+    found = PrivateTable(table, rows, watch.labels.places, columns, wanted, public_rows)
+    return found if unlabelled is None else _with_unlabelled(found, unlabelled, form)
+
+
+def _with_unlabelled(table: PrivateTable, path: str, form: CsvForm) -> PrivateTable:
+    """Return a table with rows of a second file behind its own; they need no column of labels."""
+    say(f"Reading {title(path)} ...")
+    watch = _Unlabelled(table.columns)
+    found = read_table_file(path, form, watch=watch)
+    more = watch.inspection.end(found)
+    rows: RowSource
+    if isinstance(table.rows, TextRows) and isinstance(more, TextRows):
+        pairs = zip(table.rows.columns, more.columns, strict=True)
+        rows = TextRows(list(table.rows.names), [np.concatenate(pair) for pair in pairs])
+    else:
+        frames = [one.take(np.arange(one.n_rows)) for one in (table.rows, more)]
+        rows = row_source(pd.concat(frames, ignore_index=True))
+    return replace(table, rows=rows, n_unlabelled=more.n_rows)
+
+
+class _Unlabelled:
+    """Looks at rows without labels as they are read."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.inspection = Inspection(columns)
+
+    def __call__(self, head: TableHead) -> Look:
+        names = [column.name for column in self.inspection.columns.columns]
+        head.need(names, "which the labelled rows have")
+        return self.inspection.look
 
 
 class _Watch:

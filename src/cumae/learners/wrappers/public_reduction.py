@@ -283,6 +283,11 @@ class PublicDataReduction(Reduction):
     def _labels(self, table: NDArray[Any]) -> Integers:
         return check_labels(self.model_.predict(table), "the prediction")
 
+    def _stored_params(self) -> dict[str, Any]:
+        columns = [column.tolist() for column in cells_of_columns(self.dummies)]
+        points = [list(point) for point in zip(*columns, strict=True)]
+        return super()._stored_params() | {"dummies": points}  # a frame could not be stored
+
     def failure(self, rows: int, beta: float) -> float:
         """Bound the chance of failure on so many rows, if that of the base is ``beta``.
 
