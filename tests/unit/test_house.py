@@ -20,7 +20,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 MOST_MODULES = 12
 MOST_LINES = 400  # without docstrings
-MOST_LINES_OF_A_FUNCTION = 55  # without its docstring
+MOST_LINES_OF_A_FUNCTION = 55  # without its signature and its docstring
 
 EXCEPTIONS: dict[str, set[str]] = {
     "imports_by_string": {
@@ -175,7 +175,8 @@ def long_functions(modules: Modules) -> Found:
         for child in ast.iter_child_nodes(node):
             inner = f"{name}.{child.name}" if isinstance(child, ast.ClassDef | DEFINED) else name
             if isinstance(child, DEFINED):
-                lines = (child.end_lineno or 0) - child.lineno + 1
+                # A command's signature is the list of its options, and may be long.
+                lines = (child.end_lineno or 0) - child.body[0].lineno + 1
                 yield inner, lines - _docstring_lines(child)
             yield from below(inner, child)
 
@@ -313,7 +314,7 @@ BAD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     ),
     (shared_class_names, {"cumae.a": "class Phase: ...", "cumae.b": "class Phase: ..."}),
     (crowded_packages, {f"cumae.a.m{i}": "" for i in range(13)}),
-    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 55}),
+    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 56}),
     (repeated_constants, {"cumae.a": "Floats = 1", "cumae.b": "Floats: int = 1"}),
     (repeated_constants, {"cumae.a": "x = 1.645 * 2", "cumae.b": "y = 1.645"}),
     (untyped_parameters, {"cumae.a": TYPED.replace("b : int", "b")}),
@@ -327,7 +328,7 @@ GOOD: list[tuple[Callable[[Modules], Found], dict[str, str]]] = [
     (imports_by_string, {"cumae.a": "def import_module(name): ...\nimport_module('cumae.b')"}),
     (shared_class_names, {"cumae.a": "class Phase: ...", "cumae.b": "class Step: ..."}),
     (crowded_packages, {f"cumae.a.m{i}": "" for i in range(12)}),
-    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 54}),
+    (long_functions, {"cumae.a": "class A:\n def f(self):\n" + "  x = 1\n" * 55}),
     (repeated_constants, {"cumae.a": "Floats = 1.645", "cumae.b": "Integers = 2"}),
     (untyped_parameters, {"cumae.a": TYPED}),
     (undocumented_parameters, {"cumae.audit.a": 'def f(a, b):\n "F of both."'}),

@@ -184,11 +184,9 @@ def fit(
     need_file(data)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
-        output = None
+        output = None if oracle else stack.enter_context(Output(out, force=force))
         if oracle:
             check_new_oracle(out, keys)
-        else:
-            output = stack.enter_context(Output(out, force=force))
         from cumae.cli.files.checks import classes_of  # noqa: PLC0415 - takes a second
         from cumae.cli.models.private import read_private  # noqa: PLC0415
 
@@ -206,10 +204,10 @@ def fit(
             _describe(estimator, table, advice, full=full, as_json=as_json)
             return
         _learn(estimator, table)
-        if output is not None:
-            output.write(_as_bytes(estimator))
-        else:
+        if output is None:
             estimator.save_to(out, keys=keys)
+        else:
+            output.write(_as_bytes(estimator))
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
 
 
