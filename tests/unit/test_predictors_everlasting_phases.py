@@ -279,6 +279,35 @@ def test_the_switch_waits_for_training_and_never_comes_early(
 
 
 @pytest.mark.claim("LATE")
+def test_a_training_stops_when_the_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else Python ends it within compiled code, and some libraries abort the process then."""
+    monkeypatch.setattr(shards, "TASK_SHARDS", 1)
+    one = oracle(late=0.25, background=True).fit(X, Y)
+    train, begun, gate, trained = shards._train_task, threading.Event(), threading.Event(), []
+
+    def slow(*given: Any) -> Any:
+        trained.append(threading.get_ident())
+        begun.set()
+        assert gate.wait(10)
+        return train(*given)
+
+    monkeypatch.setattr(shards, "_train_task", slow)
+    one.predict(RNG.random((N - 100, 1)))
+    thread = one._state_.following._thread
+    assert begun.wait(10)
+    ending = threading.Thread(target=phases.end_trainings)
+    ending.start()
+    assert shards.PROCESS_ENDS.wait(10)
+    gate.set()
+    ending.join(10)
+    shards.PROCESS_ENDS.clear()
+    assert not thread.is_alive()
+    assert len(trained) == 1  # of many shards
+    one.predict(RNG.random((101, 1)))  # whoever asks all the same gets a training of its own
+    assert one.phase_ == 2
+
+
+@pytest.mark.claim("LATE")
 def test_lateness_and_users_do_not_wait_for_ever() -> None:
     one = oracle(user_ids=True, late=0.5).fit(X, Y, users=np.arange(N))
     one.predict(RNG.random((N - 1, 1)), users=[f"u{i}" for i in range(N - 1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import math
 import threading
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from weakref import WeakSet
 from zlib import crc32
 
 import numpy as np
@@ -18,6 +20,7 @@ from cumae.claims import claim
 from cumae.codec import from_bytes, to_bytes
 from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.trainer import PROCESS_ENDS
 from cumae.mechanisms import Coins, GaussianNoise, Majority
 from cumae.predictors.everlasting.margins import weights_of_votes
 from cumae.predictors.everlasting.prior import STEADY, Prior
@@ -29,6 +32,7 @@ from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.predictors.waiting import PART, FreshRows, KeptRows, joined
 from cumae.randomness import Source
 
+TRAINING: WeakSet[threading.Thread] = WeakSet()  # threads that train, or have trained
 NO_KEY = bytes(ID_BYTES)  # fills up a stored memo; no row has it as its HMAC
 
 
@@ -365,6 +369,17 @@ def opened_phase(
     return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
 
 
+@atexit.register
+def end_trainings() -> None:
+    """Let no training run when the process ends: Python would end it within a library's own code.
+
+    Some libraries abort the process then. What it trained is drawn anew after the next opening.
+    """
+    PROCESS_ENDS.set()
+    for thread in list(TRAINING):
+        thread.join()
+
+
 @claim("EVER", "LATE", "LABELLED")
 class PhaseTraining:
     """The training of a phase, at once or in the background.
@@ -410,6 +425,7 @@ class PhaseTraining:
         """Train in a thread of its own, unless it does so already."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._train, daemon=True)
+            TRAINING.add(self._thread)
             self._thread.start()
 
     def _train(self) -> OpenPhase:
