@@ -8,6 +8,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from weakref import WeakSet
@@ -424,9 +425,13 @@ class PhaseTraining:
     def start(self) -> None:
         """Train in a thread of its own, unless it does so already."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._train, daemon=True)
+            self._thread = threading.Thread(target=self._train_aside, daemon=True)
             TRAINING.add(self._thread)
             self._thread.start()
+
+    def _train_aside(self) -> None:
+        with suppress(SystemExit):  # the process ends
+            self._train()
 
     def _train(self) -> OpenPhase:
         """Train models and prior, and calibrate the noise; all that takes long is here."""
