@@ -7,6 +7,7 @@ import gc
 import math
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
+import cumae
 from cumae import InvalidData
 from cumae.data import SomeRows
 from cumae.ensembles import trainer as shards
+from cumae.ensembles.ensemble import Ensemble
 from cumae.errors import LiveState
 from cumae.predictors import recipes
 from cumae.predictors.everlasting import phases
@@ -200,12 +203,17 @@ def test_late_queries_wait_for_the_phase_after_next(monkeypatch: pytest.MonkeyPa
     assert len(set(used)) == len(used)
 
 
-@pytest.mark.claim("LATE", "FRESH")
+@pytest.mark.claim("LATE", "FRESH", "STORE")
+@pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("fresh", [False, True])
 def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
-    fresh: bool, monkeypatch: pytest.MonkeyPatch
+    fresh: bool, stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks joins and labels no rows, draws no split, trains nothing and calibrates no noise."""
+    """Who asks joins and labels no rows, draws no split, trains nothing and calibrates no noise.
+
+    Nor makes it bytes of the models. In a file it writes no more at the change of phases than what
+    came after the mark, and deletes a few old pieces at a time.
+    """
     asking, seen = threading.get_ident(), []
     spied: list[tuple[Any, str]] = [
         (phases.School, "train"),
@@ -213,11 +221,13 @@ def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
         (phases.NextRows, "drawn"),
         (recipes.Recipe, "kept_for"),
         (EverlastingRules, "majority"),
-        (KeptRows, "rows"),
-        (KeptRows, "weights"),
+        (phases.OpenPhase, "packed"),
+        (Ensemble, "to_facts"),
     ]
+    if not stored:  # when the phase changes, a file writes the rows that wait for a later one
+        spied += [(KeptRows, "rows"), (KeptRows, "weights"), *([(FreshRows, "all")] * fresh)]
     if fresh:
-        spied += [(phases.ToLabel, "labelled"), (FreshRows, "all")]
+        spied += [(phases.ToLabel, "labelled")]
     for kind, name in spied:
         own = vars(kind)[name]
 
@@ -232,12 +242,16 @@ def test_what_grows_with_rows_runs_in_the_thread_of_the_training(
     queries = RNG.random((2 * N, 1))
     if fresh:
         one.add_unlabelled(queries)
+    if stored:
+        one.save_to(tmp_path / "oracle.db")
+        one = cumae.open(tmp_path / "oracle.db")
     seen.clear()
     for start in range(0, 2 * N, 10):
         one.predict(queries[start : start + 10])
     assert one.phase_ >= 2
     assert {name for name, _ in seen} == {name for _, name in spied}
     assert asking not in {thread for _, thread in seen}
+    one.close()
 
 
 @pytest.mark.claim("LATE")
@@ -275,6 +289,35 @@ def test_the_switch_waits_for_training_and_never_comes_early(
     following: Any = one._state_.following
     following._thread.join(10)
     one.predict(RNG.random((60, 1)))
+    assert one.phase_ == 2
+
+
+@pytest.mark.claim("LATE")
+def test_a_training_stops_when_the_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else Python ends it within compiled code, and some libraries abort the process then."""
+    monkeypatch.setattr(shards, "TASK_SHARDS", 1)
+    one = oracle(late=0.25, background=True).fit(X, Y)
+    train, begun, gate, trained = shards._train_task, threading.Event(), threading.Event(), []
+
+    def slow(*given: Any) -> Any:
+        trained.append(threading.get_ident())
+        begun.set()
+        assert gate.wait(10)
+        return train(*given)
+
+    monkeypatch.setattr(shards, "_train_task", slow)
+    one.predict(RNG.random((N - 100, 1)))
+    thread = one._state_.following._thread
+    assert begun.wait(10)
+    ending = threading.Thread(target=phases.end_trainings)
+    ending.start()
+    assert shards.PROCESS_ENDS.wait(10)
+    gate.set()
+    ending.join(10)
+    shards.PROCESS_ENDS.clear()
+    assert not thread.is_alive()
+    assert len(trained) == 1  # of many shards
+    one.predict(RNG.random((101, 1)))  # whoever asks all the same gets a training of its own
     assert one.phase_ == 2
 
 

@@ -232,6 +232,8 @@ SCENARIOS: dict[str, Scenario] = {
     ),
 }
 
+DURABLE = {"a new key", "a request", "a request over phases", "a phase that is written ahead"}
+
 
 def broken_off(path: Path, scenario: Scenario, place: int, passed: Iterable[str]) -> str:
     """Break a call off, and compare memory and file; return where it was broken off."""
@@ -325,7 +327,7 @@ def test_every_kind_of_event_is_broken_off() -> None:
 def test_in_memory_an_event_is_applied_whole_or_not_at_all(name: str) -> None:
     """What is counted is there, once; what was reserved stays spent."""
     scenario = SCENARIOS[name]
-    if name in ("a new key", "a request", "a request over phases"):
+    if name in DURABLE:
         return  # of durable oracles alone
     arrays = scenario.make().to_arrays()
     for place in itertools.count(1):
@@ -420,7 +422,7 @@ def test_what_was_drawn_for_a_call_that_failed_is_charged(
         raise MemoryError
 
     # After the draw, and before anything was recorded.
-    monkeypatch.setattr("cumae.predictors.everlasting.phases.weights_of_votes", broken)
+    monkeypatch.setattr("cumae.predictors.everlasting.predictor.weights_of_votes", broken)
     with pytest.raises(MemoryError):
         opened.predict(ROWS[:7])
     monkeypatch.undo()

@@ -178,7 +178,7 @@ def test_kept_rows_that_survive_their_phase_are_found(
     if bug == "keys are kept":
         monkeypatch.setattr(keys.KeyStore, "keep_epoch", lambda *_: None)
     if bug == "nothing is encrypted":
-        monkeypatch.setattr(Seal, "close", lambda self, content, *where: [content])
+        monkeypatch.setattr(Seal, "close", lambda self, content, *where, **more: [content])
         monkeypatch.setattr(Seal, "open", lambda self, parts, *where: b"".join(parts))
     assert old_rows_are_gone(tmp_path) == (not bug)
 

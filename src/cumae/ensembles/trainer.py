@@ -8,6 +8,7 @@ trained in one loop; all others are trained one by one, by ``Trainer.train``.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ from cumae.workers import in_memory, parallel
 
 LOADED_CELLS = 2**24  # cells that are in memory at a time while shards train
 TASK_SHARDS = 32  # shards that a worker gets at a time
+PROCESS_ENDS = threading.Event()  # set at exit, so that trainings in threads of their own stop
 
 
 @claim("SHARDS")
@@ -192,6 +194,8 @@ def train_shards(
         for trained in pool(train(trainer, task) for task in _tasks(rows, labels, split, seeds)):
             models += [one.model for one in trained]
             bar.advance(len(trained))
+            if PROCESS_ENDS.is_set() and threading.current_thread() is not threading.main_thread():
+                raise SystemExit  # which ends the thread, and nothing else
     return models
 
 

@@ -16,7 +16,7 @@ from cumae.privacy import Guarantee
 from cumae.store.homes.home import Blob, Home, Place, Sweep
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
-from cumae.store.ledger import CHECKPOINT, entries_known, walk
+from cumae.store.ledger import CHECKPOINT, Totals, entries_known, walk
 from cumae.store.older import states as old_states
 from cumae.store.pieces import ahead_number, of_epoch, rebuilt
 from cumae.store.sealed import Seal
@@ -123,25 +123,24 @@ class _Opened:
         if older or charge > 0:
             why = "rollback" if older else "restarted"
             take_alone(state.charged(max(0, charge), why, state.fitted.source), state, journal)
+        writer, first = journal.writer, blobs[0].number
         if blobs[0].kind in old_states.WHOLES:
             journal.rotated()
+            first = writer.totals.blob
         elif len(blobs) > 2 * MERGE:
             journal.compacted()
-        self.home.sweep(self.old_pieces(blobs[0].number))
-        journal.writer.opened(self.marks)
+        writer.home.sweep(self.old_pieces(first, writer.totals))
+        writer.opened(self.marks)
         found = class_named("predictor", state.kind).from_state(state, journal)
         found.warm_up()
         return found
 
-    def old_pieces(self, first: int) -> Sweep:
-        """Return which pieces belong to no state: all that the one from a number on has not."""
-        but = ahead_number(self.totals.epoch, self.totals.key)
-        return Sweep(first, but, self.newest)
+    def old_pieces(self, first: int, totals: Totals) -> Sweep:
+        """Return which pieces belong to no state, given the number of its first piece.
 
-    @property
-    def newest(self) -> int:
-        """The last epoch of which pieces may be deleted: here nobody else writes any ahead."""
-        return 2**62
+        Here nobody else writes anything ahead for a later epoch.
+        """
+        return Sweep(first, ahead_number(totals.epoch, totals.key), 2**62)
 
     def _checked(self) -> str:
         """Return why this must be an older copy; refuse one that was not accepted."""
@@ -251,9 +250,8 @@ class _Shared(_Opened):
         self.moved = not life.is_home
         return life
 
-    @property
-    def newest(self) -> int:
-        return self.totals.epoch
+    def old_pieces(self, first: int, totals: Totals) -> Sweep:
+        return super().old_pieces(first, totals)._replace(epoch=totals.epoch)
 
     def older(self) -> str:
         elsewhere = "its keys were last used with another server, database or timeline"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import math
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
+from weakref import WeakSet
 from zlib import crc32
 
 import numpy as np
@@ -18,6 +21,7 @@ from cumae.claims import claim
 from cumae.codec import from_bytes, to_bytes
 from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
+from cumae.ensembles.trainer import PROCESS_ENDS
 from cumae.mechanisms import Coins, GaussianNoise, Majority
 from cumae.predictors.everlasting.margins import weights_of_votes
 from cumae.predictors.everlasting.prior import STEADY, Prior
@@ -29,6 +33,7 @@ from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.predictors.waiting import PART, FreshRows, KeptRows, joined
 from cumae.randomness import Source
 
+TRAINING: WeakSet[threading.Thread] = WeakSet()  # threads that train, or have trained
 NO_KEY = bytes(ID_BYTES)  # fills up a stored memo; no row has it as its HMAC
 
 
@@ -365,6 +370,17 @@ def opened_phase(
     return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
 
 
+@atexit.register
+def end_trainings() -> None:
+    """Let no training run when the process ends: Python would end it within a library's own code.
+
+    Some libraries abort the process then. What it trained is drawn anew after the next opening.
+    """
+    PROCESS_ENDS.set()
+    for thread in list(TRAINING):
+        thread.join()
+
+
 @claim("EVER", "LATE", "LABELLED")
 class PhaseTraining:
     """The training of a phase, at once or in the background.
@@ -409,8 +425,13 @@ class PhaseTraining:
     def start(self) -> None:
         """Train in a thread of its own, unless it does so already."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._train, daemon=True)
+            self._thread = threading.Thread(target=self._train_aside, daemon=True)
+            TRAINING.add(self._thread)
             self._thread.start()
+
+    def _train_aside(self) -> None:
+        with suppress(SystemExit):  # the process ends
+            self._train()
 
     def _train(self) -> OpenPhase:
         """Train models and prior, and calibrate the noise; all that takes long is here."""
