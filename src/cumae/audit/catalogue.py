@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -79,10 +80,8 @@ def attacks_on(
     found, left_out = [], []
     for build in (SOURCES if sources is None else sources)[name]:
         try:
-            attack = build(epsilon=epsilon, delta=delta)
-            if not found and attack.plant is None:
-                attack = _with_plant(attack, build, epsilon, delta)
-            found.append(attack)
+            make = build if found else partial(_with_plant, build)
+            found.append(make(epsilon=epsilon, delta=delta))
         except CumaeError as error:
             left_out.append(
                 f"an attack on {name}, impossible at epsilon {epsilon:g} and delta {delta:g}: "
@@ -91,20 +90,39 @@ def attacks_on(
     return found, left_out
 
 
-def _with_plant(
-    attack: Attack, build: Callable[..., Attack], epsilon: float, delta: float
-) -> Attack:
-    """Add a bug that can be planted everywhere: a driver that spends twice what it claims.
+def first_attack(name: str, epsilon: float = 1.0, delta: float = 1e-6) -> Attack:
+    """Return the attack on something that makes most runs, with a bug to plant.
 
     Parameters
     ----------
-    attack : Attack
-        The attack on the right code.
-    build : callable
-        Makes it.
+    name : str
+        A key of ``SOURCES``.
     epsilon, delta : float
-        What it was made with.
+        What the attacked thing may cost.
+
+    Examples
+    --------
+    >>> from cumae.audit.catalogue import first_attack
+    >>> attack = first_attack("PrivateLogisticRegression")
+    >>> attack.name, attack.planted
+    ('PrivateLogisticRegression, the only noisy sum', 'with half the noise, planted')
     """
+    return _with_plant(SOURCES[name][0], epsilon, delta)
+
+
+def _with_plant(build: Callable[..., Attack], epsilon: float, delta: float) -> Attack:
+    """Make an attack; if it has no bug to plant, add one: a driver that spends twice its claim.
+
+    Parameters
+    ----------
+    build : callable
+        Makes the attack.
+    epsilon, delta : float
+        What the attacked thing may cost.
+    """
+    attack = build(epsilon=epsilon, delta=delta)
+    if attack.plant is not None:
+        return attack
     try:
         careless = build(epsilon=2 * epsilon, delta=delta)
     except CumaeError:
@@ -136,10 +154,10 @@ def audit_all(
     """Play attacks one after the other, within one budget of time and one chance of error.
 
     The first attack on each target comes first, and is followed by the same attack on a planted
-    bug. They get three quarters of the time, the same for each target. The others follow in turns: the second
-    attack on each target, then the third. Time that an attack does not need goes to those after it.
-    One of these others is left out if so few of its runs fit into its time that not even a leak of
-    everything would show.
+    bug. They get three quarters of the time, the same for each target. The others follow in turns:
+    the second attack on each target, then the third. Time that an attack does not need goes to
+    those after it. One of these others is left out if so few of its runs fit into its time that not
+    even a leak of everything would show. The first attacks have half of their time in any case.
 
     Parameters
     ----------
@@ -174,22 +192,28 @@ def audit_all(
     found: dict[str, Audit] = {}
     left_out = []
     turns = _turns(chosen)
+    total = sum(turn.weight for turn in turns)
     with Progress("attacks", len(turns), progress) as bar:
         for place, turn in enumerate(turns):
-            weights = sum(other.weight for other in turns[place:])
-            left = max((end - time.monotonic()) * turn.weight / weights, 1e-9)
+            time_left = end - time.monotonic()
+            left = time_left * turn.weight / sum(other.weight for other in turns[place:])
+            if turn.first:  # others may have taken longer than they should
+                left = max(left, seconds * turn.weight / total / 2)
+            elif time_left <= 0:
+                left_out.append(f"{turn.attack.name}: no time was left.")
+                continue
             try:
                 found[turn.attack.name] = audit(
                     turn.attack,
                     runs=runs,
-                    seconds=left if seconds < math.inf else math.inf,
+                    seconds=left,
                     confidence=each,
                     n_jobs=n_jobs,
                     progress=False,
                     least=LEAST_RUNS if turn.first else least_to_tell(turn.attack.claimed, each),
                 )
             except NotWorthPlaying as error:
-                left_out.append(f"{turn.attack.name}, for lack of time: {error}.")
+                left_out.append(f"{turn.attack.name}: {error}.")
             bar.advance()
     names = [one.name for attack in chosen for one in (attack, attack.on_plant) if one is not None]
     return [found[name] for name in names if name in found], left_out
@@ -238,7 +262,7 @@ def reasons_for_few(audits: Sequence[Audit], runs: int) -> list[str]:
         if not one.planted and (known is None or one.runs > known.runs):
             most[audited(one.name)] = one
     return [
-        f"{target}: {one.runs:,} counted runs, because a run takes {one.pace * 1e3:.2g} ms"
+        f"{target}: {one.runs:,} counted runs, because a run takes {one.pace * 1e3:,.3g} ms"
         + (", everything being trained anew" if one.level == WHOLE else "")
         + f". For {MANY_RUNS:,} give this target alone {4 * MANY_RUNS * one.pace:.0f} seconds."
         for target, one in most.items()

@@ -41,7 +41,8 @@ WARM_UP, PILOT = 2, 4  # runs of each world that tell how long one takes, and ar
 START_UP = 20.0  # seconds to wait, at most, until all processes are there
 PILOT_SHARE = 0.05  # of the time: shorter pilots measure how processes wake up
 FEW_DRAWS = 50  # draws of a release that tell how long one takes
-GAMES = 4  # of each process, in which all runs of a release are played
+LEAST_DRAWS = 4_000  # of a release, if they take no more than half of the time beside the rest
+GAMES = 2  # of each process, in which all runs of a release are played
 TASKS = 200  # parts into which runs are cut: each of them sends the attack to a process
 LEAST_RUNS = 20
 MOST_TO_TELL = 10**9
@@ -396,7 +397,7 @@ def _affordable(
         spent = before + play(2 * FEW_DRAWS)
         pace = max(spent - 2 * before, before / 50) / FEW_DRAWS / workers
         left = seconds - spent - GAMES * max(0.0, before - FEW_DRAWS * pace * workers)
-        fitting = left / pace
+        fitting = max(left / pace, min(LEAST_DRAWS, seconds / 2 / pace))
     else:
         count = PILOT
         spent = taken = play(count)
@@ -406,10 +407,11 @@ def _affordable(
             spent += taken
         pace = taken / (count * workers)
         fitting = (seconds - spent) / pace
+    fitting = max(fitting, 0.0)
     if fitting < min(least, runs) and least > LEAST_RUNS:
         raise NotWorthPlaying(
-            f"a run takes {pace * 1e3:.3g} ms, and {least} runs, which would take "
-            f"{least * pace:.2g} s, are the fewest that could show a leak of everything"
+            f"{least} runs are the fewest that could show a leak of everything, and {fitting:.0f} "
+            f"fit into its time at {pace * 1e3:,.3g} ms a run"
         )
     return int(min(runs, max(LEAST_RUNS, fitting))) // 2 * 2
 

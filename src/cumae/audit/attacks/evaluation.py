@@ -19,7 +19,7 @@ from cumae.audit.game import Game
 from cumae.audit.results import RELEASES, Claimed
 from cumae.audit.runs import Attack
 from cumae.evaluation import Evaluation, evaluate
-from cumae.evaluation.table import chosen_noise, table_count
+from cumae.evaluation.table import Layout, cells_of, chosen_noise, counted, table_count
 from cumae.mechanisms import GaussianNoise, LaplaceNoise
 
 OTHERS = 9  # rows that are the same in both worlds
@@ -90,13 +90,14 @@ def a_test_row(
     """
     zero, one = _worlds(n_classes)
     model = _Chances(n_classes)
+    planned = _evaluate(evaluate, model, epsilon, delta, *zero)
+    claimed, score = Claimed.by(planned.guarantee), _likelihood(planned.tables.layout)
 
     def play(game: Game) -> float:
         game.train(zero, one)
-        return float(_likelihood(n_classes, claimed, np.asarray(game.published())))
+        return float(score(np.asarray(game.published()), claimed))
 
     shown = partial(_evaluate, release, model, epsilon, delta)
-    claimed = Claimed.by(_evaluate(evaluate, model, epsilon, delta, *zero).guarantee)
     name = f"Evaluation, a test row, {n_classes} classes"
     return Attack(name, partial(Evaluated, shown), play, claimed)
 
@@ -106,8 +107,8 @@ class NoisyCounts:
 
     Parameters
     ----------
-    n_classes : int of 2 or more
-        Classes of the model.
+    layout : Layout
+        The shape of all tables.
     noise : LaplaceNoise or GaussianNoise
         What is added to each count.
 
@@ -120,11 +121,11 @@ class NoisyCounts:
     (10, 20)
     """
 
-    def __init__(self, n_classes: int, noise: LaplaceNoise | GaussianNoise) -> None:
-        self.n_classes, self.noise = n_classes, noise
+    def __init__(self, layout: Layout, noise: LaplaceNoise | GaussianNoise) -> None:
+        self.layout, self.noise = layout, noise
 
     def train(self, X: Any, y: Any) -> None:
-        self.exact = _exact(_Chances(self.n_classes), np.asarray(X), np.asarray(y))
+        self.exact = _exact(self.layout, np.asarray(X), np.asarray(y))
 
     def ask(self, X: Any) -> list[None]:
         return [None] * len(X)
@@ -155,11 +156,13 @@ def noisy_counts(epsilon: float, delta: float, *, n_classes: int = 2) -> Attack:
     """
     zero, one = _worlds(n_classes)
     tables = table_count(n_classes, chances=True)
-    claimed = Claimed.by(_evaluate(evaluate, _Chances(n_classes), epsilon, delta, *zero).guarantee)
+    found = _evaluate(evaluate, _Chances(n_classes), epsilon, delta, *zero)
+    claimed, layout = Claimed.by(found.guarantee), found.tables.layout
+    score = _likelihood(layout)
 
     def play(game: Game) -> Floats:
         game.train(zero, one)
-        return _likelihood(n_classes, claimed, game.releases())
+        return score(game.releases(), claimed)
 
     noise = chosen_noise(epsilon, delta, tables)
     careless: LaplaceNoise | GaussianNoise = LaplaceNoise(epsilon, tables)
@@ -167,32 +170,29 @@ def noisy_counts(epsilon: float, delta: float, *, n_classes: int = 2) -> Attack:
         careless = GaussianNoise.calibrated(epsilon, delta, moves=tables)
     return Attack(
         f"Evaluation, noisy counts, {n_classes} classes",
-        partial(NoisyCounts, n_classes, noise),
+        partial(NoisyCounts, layout, noise),
         play,
         claimed,
         level=RELEASES,
         not_covered="how rows are scored and put into cells, and how it is paid",
-        plant=partial(NoisyCounts, n_classes, careless),
+        plant=partial(NoisyCounts, layout, careless),
         planted="with a replaced row that counts once, planted",
     )
 
 
-def _likelihood(n_classes: int, claimed: Claimed, counts: NDArray[Any]) -> Floats:
-    """Return how much counts speak for world 1, each cut off where Laplace noise tells no more.
+def _likelihood(layout: Layout) -> Callable[[NDArray[Any], Claimed], Floats]:
+    """Return what tells how much counts speak for world 1.
 
-    Parameters
-    ----------
-    n_classes : int of 2 or more
-        Classes of the model.
-    claimed : Claimed
-        A delta of 0 means Laplace noise.
-    counts : array, with all counts along the last axis
-        What was released.
+    Each count is cut off where Laplace noise tells no more; a delta of 0 means Laplace noise.
     """
-    zero, one = (_exact(_Chances(n_classes), *world) for world in _worlds(n_classes))
-    off = counts - (zero + one) / 2
-    cut = np.clip(off, -1.0, 1.0) if claimed.delta == 0 else off
-    return np.asarray((cut * (one - zero)).sum(axis=-1))
+    zero, one = (_exact(layout, *world) for world in _worlds(layout.classes))
+
+    def score(counts: NDArray[Any], claimed: Claimed) -> Floats:
+        off = counts - (zero + one) / 2
+        cut = np.clip(off, -1.0, 1.0) if claimed.delta == 0 else off
+        return np.asarray((cut * (one - zero)).sum(axis=-1))
+
+    return score
 
 
 def _evaluate(
@@ -219,10 +219,10 @@ def _evaluate(
     return release(model, X, y, epsilon=epsilon, delta=delta, trained_on=False, bins=10)
 
 
-def _exact(model: Any, X: Floats, y: Integers) -> Integers:
+def _exact(layout: Layout, X: Floats, y: Integers) -> Integers:
     """Return the counts of all tables without noise."""
-    tables = _evaluate(evaluate, model, float("inf"), 0.0, X, y).tables
-    return np.concatenate([part.ravel() for part in tables.counts.values()])
+    counts = counted(layout, cells_of(layout, np.zeros_like(y), y, X))
+    return np.concatenate([part.ravel() for part in counts.values()])
 
 
 def _worlds(n_classes: int) -> tuple[tuple[Floats, Integers], tuple[Floats, Integers]]:

@@ -38,6 +38,7 @@ from cumae.randomness import SYSTEM, SeededSource
 NUMBERS = [(-1.0, 1.0), (-1.0, 1.0)]  # columns of a model
 GRID = np.array([*itertools.product(np.linspace(-1.0, 1.0, 5), repeat=2)])
 SHARDS, ASKED = 8, 64  # voters, and queries to them
+MANY = 40  # rows of a shard, among which both labels are nearly sure to be
 TREES = Trees(2)
 AROUND_A_SUM = "later sums, which depend on the first, and the model that is made of all"
 AROUND_VOTES = "how rows become shards and answers become rows; who asks sees labels, not counts"
@@ -196,7 +197,12 @@ class CountedVotes(NoPublished):
 
 
 def counted_votes(
-    epsilon: float, delta: float, predictor: Any = EverlastingPredictor, **options: Any
+    epsilon: float,
+    delta: float,
+    predictor: Any = EverlastingPredictor,
+    *,
+    size: int = FEW,
+    **options: Any,
 ) -> Attack:
     """Return the attack on noisy counts: one row, and so one voter, says 1 in one of the worlds.
 
@@ -206,10 +212,12 @@ def counted_votes(
         What the predictor may cost.
     predictor : class
         The class of the predictor.
+    size : int of 1 or more
+        Rows of a shard.
     **options : object
         Its parameters, except the estimator.
     """
-    rows, asked = alike(SHARDS * FEW), alike(ASKED)[0]
+    rows, asked = alike(SHARDS * size), alike(ASKED)[0]
     make = partial(predictor, Spotter(), epsilon=epsilon, delta=delta, **options)
     fresh = partial(CountedVotes, make, asked)
 
@@ -337,6 +345,7 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
         partial(
             counted_votes,
             predictor=QueryRelease,
+            size=MANY,
             mechanism="gaussian",
             n_shards=SHARDS,
             max_queries=ASKED,
