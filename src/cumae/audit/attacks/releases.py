@@ -274,7 +274,8 @@ class DrawnRules(NoPublished):
 def drawn_tree(epsilon: float, delta: float, *, name: str) -> Attack:
     """Return the attack on one draw of a tree: a label moves the odds of what it says.
 
-    Rows are all alike, and ones are a few fewer than zeros, so that one tree in three says 1.
+    Rows are all alike, and ones are a few fewer than zeros, so that one tree in three says 1, and
+    one in four if the exponent is twice what it should be.
 
     Parameters
     ----------
@@ -285,7 +286,7 @@ def drawn_tree(epsilon: float, delta: float, *, name: str) -> Attack:
     name : str
         The learner that draws.
     """
-    behind = int(2 / epsilon)
+    behind = int(1 / epsilon)
     y = np.append(np.zeros(behind + 3, dtype=np.int64), 1)
     X = np.full((len(y), 1), HERE)
 
