@@ -89,6 +89,7 @@ def draw(
         figure = places[0].figure
     for effect, title, place in zip(effects, told, places, strict=False):
         place.set_title(title)
+        place.tick_params(labelsize="small")
         _one(effect, classes, place)
         if axes is not None and len(effect.columns) == 1:
             place.set_ylabel(f"added to the {shown}")
