@@ -111,7 +111,7 @@ def test_attacks_on_sums_can_be_sent_to_other_processes(build: Any) -> None:
 
 def sums_are_exact(rows: int) -> bool:
     """Tell whether a sum over many rows is that of what each row adds, as Python adds them up."""
-    asked, _ = attacked.question()
+    asked = attacked.question()
     codes = asked.features.codes(np.resize(ROWS, (rows, ROWS.shape[1])))
     labels = np.zeros(rows, dtype=np.int64)
     each = [asked.total(codes[[place]], labels[:1]) for place in range(len(ROWS))]

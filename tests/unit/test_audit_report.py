@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,18 +13,20 @@ import numpy as np
 import pytest
 
 from cumae.audit import Attack, Audit, Claimed, Game
-from cumae.audit.catalogue import SOURCES, attacks_on, audit_all
+from cumae.audit.catalogue import SOURCES, attacks_on, audit_all, reasons_for_few
 from cumae.audit.report import (
     MEANING,
     lines,
     markdown,
     misses_allowed,
+    plant_of,
     plot,
     strongest,
     svg,
     table,
     together,
 )
+from cumae.audit.results import RELEASES
 from cumae.errors import InvalidParameter
 
 CURVE = ((0.0, 1.0), (0.25, 0.25), (1.0, 0.0))
@@ -72,6 +75,7 @@ def test_the_table_is_aligned_and_rounds_bounds_down() -> None:
         " epsilon at delta 1e-06 ",
         "       1 ",
         "   0.9876 ",
+        "    5.259 ",
         "   99% ",
         " 1,234 ",
         "       0.99 ",
@@ -160,7 +164,28 @@ def test_the_page_has_table_meaning_and_verdict() -> None:
     assert strongest([good, bad]) is bad
     assert together([good, bad]) == pytest.approx(0.98)
     page = markdown([good], {"epsilon": 2.0}, ["Other, too slow."])
-    assert "\n\nSettings:\n\n- epsilon: 2.0\n\nLeft out:\n\n- Other, too slow.\n\n" in page
+    assert "\n\nSettings:\n\n- epsilon: 2.0\n\nLevels:\n\n- Whole: everything" in page
+    assert "\n\nLeft out:\n\n- Other, too slow.\n\n" in page
+
+
+def test_a_planted_bug_stands_beside_its_attack_and_breaks_nothing() -> None:
+    good = replace(found(0.5), level=RELEASES, not_covered="the rest")
+    plant = replace(found(2.0, name=f"{good.name}, planted"), planted="with a bug")
+    other = found(0.1, name="Thing, a row of another")
+    audits = [good, plant, other]
+    assert (plant.broken, plant.caught, plant.verdict) == (False, True, "caught")
+    assert replace(plant, epsilon=0.5).verdict == "not caught"
+    assert plant_of(good, audits) is plant
+    assert plant_of(other, audits) is None
+    assert strongest(audits) is good
+    assert together(audits) == pytest.approx(0.98)  # a planted bug is no false alarm
+    page = markdown(audits)
+    assert "No bound is above its claim." in page
+    assert "- Thing, a row: not covered is the rest.\n" in page
+    drawn = plot(good, plant)
+    assert drawn.endswith("x the same attack with a bug: caught")
+    assert drawn in page
+    assert Audit.from_dict(plant.to_dict()) == plant
 
 
 class Silent:
@@ -183,16 +208,35 @@ def ask_once(game: Game) -> float:
     return float(game.ask([[0.0]]).answers[0])
 
 
-def test_time_and_chance_of_error_are_shared() -> None:
-    attacks = [Attack(f"Thing, {n}", Silent, ask_once, Claimed(1.0)) for n in range(4)]
-    audits = audit_all(attacks, runs=40, confidence=0.9)
+def attacks_of(*names: str) -> list[Attack]:
+    return [Attack(name, Silent, ask_once, Claimed(1.0)) for name in names]
+
+
+def test_the_chance_of_error_is_shared() -> None:
+    attacks = attacks_of("One, a", "One, b", "Two, a", "Two, b")
+    audits, left_out = audit_all(attacks, runs=40, confidence=0.9)
     assert [audit.name for audit in audits] == [attack.name for attack in attacks]
     assert [audit.confidence for audit in audits] == pytest.approx([0.975] * 4)
     assert together(audits) == pytest.approx(0.9)
+    assert not left_out
+
+
+def test_without_time_the_first_attack_on_each_target_is_played_and_the_rest_is_named() -> None:
     Silent.trained = 0
-    audits = audit_all(attacks, runs=100_000, seconds=1e-6)
-    assert [audit.runs for audit in audits] == [10] * 4  # the least number
-    assert Silent.trained == 4 * 2 * 26  # with a pilot of six
+    attacks = attacks_of("One, a", "One, b", "Two, a", "One, c")
+    audits, left_out = audit_all(attacks, runs=100_000, seconds=1e-6)
+    assert [(audit.name, audit.runs) for audit in audits] == [("One, a", 10), ("Two, a", 10)]
+    assert Silent.trained == 2 * 2 * 26  # with a pilot of six
+    assert left_out == ["One, b: no time was left.", "One, c: no time was left."]
+
+
+def test_few_runs_are_explained() -> None:
+    slow = replace(found(0.5), runs=40, pace=0.25)
+    quick = found(0.5, name="Other, a row")
+    (reason,) = reasons_for_few([slow, quick], 10_000)
+    assert reason.startswith("Thing: 40 counted runs, because a run takes 250 ms, everything")
+    assert "1,000 seconds." in reason
+    assert reasons_for_few([slow], 80) == []  # no more were asked for
 
 
 def test_nothing_to_play_and_odd_confidence_are_refused() -> None:

@@ -32,6 +32,7 @@ from cumae.learners.kernel.effects import (
 )
 from cumae.learners.kernel.features import KernelFeatures
 from cumae.learners.kernel.model import KernelModel
+from cumae.learners.kernel.pictures import draw
 from cumae.learners.kernel.posterior import Posterior
 from cumae.randomness import SeededSource
 
@@ -353,16 +354,74 @@ def test_text_of_pairs(interacting: PrivateKernelClassifier) -> None:
     assert lines[1].startswith("  column 1 and column 2: -")
 
 
+def panels(figure: Any) -> list[Any]:
+    return [axes for axes in figure.axes if axes.get_visible() and axes.get_label() != "<colorbar>"]
+
+
 def test_the_strongest_effects_are_drawn(
     fitted: PrivateKernelClassifier, interacting: PrivateKernelClassifier
 ) -> None:
+    """The figure has a title and one label, each effect a title, and pairs name both axes."""
     for model, singles, pairs in ((fitted, 5, 3), (interacting, 4, 3)):
         figure = model.plot()
         figure.canvas.draw()
-        labels = [axes.get_xlabel() for axes in figure.axes if axes.get_label() != "<colorbar>"]
-        bars = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
-        assert len([label for label in labels if label]) == singles + pairs
-        assert len(bars) == pairs
+        drawn = panels(figure)
+        assert len(drawn) == singles + pairs
+        assert len([axes for axes in figure.axes if axes.get_label() == "<colorbar>"]) == pairs
+        assert figure.get_suptitle().startswith("What columns add to the ")
+        assert figure.get_supylabel().startswith("added to the ")
+        assert all(axes.get_title() for axes in drawn)
+        assert [bool(axes.get_xlabel()) for axes in drawn] == [False] * singles + [True] * pairs
+        assert [bool(axes.get_ylabel()) for axes in drawn] == [False] * singles + [True] * pairs
+
+
+def test_several_classes_share_one_legend(fitted: PrivateKernelClassifier) -> None:
+    figure = fitted.plot()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [str(c) for c in fitted.classes_]
+    assert all(axes.get_legend() is None for axes in panels(figure))
+
+
+def test_cells_of_a_heat_map_are_hatched_where_their_band_holds_zero(
+    interacting: PrivateKernelClassifier,
+) -> None:
+    pair = by_columns(interacting.effects_)[("1", "2")]
+    unsure = np.abs(pair.log_odds) <= 2 * pair.spread
+    assert unsure.any()
+    assert not unsure.all()
+    (axes,) = panels(interacting.plot([(1, 2)]))
+    hatched = [patch for patch in axes.patches if patch.get_hatch()]
+    assert len(hatched) == unsure.sum()
+    bar = axes.figure.axes[-1]
+    band = 2 * float(np.median(pair.spread))
+    ends = sorted(float(np.ravel(line.get_ydata())[0]) for line in bar.lines)
+    assert ends == pytest.approx([-band, band])
+
+
+def test_ticks_are_round_and_missing_cells_have_a_place_of_their_own() -> None:
+    numbers = tuple(np.geomspace(1_234.5, 187_654.3, 20).tolist())
+    coins = np.random.default_rng(0)
+    effect = Effect(
+        ("income", "job"),
+        ((*numbers, None), ("nurse", "poet")),
+        coins.normal(size=(21, 2)),
+        np.full((21, 2), 0.1),
+        1.0,
+    )
+    (axes,) = panels(draw([effect], np.array([0, 1])))
+    texts = [text.get_text() for text in axes.get_xticklabels()]
+    assert texts[-1] == "missing"
+    assert all(text.endswith("0,000") for text in texts[:-1])
+    places = axes.get_xticks().tolist()
+    assert places == sorted(places)
+    assert places[-1] > numbers[-1]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["nurse", "poet"]
+    single = Effect(("income",), (numbers,), coins.normal(size=20), np.full(20, 0.1), 1.0)
+    _, own = plt.subplots()
+    draw([single], np.array([0, 1]), own)
+    assert {tick % 10_000 for tick in own.get_xticks()} == {0.0}
+    assert own.get_title() == "income"
+    assert own.get_ylabel() == "added to the log odds of 1"
 
 
 def test_bands_are_two_standard_deviations() -> None:
@@ -379,9 +438,9 @@ def test_bands_are_two_standard_deviations() -> None:
 
 def test_what_is_drawn_can_be_chosen(interacting: PrivateKernelClassifier) -> None:
     figure = interacting.plot([3, (2, 1)])
-    drawn = [axes for axes in figure.axes if axes.get_xlabel()]
-    assert [axes.get_xlabel() for axes in drawn] == ["3", "1"]
-    assert drawn[1].get_ylabel() == "2"
+    drawn = panels(figure)
+    assert [axes.get_title() for axes in drawn] == ["column 3", "column 1 and column 2"]
+    assert (drawn[1].get_xlabel(), drawn[1].get_ylabel()) == ("1", "2")
     with pytest.raises(InvalidParameter, match="there is no effect"):
         interacting.plot(["4"])
     with pytest.raises(InvalidParameter, match="1 axes for 2 effects"):

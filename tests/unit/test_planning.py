@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt
 from scipy.special import ndtr
 from sklearn.base import clone
 
-from cumae import Budget, InvalidParameter, PrivateClassifier
+from cumae import Budget, InvalidParameter, PrivateClassifier, PrivateKernelClassifier
 from cumae.checks import LEARNER_LAWS
 from cumae.checks.learners import one_row_cannot_be_seen, refusals_spend_nothing
 from cumae.concepts import Thresholds
@@ -425,6 +425,21 @@ def test_it_takes_a_table_as_it_is(table: Any, tmp_path: Any) -> None:
     assert (again.why_, again.guarantee_) == (model.why_, model.guarantee_)
 
 
+def test_it_draws_what_its_model_draws() -> None:
+    X = as_array(600)
+    kernel = PrivateKernelClassifier(9.0, 1e-6, columns=KINDS, n_waves=3, random_state=0)
+    kernel.fit(X, labels_of(X))
+    stored = {"kind": "PrivateClassifier", "route": "kernel", "why": "", "n_queries": None}
+    model = PrivateClassifier.from_dict({**stored, "model": kernel.to_dict()})
+    wanted = kernel.effects_[0].columns
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MPLBACKEND", "agg")
+        figures = [one.plot([wanted]) for one in (model, kernel)]
+    titles = [figure.axes[0].get_title() for figure in figures]
+    assert titles[0] == titles[1] != ""
+    assert figures[0].get_suptitle() == figures[1].get_suptitle() != ""
+
+
 def test_files_of_something_else_are_refused(tmp_path: Any) -> None:
     (tmp_path / "text").write_text("nonsense")
     with pytest.raises(InvalidParameter, match="no JSON"):
@@ -462,6 +477,7 @@ def test_with_a_number_of_questions_any_route_may_be_taken(monkeypatch: Any) -> 
     assert model.remaining_ == 50
     assert not hasattr(model, "predict_proba")
     assert not hasattr(model, "save")
+    assert not hasattr(model, "plot")
     assert not hasattr(clone(model), "model_")
 
 

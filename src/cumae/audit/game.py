@@ -31,7 +31,9 @@ class Driver(Protocol):
 
     Some attacks need more: ``train(..., users=)`` and ``ask(..., users=, clients=)``, or
     ``supply(X)`` for rows without labels and ``label(X, y)`` for rows with later labels, all of
-    which :class:`InProcess` has.
+    which :class:`InProcess` has. Attacks on releases need ``releases(count)``, that many
+    independent draws of what is released, one row each, and ``before()``, an array of all that
+    noise is added to, which is the same whenever a world is trained.
     """
 
     def train(self, X: Any, y: Any) -> None:
@@ -117,6 +119,8 @@ class Game:
         What is attacked. It gets tables as they are given: arrays, lists of rows, data frames.
     world : {0, 1}
         0 or 1. The adversary must not read it; it gets what its moves return.
+    runs : int of 1 or more
+        Independent runs that ``releases`` returns.
 
     Examples
     --------
@@ -133,13 +137,14 @@ class Game:
     cumae.errors.InvalidParameter: the worlds differ already; ask the same in both.
     """
 
-    def __init__(self, driver: Driver, world: int) -> None:
+    def __init__(self, driver: Driver, world: int, runs: int = 1) -> None:
         self._driver: Any = driver  # which may have more than the least
-        self._world = world
+        self._world, self._runs = world, runs
         self.differed = False  # whether the worlds differ already
         self._trained = False
         self._user: Any = NOBODY  # whose rows and queries differ, where they have users
         self.view: list[Seen] = []
+        self.before = b""  # all that noise was added to, if releases were seen
 
     def train(
         self, zero: tuple[Any, Any], one: tuple[Any, Any] | None = None, *, users: Any = None
@@ -232,6 +237,11 @@ class Game:
     def published(self) -> Any:
         """Return what everybody may see now."""
         return self._driver.published()
+
+    def releases(self) -> Any:
+        """Return what is released in ``runs`` independent runs after the moves so far."""
+        self.before = self._driver.before().tobytes()
+        return self._driver.releases(self._runs)
 
     def _saw(self, seen: Seen) -> Seen:
         self.view.append(seen)

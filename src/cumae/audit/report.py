@@ -13,19 +13,29 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from cumae.arrays import Floats
-from cumae.audit.results import BROKEN, Audit, Claimed
+from cumae.audit.results import BROKEN, RELEASES, WHOLE, Audit, Claimed
 
-HEADER = ("attack", "measure", "claimed", "at least", "share", "runs", "confidence", "verdict")
-NUMBERS = range(2, 7)  # columns that are aligned to the right
-MARKS = {"guessing": ".", "claimed": "#", "measured": "o"}
+HEADER = (
+    *("attack", "measure", "claimed", "at least", "could be"),
+    *("share", "runs", "confidence", "verdict"),
+)
+NUMBERS = range(2, 8)  # columns that are aligned to the right
+MARKS = {"guessing": ".", "claimed": "#", "planted": "x", "measured": "o"}
 MEANING = """\
 Each line is a pair of worlds that differ in one row or one query (or in all of one user, where
 users are protected), and an attacker who tries to tell them apart. "claimed" is what the guarantee
-promises at most, and "at least" is what this attacker has shown, whatever else there is. A bound
-above its claim is BROKEN: the guarantee is false. "cannot tell" means that not even a perfect
-attacker would get above the claim: it would take more runs, or the claim is empty. A bound far
-below its claim does not mean that the claim is loose: another attacker may do better, and few runs
-prove little. "share" is measured / claimed; what is missing to 100% is the gap between the two."""
+promises at most, and "at least" is what this attacker has shown. "could be" is what so many runs
+would have shown of a leak of everything, with an attacker who is right each time. A bound above its
+claim is BROKEN: the guarantee is false. "cannot tell" means that "could be" is not above the claim:
+it would take more runs, or the claim is empty. A bound far below its claim does not mean that the
+claim is loose: another attacker may do better, and few runs prove little. "share" is measured /
+claimed; what is missing to 100% is the gap between the two. Lines with "planted" show the same
+attack on code with a bug, which it should catch: one that is "not caught" needs more runs."""
+LEVELS = {
+    RELEASES: "Releases: sums, votes or scores are computed once in each world, and noise is drawn "
+    "anew in each run.",
+    WHOLE: "Whole: everything is done anew in each run, from training to the last answer.",
+}
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,7 @@ class Line:
             self.measure + at,
             f"{self.claimed:.4g}",
             _down(self.found),
+            _down(self.audit.could_have_proven(self.measure)),
             f"{self.share:.0%}",
             f"{self.audit.runs:,}",
             f"{self.audit.confidence:.7g}",
@@ -96,9 +107,9 @@ def table(audits: Sequence[Audit]) -> str:
     >>> from cumae.audit import Audit, Claimed
     >>> from cumae.audit.report import table
     >>> print(table([Audit("a row", Claimed(1.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6)]))
-    | attack | measure | claimed | at least | share |  runs | confidence | verdict    |
-    | ------ | ------- | ------: | -------: | ----: | ----: | ---------: | ---------- |
-    | a row  | epsilon |       1 |      0.7 |   70% | 1,000 |       0.95 | not broken |
+    | attack | measure | claimed | at least | could be | share |  runs | confidence | verdict    |
+    | ------ | ------- | ------: | -------: | -------: | ----: | ----: | ---------: | ---------- |
+    | a row  | epsilon |       1 |      0.7 |    5.335 |   70% | 1,000 |       0.95 | not broken |
     """
     rows = [HEADER, *(line.cells() for line in lines(audits))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -111,12 +122,39 @@ def table(audits: Sequence[Audit]) -> str:
 
 def together(audits: Sequence[Audit]) -> float:
     """Return the chance, at least, that all bounds of all audits are right."""
-    return max(0.0, 1 - sum(1 - audit.confidence for audit in audits))
+    return max(0.0, 1 - sum(1 - audit.confidence for audit in audits if not audit.planted))
 
 
 def strongest(audits: Sequence[Audit]) -> Audit:
-    """Return the audit that reached the largest share of a claim."""
-    return max(lines(audits), key=lambda line: line.share).audit
+    """Return the audit that reached the largest share of a claim, planted bugs apart."""
+    real = [audit for audit in audits if not audit.planted]
+    return max(lines(real), key=lambda line: line.share).audit
+
+
+def plant_of(audit: Audit, audits: Sequence[Audit]) -> Audit | None:
+    """Return the result of the same attack on a planted bug; None if it was not played."""
+    found = [other for other in audits if other.planted]
+    return next((other for other in found if other.name.startswith(f"{audit.name}, ")), None)
+
+
+def levels(audits: Sequence[Audit]) -> list[str]:
+    """Return the levels of the attacks, and what attacks on releases leave out.
+
+    Examples
+    --------
+    >>> from cumae.audit import Audit, Claimed
+    >>> from cumae.audit.report import levels
+    >>> levels([Audit("a row", Claimed(1.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6)])
+    ['Whole: everything is done anew in each run, from training to the last answer.']
+    """
+    found = []
+    for level, meaning in LEVELS.items():
+        own = [audit for audit in audits if audit.level == level and not audit.planted]
+        found += [meaning] if own else []
+        found += [
+            f"{one.name}: not covered is {one.not_covered}." for one in own if one.not_covered
+        ]
+    return found
 
 
 def misses_allowed(claimed: Claimed, false_alarms: ArrayLike) -> Floats:
@@ -141,7 +179,7 @@ def misses_allowed(claimed: Claimed, false_alarms: ArrayLike) -> Floats:
     return np.asarray(np.max(bounds, axis=0))
 
 
-def plot(audit: Audit, width: int = 61, height: int = 21) -> str:
+def plot(audit: Audit, planted: Audit | None = None, width: int = 61, height: int = 21) -> str:
     """Return the trade-off curve as text.
 
     Counts have an error, so that points lie below the claim by chance; the bounds allow for it.
@@ -150,6 +188,8 @@ def plot(audit: Audit, width: int = 61, height: int = 21) -> str:
     ----------
     audit : Audit
         What was found.
+    planted : Audit or None
+        What the same attack found where a bug was planted.
     width, height : int of 2 or more
         Size of the plot in characters, without texts.
 
@@ -159,7 +199,7 @@ def plot(audit: Audit, width: int = 61, height: int = 21) -> str:
     >>> from cumae.audit.report import plot
     >>> curve = ((0.0, 1.0), (0.5, 0.25), (1.0, 0.0))
     >>> found = Audit("a row", Claimed(1.0), 0.95, 9, epsilon=0.1, rho=0.0, mu=0.1, curve=curve)
-    >>> print(plot(found, 21, 7))
+    >>> print(plot(found, width=21, height=7))
     a row: chances of false alarms and misses
        1 o#.
          |##...
@@ -181,6 +221,7 @@ def plot(audit: Audit, width: int = 61, height: int = 21) -> str:
         "guessing": (steps, 1 - steps),
         # The curve is its own mirror image, which fills its steep part.
         "claimed": (np.append(steps, allowed), np.append(allowed, steps)),
+        **({} if planted is None else {"planted": _measured(planted)}),
         "measured": _measured(audit),
     }
     for name, (alarms, misses) in curves.items():
@@ -194,6 +235,8 @@ def plot(audit: Audit, width: int = 61, height: int = 21) -> str:
     axis = "     0" + "false alarms".center(width - 2) + "1"
     counted = f"o counted in {audit.runs:,} runs, without a margin of error"
     legend = f"{counted}   # claimed: never below   . guessing blindly"
+    if planted is not None:
+        legend += f"\nx the same attack {planted.planted}: {planted.verdict}"
     return "\n".join([title, *body, axis, legend])
 
 
@@ -247,6 +290,7 @@ def markdown(
         What was not played, and why.
     """
     broken = sum(line.broken for line in lines(audits))
+    best = strongest(audits)
     verdict = (
         f"**Bounds above their claims: {broken}.** The guarantees of these lines do not hold; "
         "report them as SECURITY.md says."
@@ -256,9 +300,10 @@ def markdown(
     return (
         f"# Audit\n\n{verdict}\n\n{table(audits)}\n\n{MEANING}\n\n{certainty(audits)}\n\n"
         f"{_listed('Settings', [f'{name}: {value}' for name, value in (settings or {}).items()])}"
+        f"{_listed('Levels', levels(audits))}"
         f"{_listed('Left out', left_out)}"
         f"The attack that reached the largest share of a claim:\n\n"
-        f"```text\n{plot(strongest(audits))}\n```\n"
+        f"```text\n{plot(best, plant_of(best, audits))}\n```\n"
     )
 
 
@@ -280,8 +325,9 @@ def _panel(audit: Audit, side: int) -> str:
     order = np.argsort(np.append(steps, allowed))
     bound = np.append(steps, allowed)[order], np.append(allowed, steps)[order]
     colour = "#c00" if audit.broken else "#222"
+    dot = "#c60" if audit.planted else "#06c"
     dots = "".join(
-        f'<circle cx="{alarm * side:.1f}" cy="{(1 - miss) * side:.1f}" r="2" fill="#06c"/>'
+        f'<circle cx="{alarm * side:.1f}" cy="{(1 - miss) * side:.1f}" r="2" fill="{dot}"/>'
         for alarm, miss in zip(*_measured(audit), strict=True)
     )
     path = " ".join(

@@ -8,10 +8,14 @@ from typing import Any
 
 from cumae.audit.bounds import Chances, at_least, at_most
 from cumae.errors import InvalidParameter
+from cumae.privacy import Gaussian
 from cumae.privacy.validation import check_epsilon, check_nonnegative, check_rate
 
 MEASURES = ("epsilon", "rho", "mu")
 BROKEN, NOT_BROKEN, CANNOT_TELL = "BROKEN", "not broken", "cannot tell"
+CAUGHT, MISSED = "caught", "not caught"  # of planted bugs
+# Levels of attacks: what is done anew in each run.
+WHOLE, RELEASES = "whole", "releases"
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,14 @@ class Audit:
         Lower bounds on what the mechanism really costs.
     curve : tuple of pairs of float
         Chances of (false alarm, missed) of the rules that were measured, for the plot.
+    level : {"whole", "releases"}
+        What is done anew in each run: everything, or the noise of a release alone.
+    not_covered : str
+        What this attack leaves out, in a sentence.
+    planted : str
+        The bug that was planted, in a few words; "" for the real code.
+    pace : float of 0 or more
+        Seconds that one run in both worlds took.
     """
 
     name: str
@@ -88,6 +100,10 @@ class Audit:
     rho: float
     mu: float
     curve: tuple[tuple[float, float], ...] = ()
+    level: str = WHOLE
+    not_covered: str = ""
+    planted: str = ""
+    pace: float = 0.0
 
     @property
     def measures(self) -> list[str]:
@@ -96,26 +112,70 @@ class Audit:
 
     @property
     def broken(self) -> bool:
-        """Whether a bound is above its claim."""
+        """Whether a bound is above its claim, and no bug was planted."""
         return BROKEN in map(self.verdict_on, self.measures)
+
+    @property
+    def caught(self) -> bool:
+        """Whether a bug was planted, and a bound is above the claim."""
+        return CAUGHT in map(self.verdict_on, self.measures)
 
     @property
     def verdict(self) -> str:
         """The worst verdict on a measure; one that can tell is better than one that cannot."""
         found = set(map(self.verdict_on, self.measures))
-        return next(verdict for verdict in (BROKEN, NOT_BROKEN, CANNOT_TELL) if verdict in found)
+        order = (BROKEN, CAUGHT, NOT_BROKEN, MISSED, CANNOT_TELL)
+        return next(verdict for verdict in order if verdict in found)
 
     def verdict_on(self, measure: str) -> str:
         """Return "BROKEN" if a bound is above its claim, and "not broken" otherwise.
 
         It is "cannot tell" if not even an attacker who is right in each of the runs would get a
-        bound above the claim.
+        bound above the claim. Of a planted bug it is "caught" or "not caught".
         """
         claimed = getattr(self.claimed, measure)
-        if getattr(self, measure) > claimed:
+        above = getattr(self, measure) > claimed
+        if self.planted:
+            return CAUGHT if above else MISSED
+        if above:
             return BROKEN
-        best = best_bound(measure, self.claimed.delta, self.runs, self.confidence)
-        return NOT_BROKEN if best > claimed else CANNOT_TELL
+        return NOT_BROKEN if self.could_have_proven(measure) > claimed else CANNOT_TELL
+
+    def could_have_proven(self, measure: str) -> float:
+        """Return the bound of an attacker who is right in each of these runs: a leak of everything.
+
+        Parameters
+        ----------
+        measure : {"epsilon", "rho", "mu"}
+            What is bounded.
+
+        Examples
+        --------
+        >>> from cumae.audit import Audit, Claimed
+        >>> found = Audit("a row", Claimed(8.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6)
+        >>> round(found.could_have_proven("epsilon"), 2)
+        5.34
+        """
+        return best_bound(measure, self.claimed.delta, self.runs, self.confidence)
+
+    @property
+    def as_epsilon(self) -> float:
+        """The epsilon at the claimed delta that is proven, by way of mu where mu is claimed.
+
+        Noise that is claimed to be Gaussian has an epsilon at each delta that follows from its mu.
+        Events as rare as a small delta are never seen, but mu is measured by frequent ones.
+        """
+        return self._as_epsilon(self.epsilon, self.mu)
+
+    @property
+    def most_as_epsilon(self) -> float:
+        """The same for an attacker who is right in each of these runs."""
+        return self._as_epsilon(*map(self.could_have_proven, ("epsilon", "mu")))
+
+    def _as_epsilon(self, epsilon: float, mu: float) -> float:
+        if self.claimed.mu is None or not mu > 0:
+            return epsilon
+        return max(epsilon, Gaussian(1 / mu).epsilon(self.claimed.delta))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers for JSON; all bounds are there, claimed or not."""
@@ -125,8 +185,13 @@ class Audit:
             "verdicts": {name: self.verdict_on(name) for name in self.measures},
             "claimed_at_most": asdict(self.claimed),
             "measured_at_least": {name: getattr(self, name) for name in MEASURES},
+            "could_have_proven": {name: self.could_have_proven(name) for name in MEASURES},
             "confidence": self.confidence,
             "runs": self.runs,
+            "seconds_per_run": self.pace,
+            "level": self.level,
+            "not_covered": self.not_covered,
+            "planted": self.planted,
             "false_alarms_and_misses": [list(point) for point in self.curve],
         }
 
@@ -148,12 +213,17 @@ class Audit:
             plain["runs"],
             **plain["measured_at_least"],
             curve=tuple(map(tuple, plain["false_alarms_and_misses"])),
+            level=plain.get("level", WHOLE),  # results of older versions have none
+            not_covered=plain.get("not_covered", ""),
+            planted=plain.get("planted", ""),
+            pace=plain.get("seconds_per_run", 0.0),
         )
 
     def __str__(self) -> str:
         return (
             f"{self.name}: claimed epsilon {self.claimed.epsilon:g} at delta "
-            f"{self.claimed.delta:g}, measured at least {self.epsilon:.3f} ({self.verdict})"
+            f"{self.claimed.delta:g}, measured at least {self.epsilon:.3f} ({self.verdict}; "
+            f"{self.runs:,} runs could have proven {self.could_have_proven('epsilon'):.3g})"
         )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ from cumae.predictors.base import ESTIMATOR
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import BUDGET
 from cumae.randomness import Source
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def _has(name: str) -> Callable[[Method], Method]:
@@ -386,6 +389,34 @@ class PrivateClassifier(PrivateEstimator):
         """
         found = self.model_.private_score(X, y, epsilon, budget=budget, random_state=random_state)
         return float(found)
+
+    @_has("plot")
+    def plot(self, columns: Any = None, axes: Any = None) -> Figure:
+        """Draw what the model learnt, as :meth:`~cumae.PrivateKernelClassifier.plot` does.
+
+        Models without such pictures, such as trees or an oracle, have no ``plot``.
+
+        Parameters
+        ----------
+        columns : list of names, or None
+            Which effects to draw: names of columns, and pairs of names. None for the strongest.
+        axes : list of matplotlib axes, or None
+            Where to draw, one for each effect; None for a new figure.
+
+        Returns
+        -------
+        matplotlib figure
+            It is drawn with pyplot; close it when it is no longer needed.
+
+        Raises
+        ------
+        MissingPackage
+            If matplotlib is not there.
+        InvalidParameter
+            If there is no such effect, or if trees were fitted in the place of a kernel model.
+        """
+        figure: Figure = self.model_.plot(columns, axes)
+        return figure
 
     @property
     def remaining_(self) -> float:

@@ -1,7 +1,8 @@
-"""The attack on evaluations: one test row that goes from a cell of the noisy table to another.
+"""Attacks on evaluations: one test row that goes from a cell of the noisy table to another.
 
 The counts are released, so the adversary needs no queries. The rows and the model are known to it,
-but for one row that is right in world 0 and wrong in world 1.
+but for one row that is right in world 0 and wrong in world 1. One attack evaluates anew in each
+run; the other counts rows once, and draws noise anew.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.audit.game import Game
-from cumae.audit.results import Claimed
+from cumae.audit.results import RELEASES, Claimed
 from cumae.audit.runs import Attack
 from cumae.evaluation import Evaluation, evaluate
+from cumae.evaluation.table import Layout, cells_of, chosen_noise, counted, table_count
+from cumae.mechanisms import GaussianNoise, LaplaceNoise
 
 OTHERS = 9  # rows that are the same in both worlds
 FAR = (0.01, 0.99)  # chances whose bins are never the same
@@ -86,19 +90,109 @@ def a_test_row(
     """
     zero, one = _worlds(n_classes)
     model = _Chances(n_classes)
-    exact = [_exact(model, *world) for world in (zero, one)]
-    moved = exact[1] - exact[0]
+    planned = _evaluate(evaluate, model, epsilon, delta, *zero)
+    claimed, score = Claimed.by(planned.guarantee), _likelihood(planned.tables.layout)
 
     def play(game: Game) -> float:
         game.train(zero, one)
-        off = np.asarray(game.published()) - (exact[0] + exact[1]) / 2
-        cut = np.clip(off, -1.0, 1.0) if claimed.delta == 0 else off
-        return float((moved * cut).sum())
+        return float(score(np.asarray(game.published()), claimed))
 
     shown = partial(_evaluate, release, model, epsilon, delta)
-    claimed = Claimed.by(_evaluate(evaluate, model, epsilon, delta, *zero).guarantee)
     name = f"Evaluation, a test row, {n_classes} classes"
     return Attack(name, partial(Evaluated, shown), play, claimed)
+
+
+class NoisyCounts:
+    """Drives the noisy tables of an evaluation: counts rows once, and releases the counts.
+
+    Parameters
+    ----------
+    layout : Layout
+        The shape of all tables.
+    noise : LaplaceNoise or GaussianNoise
+        What is added to each count.
+
+    Examples
+    --------
+    >>> from cumae.audit.attacks.evaluation import noisy_counts
+    >>> driver = noisy_counts(1.0, 0.0).make()
+    >>> driver.train([[0.9, 0.1]] * 4, [0] * 4)
+    >>> driver.releases(10).shape
+    (10, 20)
+    """
+
+    def __init__(self, layout: Layout, noise: LaplaceNoise | GaussianNoise) -> None:
+        self.layout, self.noise = layout, noise
+
+    def train(self, X: Any, y: Any) -> None:
+        self.exact = _exact(self.layout, np.asarray(X), np.asarray(y))
+
+    def ask(self, X: Any) -> list[None]:
+        return [None] * len(X)
+
+    def published(self) -> None:
+        return None
+
+    def before(self) -> Integers:
+        """Return the counts without noise."""
+        return self.exact
+
+    def releases(self, count: int) -> Integers:
+        """Return noisy counts, one row for each of so many independent runs."""
+        return self.noise.release(np.tile(self.exact, count)).reshape(count, -1)
+
+
+def noisy_counts(epsilon: float, delta: float, *, n_classes: int = 2) -> Attack:
+    """Return the attack on the noisy tables of an evaluation.
+
+    The planted bug forgets that a replaced row leaves one cell of a table and enters another.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the evaluation may cost.
+    n_classes : int of 2 or more
+        Classes of the model.
+    """
+    zero, one = _worlds(n_classes)
+    tables = table_count(n_classes, chances=True)
+    found = _evaluate(evaluate, _Chances(n_classes), epsilon, delta, *zero)
+    claimed, layout = Claimed.by(found.guarantee), found.tables.layout
+    score = _likelihood(layout)
+
+    def play(game: Game) -> Floats:
+        game.train(zero, one)
+        return score(game.releases(), claimed)
+
+    noise = chosen_noise(epsilon, delta, tables)
+    careless: LaplaceNoise | GaussianNoise = LaplaceNoise(epsilon, tables)
+    if isinstance(noise, GaussianNoise):
+        careless = GaussianNoise.calibrated(epsilon, delta, moves=tables)
+    return Attack(
+        f"Evaluation, noisy counts, {n_classes} classes",
+        partial(NoisyCounts, layout, noise),
+        play,
+        claimed,
+        level=RELEASES,
+        not_covered="how rows are scored and put into cells, and how it is paid",
+        plant=partial(NoisyCounts, layout, careless),
+        planted="with a replaced row that counts once, planted",
+    )
+
+
+def _likelihood(layout: Layout) -> Callable[[NDArray[Any], Claimed], Floats]:
+    """Return what tells how much counts speak for world 1.
+
+    Each count is cut off where Laplace noise tells no more; a delta of 0 means Laplace noise.
+    """
+    zero, one = (_exact(layout, *world) for world in _worlds(layout.classes))
+
+    def score(counts: NDArray[Any], claimed: Claimed) -> Floats:
+        off = counts - (zero + one) / 2
+        cut = np.clip(off, -1.0, 1.0) if claimed.delta == 0 else off
+        return np.asarray((cut * (one - zero)).sum(axis=-1))
+
+    return score
 
 
 def _evaluate(
@@ -125,10 +219,10 @@ def _evaluate(
     return release(model, X, y, epsilon=epsilon, delta=delta, trained_on=False, bins=10)
 
 
-def _exact(model: Any, X: Floats, y: Integers) -> Integers:
+def _exact(layout: Layout, X: Floats, y: Integers) -> Integers:
     """Return the counts of all tables without noise."""
-    tables = _evaluate(evaluate, model, float("inf"), 0.0, X, y).tables
-    return np.concatenate([part.ravel() for part in tables.counts.values()])
+    counts = counted(layout, cells_of(layout, np.zeros_like(y), y, X))
+    return np.concatenate([part.ravel() for part in counts.values()])
 
 
 def _worlds(n_classes: int) -> tuple[tuple[Floats, Integers], tuple[Floats, Integers]]:
@@ -146,5 +240,10 @@ def _worlds(n_classes: int) -> tuple[tuple[Floats, Integers], tuple[Floats, Inte
 
 
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
-    "Evaluation": (a_test_row, partial(a_test_row, n_classes=5)),
+    "Evaluation": (
+        noisy_counts,
+        partial(noisy_counts, n_classes=5),
+        a_test_row,
+        partial(a_test_row, n_classes=5),
+    ),
 }

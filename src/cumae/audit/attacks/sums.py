@@ -2,7 +2,8 @@
 
 Each is one release, or two. Among many rows and labels, the two are taken that move the sum as far
 apart as any two of them, so that one row is replaced by the other. Noise is the same in all places:
-the sum along the line between both is all that tells the worlds apart.
+the sum along the line between both is all that tells the worlds apart. The sums of both worlds are
+computed once, and noise is drawn anew in each run.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cumae.arrays import Floats, Integers
 from cumae.audit.game import Game
-from cumae.audit.results import Claimed
+from cumae.audit.results import RELEASES, Claimed
 from cumae.audit.runs import Attack
 from cumae.data import Columns
 from cumae.learners.kernel.features import KernelFeatures
-from cumae.learners.kernel.learner import gaussian_mu, measure
+from cumae.learners.kernel.learner import gaussian_mu
 from cumae.learners.kernel.posterior import Posterior
 from cumae.learners.kernel.reference import MadeUp, Marginal, first_edges
 from cumae.learners.kernel.sums import MOVES, Question, noisy_sum
@@ -48,30 +49,44 @@ def _rows() -> Floats:
 
 
 ROWS = _rows()
+HALF_THE_NOISE = "with half the noise, planted"
 OTHERS = 3  # rows that are the same in both worlds
 
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum over rows: what it is without noise, how it is released, and how far a row moves it.
+    """A sum over rows: its value without noise, and how far a row moves it.
 
     Parameters
     ----------
     exact : callable
         Returns the sum, given rows and labels.
-    release : callable
-        Releases it, given rows, labels and the scale of the noise.
     moves : float
         How far a replaced row moves it, as it is paid for.
     """
 
     exact: Callable[[Floats, Integers], Any]
-    release: Callable[[Floats, Integers, float], Any]
     moves: float
 
 
+def noisy_copies(exact: Integers, scale: float, count: int) -> Integers:
+    """Release a sum as often as asked, each time with noise of its own; one row for each.
+
+    Parameters
+    ----------
+    exact : array of int
+        The sum.
+    scale : float
+        Scale of the noise of each number.
+    count : int of 1 or more
+        How often.
+    """
+    copies = np.tile(np.ravel(exact), (count, 1))
+    return noisy_sum(lambda: copies, [()], scale, SYSTEM)
+
+
 class Summed:
-    """Drives noisy sums: releases them in the place of rows.
+    """Drives noisy sums: adds rows up once, and releases the sums in the place of rows.
 
     Parameters
     ----------
@@ -86,8 +101,8 @@ class Summed:
     >>> from cumae.audit.attacks.sums import ROWS, Summed, made_up_counts
     >>> driver = made_up_counts().attack(1.0, 1e-6).make()
     >>> driver.train(ROWS[:4], np.zeros(4, dtype=np.int64))
-    >>> len(driver.published())  # bins of two columns, and seven marks
-    63
+    >>> driver.releases(10).shape  # bins of two columns, and seven marks
+    (10, 63)
     """
 
     def __init__(self, sums: Sequence[Sum], scales: Sequence[float]) -> None:
@@ -95,15 +110,22 @@ class Summed:
 
     def train(self, X: Any, y: Any) -> None:
         rows, labels = np.asarray(X), np.asarray(y)
-        pairs = zip(self.sums, self.scales, strict=True)
-        found = [np.ravel(summed.release(rows, labels, scale)) for summed, scale in pairs]
-        self.released = np.concatenate(found)
+        self.exact = [np.ravel(summed.exact(rows, labels)) for summed in self.sums]
+
+    def before(self) -> Integers:
+        """Return all sums without noise."""
+        return np.concatenate(self.exact)
+
+    def releases(self, count: int) -> Integers:
+        """Return all sums with noise, one row for each of so many independent runs."""
+        pairs = zip(self.exact, self.scales, strict=True)
+        return np.hstack([noisy_copies(exact, scale, count) for exact, scale in pairs])
 
     def ask(self, X: Any) -> list[None]:
         return [None] * len(X)
 
-    def published(self) -> Any:
-        return self.released
+    def published(self) -> None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -166,13 +188,21 @@ class Target:
         zero, one, _ = self.worst
         way = (self.exact(one) - self.exact(zero)) / self.spread(scales.tolist()) ** 2
 
-        def play(game: Game) -> float:
+        def play(game: Game) -> Floats:
             game.train(_beside(zero), _beside(one))
-            return float(game.published() @ way)
+            return np.asarray(game.releases() @ way)
 
         claimed = Claimed(min(cost.epsilon(delta), epsilon), delta, cost.mu**2 / 2, mu * WHOLE)
-        make = partial(Summed, self.sums, scales.tolist())
-        return Attack(f"PrivateKernelClassifier, {self.name}", make, play, claimed)
+        return Attack(
+            f"PrivateKernelClassifier, {self.name}",
+            partial(Summed, self.sums, scales.tolist()),
+            play,
+            claimed,
+            level=RELEASES,
+            not_covered="the plan and the order of sums in a fit",
+            plant=partial(Summed, self.sums, (scales / 2).tolist()),
+            planted=HALF_THE_NOISE,
+        )
 
 
 def residuals(scores: int = 1, sure: float = 0.0) -> Target:
@@ -189,12 +219,12 @@ def residuals(scores: int = 1, sure: float = 0.0) -> Target:
         Log odds that the model has at the ends of a column.
     """
     name = "a row in a sum of residuals" + ("" if scores == 1 else f" of {scores} classes")
-    return Target(name, (_step(*question(scores, sure)),), max(scores, 2))
+    return Target(name, (_step(question(scores, sure)),), max(scores, 2))
 
 
 def opposites() -> Target:
     """Return two sums along opposite directions: noise that both share can be taken away."""
-    asked, shown = question()
+    asked = question()
     other = replace(
         asked,
         odds=np.zeros_like(asked.odds),
@@ -202,7 +232,7 @@ def opposites() -> Target:
         directions=-asked.directions,
         constants=-asked.constants,
     )
-    return Target("a row in two sums of residuals", (_step(asked, shown), _step(other, shown)), 2)
+    return Target("a row in two sums of residuals", (_step(asked), _step(other)), 2)
 
 
 def made_up_counts() -> Target:
@@ -246,8 +276,8 @@ def mixed_products() -> Target:
     )
 
 
-def question(scores: int = 1, sure: float = 0.0) -> tuple[Question, NDArray[np.uint8]]:
-    """Return what a first step asks, and the reference rows it was made from.
+def question(scores: int = 1, sure: float = 0.0) -> Question:
+    """Return what a first step asks.
 
     Parameters
     ----------
@@ -257,36 +287,23 @@ def question(scores: int = 1, sure: float = 0.0) -> tuple[Question, NDArray[np.u
         Log odds that the model has at the ends of a column.
     """
     features = KernelFeatures.of(ROWS, DECLARED, SeededSource(0), curves=2, waves=0)
-    shown = features.codes(ROWS)
-    table = features.rows(shown)
+    table = features.rows(features.codes(ROWS))
     starts = np.array([[4.0, 1.0, 0.5]])
     posterior = Posterior(table, features.groups, starts, np.ones(1), scores, 1_000, 200.0, 4)
     mean = posterior.mean.copy()
     mean[1] = sure / np.abs(table[:, 1]).max()
-    return Question.of(features, mean, posterior.design(1.0)), shown
+    return Question.of(features, mean, posterior.design(1.0))
 
 
-def _step(asked: Question, shown: NDArray[np.uint8]) -> Sum:
+def _step(asked: Question) -> Sum:
     """Return a sum of residuals, in whole numbers."""
     codes = asked.features.codes
-
-    def exact(rows: Floats, labels: Integers) -> Any:
-        return asked.total(codes(rows), labels)
-
-    def release(rows: Floats, labels: Integers, scale: float) -> Any:
-        found = measure(asked, codes(rows), labels, shown[:1], scale, SYSTEM)
-        return found.value * (scale / math.sqrt(found.noise))
-
-    return Sum(exact, release, float(MOVES))
+    return Sum(lambda rows, labels: asked.total(codes(rows), labels), float(MOVES))
 
 
 def _of_table(total: Callable[[Floats], Integers], moves: float, seen: slice = slice(None)) -> Sum:
     """Return a sum that looks at some encoded columns, and at no labels."""
-    return Sum(
-        lambda rows, labels: total(rows[:, seen]),  # noqa: ARG005
-        lambda rows, labels, scale: noisy_sum(total, [(rows[:, seen],)], scale, SYSTEM),  # noqa: ARG005
-        moves,
-    )
+    return Sum(lambda rows, labels: total(rows[:, seen]), moves)  # noqa: ARG005
 
 
 def _beside(row: Rows) -> Rows:

@@ -106,6 +106,38 @@ def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
     return DiscreteGaussianVectors(mu, plans.places, min(plans.scales))
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A fit before a sum of residuals.
+
+    Parameters
+    ----------
+    features : KernelFeatures
+        How codes become features.
+    codes, shown : array of int
+        Codes of the private rows, and of the reference rows.
+    posterior : Posterior
+        What is known so far; it changes with each sum.
+    """
+
+    features: KernelFeatures
+    codes: Bytes
+    shown: Bytes
+    posterior: Posterior
+
+    @claim("KERNEL")
+    def question(self, noise: float) -> Question:
+        """Return what the next sum asks of each row, along the directions least known so far.
+
+        Parameters
+        ----------
+        noise : float
+            Scale of the noise of the sum, in whole numbers.
+        """
+        directions = self.posterior.design(max((noise / MOVES) ** 2, LEAST_NOISE))
+        return Question.of(self.features, self.posterior.mean, directions)
+
+
 class KernelLearner(Readable, ScoredLearner):
     """A model of log odds by noisy sums of residuals along directions still unknown.
 
@@ -234,6 +266,28 @@ class KernelLearner(Readable, ScoredLearner):
 
     @claim("KERNEL")
     def _model(self, rows: Rows, plans: Measurements, source: Source) -> KernelModel:
+        begun = self.begin(rows, plans, source)
+        with Progress("learning", plans.steps, shown=False if is_quiet() else None) as bar:
+            for _ in range(plans.steps):
+                question = begun.question(plans.noise)
+                found = measure(question, begun.codes, rows.y, begun.shown, plans.noise, source)
+                begun.posterior.learn(found)
+                bar.advance()
+        return KernelModel.of(begun.features, begun.posterior)
+
+    @claim("KERNEL")
+    def begin(self, rows: Rows, plans: Measurements, source: Source) -> Begun:
+        """Return what the first sum of residuals is asked with.
+
+        Parameters
+        ----------
+        rows : Rows
+            Private and public rows, as ``read_rows`` reads them.
+        plans : Measurements
+            The plan of the fit.
+        source : Source
+            Where coins come from.
+        """
         reference, worth = self._reference(rows, plans, source)
         curves, _ = self._shapes
         features = KernelFeatures.of(
@@ -255,13 +309,7 @@ class KernelLearner(Readable, ScoredLearner):
             worth,
             plans.steps,
         )
-        with Progress("learning", plans.steps, shown=False if is_quiet() else None) as bar:
-            for _ in range(plans.steps):
-                directions = posterior.design(max((plans.noise / MOVES) ** 2, LEAST_NOISE))
-                question = Question.of(features, posterior.mean, directions)
-                posterior.learn(measure(question, codes, rows.y, shown, plans.noise, source))
-                bar.advance()
-        return KernelModel.of(features, posterior)
+        return Begun(features, codes, shown, posterior)
 
     @claim("KERNEL")
     def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:

@@ -60,6 +60,8 @@ class Readable:
     def plot(self, columns: Any = None, axes: Any = None) -> Figure:
         """Draw effects: curves with bands of two standard deviations, and heat maps of pairs.
 
+        In a heat map, cells whose band of two standard deviations holds zero are hatched.
+
         Parameters
         ----------
         columns : list of names, or None
@@ -82,7 +84,7 @@ class Readable:
         """
         effects = self.effects_
         chosen = _strongest(effects) if columns is None else _chosen(effects, columns)
-        return draw(chosen, self.classes_, axes)
+        return draw(chosen, self.classes_, axes, [self._title(effect) for effect in chosen])
 
     def __str__(self) -> str:
         if not hasattr(self, "model_"):
