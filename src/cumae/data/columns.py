@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -280,6 +281,39 @@ class Columns:
         for place in reversed(range(len(self.titles))):
             text = text.replace(f"column {place} ", f"{self.titles[place]} ")
         return text
+
+    def at_least(self, place: int, cut: float) -> str:
+        """Say that an encoded column is at least a cut, as people read its cells.
+
+        Parameters
+        ----------
+        place : int
+            The encoded column.
+        cut : float
+            The cut; of dates, in days.
+
+        Examples
+        --------
+        >>> import datetime
+        >>> from cumae import Columns
+        >>> declared = {"age": (17, 90), "sex": ["m", "f"], "since": datetime.date(2020, 1, 1)}
+        >>> columns = Columns(declared, ["age", "sex", "since"], 3)
+        >>> [columns.at_least(place, cut) for place, cut in ((0, 40.5), (1, 0.5), (2, 366.0))]
+        ['age >= 40.5', 'sex is f', 'since >= 2021-01-01']
+        """
+        column, within = [
+            (column, i) for column in self.columns for i in range(len(column.encoded))
+        ][place]
+        title = column.name if self.original_names is not None else f"column {column.name}"
+        if 0 < cut <= 1 and (column.categories is not None or column.boolean or within):
+            # 0 or 1: a category, true, or a cell that is missing
+            n_marked = len(column.encoded) - column.missing
+            if within >= n_marked:
+                return f"{title} is missing"
+            return f"{title} is {'true' if column.boolean else column.told[within - n_marked]}"
+        if column.since is not None and within == 0:
+            return f"{title} >= {column.day(math.ceil(cut)):%Y-%m-%d}"
+        return f"{title} >= {cut:.6g}"
 
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""

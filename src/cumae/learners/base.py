@@ -502,8 +502,10 @@ class Learner(PrivateEstimator, ABC):
         """
         learner = rebuilt(plain, "learner")
         if not isinstance(learner, cls):
-            kind = type(learner).__name__
-            raise InvalidParameter(f"this is a stored {kind}; load it with that class.")
+            raise InvalidParameter(
+                f"this is a {type(learner).__name__}, and no {cls.__name__}; cumae.load takes "
+                "files of any class."
+            )
         return learner
 
     def save(self, path: str | Path) -> None:

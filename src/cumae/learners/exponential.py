@@ -160,7 +160,7 @@ class ConceptLearner(Learner):
 
     def __str__(self) -> str:
         fitted = hasattr(self, "hypothesis_")
-        return self.columns_.name_in(str(self.hypothesis_)) if fitted else repr(self)
+        return self.hypothesis_.told(self.columns_, self.classes_) if fitted else repr(self)
 
 
 @claim("KLNRS")

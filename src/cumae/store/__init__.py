@@ -6,6 +6,7 @@ from cumae.store.oracle import (
     backup,
     check_new_keys,
     destroy,
+    load,
     open,  # noqa: A004 - cumae.open is its name
     rotate,
     save_account,
@@ -19,6 +20,7 @@ __all__ = [
     "backup",
     "check_new_keys",
     "destroy",
+    "load",
     "open",
     "place_of",
     "rotate",

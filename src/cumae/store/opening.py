@@ -16,7 +16,7 @@ from cumae.privacy import Guarantee
 from cumae.store.homes.home import Blob, Home, Place
 from cumae.store.journal import DurableJournal
 from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
-from cumae.store.ledger import CHECKPOINT, entries_known, walk
+from cumae.store.ledger import CHECKPOINT, LedgerEntry, Totals, entries_known, walk
 from cumae.store.older import states as old_states
 from cumae.store.pieces import rebuilt
 from cumae.store.sealed import Seal
@@ -198,23 +198,7 @@ class _Opened:
 
     def older(self) -> str:
         """Return why this must be an older copy; nothing if it need not be."""
-        for name in ("epoch", "phase"):
-            newest = max(getattr(mark, name) for mark in self.marks.values())
-            if newest > getattr(self.totals, name):
-                raise StoreFailed(
-                    f"this file is an older copy, from before {name} {newest} began. What it holds "
-                    "was used up then, and its keys are destroyed; it can never go on. Go on with "
-                    "the file that is in use."
-                )
-        hashes = entries_known(self.entries)
-        for mark in self.marks.values():
-            if mark.number > self.last.number:
-                return f"it has {self.last.number} ledger entries, and there were {mark.number}"
-            if hashes.get(mark.number, mark.head) != mark.head:
-                return f"its ledger is not the one that was in use at entry {mark.number}"
-        if not self.old_form and not any(mark.number in hashes for mark in self.marks.values()):
-            return "none of the entries that were in use last are in its ledger"
-        return ""
+        return older_copy(self.marks, self.entries, self.totals, self.last)
 
     def _seal(self) -> Seal:
         key = self.keys.epoch(self.totals.epoch, self.totals.key)
@@ -253,6 +237,47 @@ class _Shared(_Opened):
     def connect(self, journal: DurableJournal) -> None:
         own, estimator = weakref.proxy(journal), self.estimator  # its finaliser holds the writer
         self.shared_writer.learn = lambda *given: own.learn(*given, estimator=estimator)
+
+
+@claim("STORE", "REPLICAS")
+def older_copy(
+    marks: dict[str, Mark], entries: list[tuple[int, str, bytes]], totals: Totals, last: LedgerEntry
+) -> str:
+    """Return why a file must be an older copy; nothing if it need not be.
+
+    Parameters
+    ----------
+    marks : dict of str to Mark
+        The marks beside its keys, one at least.
+    entries : list of (int, str, bytes)
+        Its ledger.
+    totals : Totals
+        What the ledger adds up to.
+    last : LedgerEntry
+        The last entry.
+
+    Raises
+    ------
+    StoreFailed
+        If it can never go on, because a later epoch or phase has begun.
+    """
+    for name in ("epoch", "phase"):
+        newest = max(getattr(mark, name) for mark in marks.values())
+        if newest > getattr(totals, name):
+            raise StoreFailed(
+                f"this file is an older copy, from before {name} {newest} began. What it holds "
+                "was used up then, and its keys are destroyed; it can never go on. Go on with "
+                "the file that is in use."
+            )
+    hashes = entries_known(entries)
+    for mark in marks.values():
+        if mark.number > last.number:
+            return f"it has {last.number} ledger entries, and there were {mark.number}"
+        if hashes.get(mark.number, mark.head) != mark.head:
+            return f"its ledger is not the one that was in use at entry {mark.number}"
+    if not is_old_form(marks) and not any(mark.number in hashes for mark in marks.values()):
+        return "none of the entries that were in use last are in its ledger"
+    return ""
 
 
 def oracle_key(keys: KeyStore, oracle: str) -> tuple[bytes, dict[str, Mark]]:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Self
 
 from cumae.claims import claim
 from cumae.codec import FORMAT
-from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
+from cumae.errors import CumaeError, InvalidParameter, LiveState, MissingPackage, StoreFailed
 from cumae.predictors.answering.counter import Counter
 from cumae.predictors.answering.events import Whole
 from cumae.predictors.answering.journal import Journal
@@ -28,8 +28,9 @@ from cumae.store.accounts import AccountLedger, account_of, create_account
 from cumae.store.homes.home import SHARED, Blob, Place, Transaction
 from cumae.store.homes.needs import durable
 from cumae.store.homes.places import place_of
-from cumae.store.homes.sqlite import FilePlace, remove_files
+from cumae.store.homes.sqlite import FilePlace, NoDatabase, remove_files
 from cumae.store.journal import phase_event, prior_event
+from cumae.store.json_files import written_as_json
 from cumae.store.keys import (
     FIRST_LIFE,
     KEY_BYTES,
@@ -41,7 +42,7 @@ from cumae.store.keys import (
     new_key_name,
 )
 from cumae.store.ledger import ACCOUNT, LedgerEntry, Totals, first_hash, following, walk
-from cumae.store.opening import PUBLISHED, is_old_form, opened, oracle_key
+from cumae.store.opening import PUBLISHED, is_old_form, older_copy, opened, oracle_key
 from cumae.store.pieces import Piece, sealed_piece
 from cumae.store.sealed import Seal
 
@@ -296,15 +297,16 @@ def open(  # noqa: A001 - cumae.open is its name
     accept_rollback: bool = False,
     freeze: bool = False,
 ) -> Any:
-    """Return the oracle in a file or at an address, ready to answer.
+    """Return the oracle in a file or at an address, ready to answer, or any other file of cumae.
 
-    One process has a file open at a time. At a PostgreSQL address there may be several, its
-    replicas. ``close`` lets go of it, and so does the end of the process.
+    One process has the file of an oracle open at a time. At a PostgreSQL address there may be
+    several, its replicas. ``close`` lets go of it, and so does the end of the process.
 
     Parameters
     ----------
     path : str or Path
-        What ``save_to`` was given.
+        What ``save_to``, ``save`` or ``cumae fit -o`` was given. Models and accounts in JSON files
+        need none of the other parameters.
     estimator : classifier, Pipeline or ConceptClass, a dict of those, or None
         As in :func:`cumae.predictors.state.restore`: needed if it is none of those that can be
         written out.
@@ -321,22 +323,25 @@ def open(  # noqa: A001 - cumae.open is its name
 
     Returns
     -------
-    Predictor, Learner or Budget
+    Predictor, Learner, PrivateClassifier or Budget
         Of the stored class. A learner is published, and is never charged. Several processes may
         have an account open.
 
     Raises
     ------
     InvalidParameter
-        If it is no oracle, or has a newer format.
+        If cumae did not write it, or it has a newer format.
     LiveState
         If another process has it open.
     StoreFailed
         If it was damaged, others can read it, keys are missing, or it is an older copy.
     """
-    place = place_of(path)
-    with place.home(reading=True) as looked_at:
-        meta = looked_at.meta()
+    try:
+        place = place_of(path)
+        with place.home(reading=True) as looked_at:
+            meta = looked_at.meta()
+    except (NoDatabase, MissingPackage) as error:  # then nothing here has a lock on the file
+        return written_as_json(path, error)
     found = _keys_of(place, keys)
     if isinstance(place, FilePlace) and meta["kind"] == ACCOUNT:
         model: Any = Budget.kept_in(AccountLedger(place.path, found))
@@ -351,6 +356,34 @@ def open(  # noqa: A001 - cumae.open is its name
         gc.collect()  # what is garbage now would be kept for ever
         gc.freeze()
     return model
+
+
+def load(path: str | Path) -> Any:
+    """Return what a file holds that cumae wrote: a model, an account or an oracle.
+
+    It is ``cumae.open`` with nothing but a path, under the name that goes with ``save``.
+
+    Parameters
+    ----------
+    path : str or Path
+        What ``save``, ``save_to`` or ``cumae fit -o`` was given.
+
+    Returns
+    -------
+    Learner, PrivateClassifier, Budget or Predictor
+        Of the stored class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import cumae
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cumae.Budget(1.0, 1e-6).save(Path(folder) / "account.json")
+    ...     cumae.load(Path(folder) / "account.json")
+    Budget(epsilon=1.0, delta=1e-06)
+    """
+    return open(path)
 
 
 def _keys_of(place: Place, given: str | None) -> KeyStore:
@@ -386,6 +419,10 @@ class Status:
         nothing is known about what came before it. 0 if there is none.
     shared : bool
         True if several processes may have it open.
+    trouble : str
+        Why nobody can go on with it as it is, by the keys at hand: it is an older copy, say, or the
+        keys are those of another oracle. Empty if there is nothing of the kind, if no keys are at
+        hand, or if a process has it open.
     """
 
     path: str
@@ -396,6 +433,7 @@ class Status:
     n_bytes: int
     unconfirmed: int = 0
     shared: bool = False
+    trouble: str = ""
 
     @property
     def in_use(self) -> bool:
@@ -430,6 +468,7 @@ class Status:
                 "head": self.last.hash.hex(),
                 "unconfirmed": self.unconfirmed,
             },
+            "trouble": self.trouble,
             "in_use": self.in_use,
             "replicas": self.n_replicas,
             "bytes": self.n_bytes,
@@ -452,27 +491,52 @@ def status(path: str | Path, *, keys: str | None = None) -> Status:
         If the ledger does not fit.
     """
     place = place_of(path)
+    at_hand = _keys_at_hand(place, keys)
     with place.home(reading=True) as home:
-        entries, oracle, n_bytes = home.entries(), home.meta()["oracle"], home.n_bytes()
+        oracle = home.meta()["oracle"]
+        key, marks, trouble = _marks_at_hand(at_hand, oracle)
+        entries, n_bytes = home.entries(), home.n_bytes()
     begins = entries[0][0] if entries else 1
-    key = _key_for_looking(place, keys, oracle) if begins > 1 else None
-    totals, last = walk(oracle, entries, oracle_key=key)
+    confirming = key if begins > 1 and marks and not is_old_form(marks) else None
+    totals, last = walk(oracle, entries, oracle_key=confirming)
     if totals.kind == ACCOUNT:
         _check_payments(entries)
-    unconfirmed = begins if begins > 1 and key is None else 0
-    found = (place.name, totals, last, len(entries), place.n_replicas(keys), n_bytes)
-    return Status(*found, unconfirmed, shared=place.shared)
+    n_replicas = place.n_replicas(keys)
+    if marks and not n_replicas and _marks_at_hand(at_hand, oracle)[1] == marks:  # it stood still
+        trouble = _older(marks, entries, totals, last)
+    unconfirmed = begins if begins > 1 and confirming is None else 0
+    found = (place.name, totals, last, len(entries), n_replicas, n_bytes)
+    return Status(*found, unconfirmed, shared=place.shared, trouble=trouble)
 
 
-def _key_for_looking(place: Place, keys: str | None, oracle: str) -> bytes | None:
-    """Return the oracle's own key, if it is at hand and checkpoints must be sealed with it."""
+def _marks_at_hand(keys: KeyStore | None, oracle: str) -> tuple[bytes, dict[str, Mark], str]:
+    """Return the oracle's own key, its marks, and why keys that are there do not fit."""
+    try:
+        return (b"", {}, "") if keys is None else (*oracle_key(keys, oracle), "")
+    except StoreFailed as error:
+        return b"", {}, str(error)
+
+
+def _older(marks: dict[str, Mark], *ledger: Any) -> str:
+    """Return in a sentence why a file is an older copy, and what can be done; nothing if not."""
+    try:
+        why = older_copy(marks, *ledger)
+    except StoreFailed as error:
+        return str(error)
+    if not why:
+        return ""
+    return (
+        f"this file is an older copy ({why}). Put the newer file back, or go on with this one: "
+        "`cumae restore` charges all that may have been answered since."
+    )
+
+
+def _keys_at_hand(place: Place, keys: str | None) -> KeyStore | None:
+    """Return the keys if they were given, or lie beside the file; else None."""
     if place.shared and keys is None:
         return None
     found = place.keys(keys)
-    if isinstance(found, KeyFolder) and not found.folder.is_dir():
-        return None
-    key, marks = oracle_key(found, oracle)
-    return None if is_old_form(marks) else key
+    return None if isinstance(found, KeyFolder) and not found.folder.is_dir() else found
 
 
 def _check_payments(entries: list[tuple[int, str, bytes]]) -> None:
