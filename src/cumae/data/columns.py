@@ -20,6 +20,10 @@ from cumae.errors import InvalidData, InvalidParameter
 
 Declared: TypeAlias = Mapping[Any, Any] | Sequence[Any] | None
 
+WRITTEN = {  # what to declare about text, by what a column holds
+    "numbers": " Numbers such as 1.234,5 need the entry 'decimal': ',' in their declaration.",
+    "dates": " Dates such as 31.12.2024 need the entry 'format': '%d.%m.%Y' in their declaration.",
+}
 FLAT = "Reshape your data: a flat list is a single column; for a single row give X.reshape(1, -1)."
 
 
@@ -241,16 +245,14 @@ class Columns:
             raise InvalidData(
                 f"Complex data not supported: column {column.name}; give real numbers."
             )
-        key = self.key(column.name)
-        hint = (
-            "mend those cells; bad_rows finds them."
-            if column.declared
-            else f"if it is text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}."
-        )
-        raise InvalidData(
-            f"column {column.name} holds something that is no {NOUNS[column.kind]}, first in "
-            f"row {row}; {hint}"
-        )
+        hint = f"if it is text, declare what can occur: columns={{{self.key(column.name)}: "
+        hint += f"{TO_FILL_IN}}}."
+        if column.declared:
+            hint = f"mend those cells; bad_rows finds them.{WRITTEN.get(column.kind, '')}"
+        wrong = f"something that is no {NOUNS[column.kind]}"
+        if column.kind == "booleans":
+            wrong = "something that is neither true nor false, yes nor no, 1 nor 0"
+        raise InvalidData(f"column {column.name} holds {wrong}, first in row {row}; {hint}")
 
     @property
     def titles(self) -> list[str]:
@@ -305,15 +307,14 @@ class Columns:
             (column, i) for column in self.columns for i in range(len(column.encoded))
         ][place]
         title = column.name if self.original_names is not None else f"column {column.name}"
-        if 0 < cut <= 1 and (column.categories is not None or column.boolean or within):
-            # 0 or 1: a category, true, or a cell that is missing
-            n_marked = len(column.encoded) - column.missing
-            if within >= n_marked:
-                return f"{title} is missing"
-            return f"{title} is {'true' if column.boolean else column.told[within - n_marked]}"
+        n_marked = len(column.encoded) - column.missing
         if column.since is not None and within == 0:
             return f"{title} >= {column.day(math.ceil(cut)):%Y-%m-%d}"
-        return f"{title} >= {cut:.6g}"
+        if not 0 < cut <= 1 or (column.kind == "numbers" and within == 0):
+            return f"{self.titles[place]} >= {cut:.6g}"
+        if within >= n_marked:
+            return f"{title} is missing"
+        return f"{title} is {'true' if column.boolean else column.told[within - n_marked]}"
 
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""

@@ -502,10 +502,8 @@ class Learner(PrivateEstimator, ABC):
         """
         learner = rebuilt(plain, "learner")
         if not isinstance(learner, cls):
-            raise InvalidParameter(
-                f"this is a {type(learner).__name__}, and no {cls.__name__}; cumae.load takes "
-                "files of any class."
-            )
+            kind = type(learner).__name__
+            raise InvalidParameter(f"this is a {kind}; cumae.load takes files of any class.")
         return learner
 
     def save(self, path: str | Path) -> None:

@@ -1,8 +1,8 @@
 """Durable oracles: predictors and learners in one file, with a ledger of what was spent."""
 
 from cumae.store.homes.places import place_of
+from cumae.store.looking import Status, status
 from cumae.store.oracle import (
-    Status,
     backup,
     check_new_keys,
     destroy,
@@ -12,7 +12,6 @@ from cumae.store.oracle import (
     save_account,
     save_learner,
     save_state,
-    status,
 )
 
 __all__ = [
