@@ -26,6 +26,9 @@ def status(
 
     Example: `cumae status oracle.db --json`, `cumae status postgresql://owner@host/oracles`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(path)
     from cumae.store import status as status_of  # noqa: PLC0415
 
     found = status_of(path, keys=keys)

@@ -20,7 +20,10 @@ def verify(path: OraclePath, keys: Keys = None) -> None:
 
     Example: `cumae verify oracle.db`
     """
-    from cumae.store import status  # noqa: PLC0415 - it takes seconds to load
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(path)
+    from cumae.store import status  # noqa: PLC0415 - it takes long to load
 
     try:
         found = status(path, keys=keys)

@@ -7,15 +7,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from cumae.claims import claim
 from cumae.errors import InvalidParameter, StoreFailed
 from cumae.privacy import Budget, Guarantee
 from cumae.store.accounts import account_of
+from cumae.store.bills import knowing_all_costs
 from cumae.store.homes.home import Place
 from cumae.store.homes.needs import durable
 from cumae.store.homes.places import place_of
-from cumae.store.keys import KeyFolder, KeyStore, Mark
-from cumae.store.ledger import ACCOUNT, LedgerEntry, Totals, walk
-from cumae.store.opening import is_old_form, older_copy, oracle_key
+from cumae.store.keys import ORACLE, KeyFolder, KeyStore, Mark
+from cumae.store.ledger import ACCOUNT, LedgerEntry, Totals, entries_known, walk
+
+SEALED_FORMAT = 3  # the first one in which ledgers were sealed, and pieces named their entries
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,72 @@ def _keys_at_hand(place: Place, keys: str | None) -> KeyStore | None:
 
 def _check_payments(entries: list[tuple[int, str, bytes]]) -> None:
     try:
-        Budget.kept_in(SimpleNamespace(read=lambda: account_of(entries)))
+        home = SimpleNamespace(read=lambda: account_of(entries))
+        knowing_all_costs(lambda: Budget.kept_in(home))
     except InvalidParameter as error:
         raise StoreFailed(f"the payments do not fit: {error}") from error
+
+
+@claim("STORE", "REPLICAS")
+def older_copy(
+    marks: dict[str, Mark], entries: list[tuple[int, str, bytes]], totals: Totals, last: LedgerEntry
+) -> str:
+    """Return why a file must be an older copy; nothing if it need not be.
+
+    Parameters
+    ----------
+    marks : dict of str to Mark
+        The marks beside its keys, one at least.
+    entries : list of (int, str, bytes)
+        Its ledger.
+    totals : Totals
+        What the ledger adds up to.
+    last : LedgerEntry
+        The last entry.
+
+    Raises
+    ------
+    StoreFailed
+        If it can never go on, because a later epoch or phase has begun.
+    """
+    for name in ("epoch", "phase"):
+        newest = max(getattr(mark, name) for mark in marks.values())
+        if newest > getattr(totals, name):
+            raise StoreFailed(
+                f"this file is an older copy, from before {name} {newest} began. What it holds "
+                "was used up then, and its keys are destroyed; it can never go on. Go on with "
+                "the file that is in use."
+            )
+    hashes = entries_known(entries)
+    for mark in marks.values():
+        if mark.number > last.number:
+            return f"it has {last.number} ledger entries, and there were {mark.number}"
+        if hashes.get(mark.number, mark.head) != mark.head:
+            return f"its ledger is not the one that was in use at entry {mark.number}"
+    if not is_old_form(marks) and not any(mark.number in hashes for mark in marks.values()):
+        return "none of the entries that were in use last are in its ledger"
+    return ""
+
+
+def oracle_key(keys: KeyStore, oracle: str) -> tuple[bytes, dict[str, Mark]]:
+    """Return the oracle's own key, and all marks; refuse keys of another oracle."""
+    key, marks = keys.get(ORACLE), keys.read_marks()
+    check_marks(marks if key else {}, oracle)
+    return key or b"", marks
+
+
+def check_marks(marks: dict[str, Mark], oracle: str) -> None:
+    """Refuse if there are none, or those of another oracle."""
+    if not marks:
+        raise StoreFailed(
+            "the oracle's own key or its high-water mark is not among the keys, so that nobody "
+            "knows who has a row and what was used; it cannot go on."
+        )
+    if any(mark.oracle != oracle for mark in marks.values()):
+        raise StoreFailed("these keys belong to another oracle; give those of this one.")
+
+
+@claim("STORE")
+def is_old_form(marks: dict[str, Mark]) -> bool:
+    """Tell whether only older versions, which sealed no ledger, have had these keys."""
+    return all(mark.format < SEALED_FORMAT for mark in marks.values())

@@ -44,10 +44,11 @@ def opened_file(path: str) -> Iterator[io.BufferedReader]:
         raise InvalidData(_why(path, error)) from None
 
 
-def need_file(path: str) -> None:
-    """Refuse a file that is not there, before anything is loaded that takes long."""
-    if path != STANDARD and "://" not in path and not Path(path).exists():
-        raise InvalidData(f"there is no file {path}.")
+def need_files(*paths: str | None) -> None:
+    """Refuse files that are not there, before anything is loaded that takes long; skip None."""
+    for path in paths:
+        if path is not None and path != STANDARD and "://" not in path and not Path(path).exists():
+            raise InvalidData(f"there is no file {path}.")
 
 
 def _raw(path: str) -> io.BufferedReader:

@@ -115,13 +115,13 @@ def fit(
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
-    from cumae.cli.files.source import need_file  # noqa: PLC0415
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     route = route_for(route, model, max_queries, out)
     oracle = names_oracle(out) if route is RouteName.AUTO else route is not RouteName.PUBLISH
     _check_names(out, keys, oracle=oracle)
     form = CsvForm(encoding, separator)
-    need_file(data)
+    need_files(data, schema, public)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
         output = None
