@@ -94,6 +94,33 @@ def cover_rows(alpha: float, beta: float, vc: int) -> int:
     return smallest(enough, math.ceil(8 * vc / alpha))
 
 
+def cover_error(n_public: int, beta: float, vc: int) -> float:
+    """Return how far the nearest labelling of public rows can be from a concept.
+
+    The smallest alpha with 2 (2 e n_public/vc)^(2 vc) exp(-alpha n_public/4) <= beta: Lemma 3.3 of
+    paper 4, solved for alpha. It is 1 at most.
+
+    Parameters
+    ----------
+    n_public : int of 1 or more
+        Public rows.
+    beta : float above 0 and below 1
+        Chance of a larger one.
+    vc : int of 0 or more
+        VC dimension of the class; a class of one concept has 0.
+
+    Examples
+    --------
+    >>> from cumae.theorems.public_data import cover_error
+    >>> round(cover_error(820, 0.05, vc=1), 3)
+    0.1
+    """
+    check_count(n_public, "n_public", least=1)
+    check_accuracy(0.5, beta, vc, least=0)
+    growth = 2 * vc * math.log(2 * math.e * n_public / vc) if vc else 0.0
+    return min(1.0, 4 * (math.log(2 / beta) + max(0.0, growth)) / n_public)
+
+
 @theorem(
     4,
     "Theorem 4.1",
