@@ -44,7 +44,7 @@ _HOMES = {
         "PublicDataReduction",
         "SemiPrivateLearner",
     ),
-    "cumae.store": ("open",),
+    "cumae.store": ("load", "open"),
     "cumae.planning": ("PrivateClassifier",),
     "cumae.predictors": (
         "AgnosticQueryRelease",
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         UniversalQueryRelease,
     )
     from cumae.privacy import Budget, Guarantee
-    from cumae.store import open  # noqa: A004 - cumae.open is its name
+    from cumae.store import load, open  # noqa: A004 - cumae.open is its name
 else:
 
     def __getattr__(name):
@@ -150,5 +150,6 @@ __all__ = [
     "UnknownCost",
     "__version__",
     "bad_rows",
+    "load",
     "open",
 ]

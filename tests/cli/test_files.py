@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -227,6 +228,25 @@ def test_files_that_are_not_there(here: Path) -> None:
         assert (done.exit_code, "there is no file nothing.json" in done.stderr) == (3, True)
     done = run("show", "rows.csv")
     assert (done.exit_code, "neither a model nor an oracle" in done.stderr) == (3, True)
+
+
+def test_what_fit_wrote_is_no_table(here: Path) -> None:
+    words = ["--label", "ill", "--classes", "no,yes", "--epsilon", "1", "--delta", "1e-6"]
+    (here / "m.json").write_text('{"format": 5}', encoding="utf-8")
+    (here / "o.db").write_bytes(b"SQLite format 3\0and pages")
+    for name, told in (("m.json", "m.json is a file of JSON"), ("o.db", "o.db is an oracle")):
+        done = run("fit", name, *words, "--schema", "schema.toml", "-o", "new.json")
+        assert (done.exit_code, told in done.stderr) == (ExitCode.REFUSED, True)
+
+
+def test_a_draft_knows_the_encoding_that_was_given(here: Path) -> None:
+    (here / "rows.csv").write_bytes("Gr\u00f6\u00dfe;ill\n1;no\n".encode("latin-1"))
+    done = run("schema", "rows.csv", "--label", "ill")
+    assert "rows.csv, the header, is not written in UTF-8" in done.stderr
+    options = ["--encoding", "latin-1", "--separator", ";", "-o", "new.toml"]
+    assert run("schema", "rows.csv", "--label", "ill", *options).exit_code == ExitCode.OK
+    found = tomllib.loads((here / "new.toml").read_text(encoding="utf-8"))
+    assert found["file"] == {"encoding": "latin-1", "separator": ";"}
 
 
 def test_a_draft_from_the_header_looks_at_no_row(here: Path) -> None:

@@ -68,6 +68,27 @@ def test_verify_recomputes_the_guarantee(path: str, tmp_path: Path) -> None:
     assert run("status", path).exit_code == 3
 
 
+def test_an_older_copy_does_not_look_healthy(path: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    assert "until phase 1 ends" in run("backup", path, str(copy)).stdout
+    with cumae.open(path) as stored:
+        stored.predict(ROWS[:3])
+    for ending in ("-wal", "-shm"):
+        Path(path + ending).unlink(missing_ok=True)
+    copy.replace(path)
+    told = run("status", path)
+    assert "TROUBLE:   this file is an older copy" in told.stdout
+    assert "cumae restore" in told.stdout
+    told = run("verify", path)
+    assert (told.exit_code, "the ledger fits, but this file is an older" in told.stderr) == (
+        1,
+        True,
+    )
+    assert run("restore", path, "--yes").exit_code == 0
+    assert run("verify", path).exit_code == 0
+    assert "rollbacks: 1" in run("status", path).stdout
+
+
 def test_verify_knows_learners_and_releases(tmp_path: Path) -> None:
     labels = (ROWS[:, 0] > 0.3).astype(int)
     learner = cumae.PrivateLearner(Thresholds(), epsilon=5.0, columns=[(0.0, 1.0)])

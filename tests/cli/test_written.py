@@ -12,6 +12,7 @@ import pytest
 from cumae import Columns
 from cumae.errors import InvalidParameter
 from tests.census import run
+from tests.oracles import oracle
 
 SCHEMA = """\
 [file]
@@ -112,19 +113,55 @@ def test_a_form_that_cannot_be_read_is_refused(wrong: dict[str, object]) -> None
         Columns({"x": wrong}, ["x"], 1)
 
 
-def loaded(*words: str) -> set[str]:
-    code = "import sys\nfrom cumae.cli import app\ntry:\n app(sys.argv[1:])\n"
-    code += "except SystemExit:\n pass\nprint('LOADED', *sys.modules)"
+def loaded(*commands: list[str]) -> tuple[set[str], str]:
+    """Run commands in a process of their own; return what it has loaded then, and what it said."""
+    code = "import json, sys\nfrom cumae.cli import app\nfor words in json.loads(sys.argv[1]):\n"
+    code += " try:\n  app(words)\n except SystemExit:\n  pass\nprint('LOADED', *sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, json.dumps(commands)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    return set(done.stdout.partition("LOADED")[2].split())
+    said, _, names = done.stdout.partition("LOADED")
+    return set(names.split()), " ".join((said + done.stderr).split())
+
+
+HEAVY = {"sklearn", "numba", "scipy.stats", "cumae.predictors", "cumae.learners"}
+ABSENT = ["none.csv", "none.json", "none.db"]
+
+
+def test_help_and_files_that_are_not_there_load_next_to_nothing(folder: Path) -> None:
+    """All commands in one process: what one of them loads is there at the end."""
+    score = ["score", "none.json", "data.csv", "--label", "ill", "--exact", "--new-rows"]
+    plan = ["plan", "none.csv", "--epsilon", "1", "--delta", "1e-6"]
+    commands = [
+        ["--help"],
+        *([name, "--help"] for name in ("fit", "plan", "predict", "score", "show", "status")),
+        ["fit", "none.csv", *FIT, "-o", "m.json"],
+        ["fit", "data.csv", *FIT[:-6], "--schema", "none.toml", "-o", "m.json"],
+        ["predict", "none.json", "data.csv"],
+        score,
+        plan,
+        ["show", "none.json"],
+        ["schema", "none.csv"],
+        ["schema", "data.csv", "--encoding", "cp1252"],
+        *([name, "none.db"] for name in ("status", "verify")),
+        *([name, "none.db", "--yes"] for name in ("restore", "destroy")),
+        ["backup", "none.db", "copy.db"],
+    ]
+    found, told = loaded(*commands)
+    assert found.isdisjoint(HEAVY | {"numpy", "pandas", "cumae.store", "cumae.planning"})
+    absent = [words for words in commands if set(words) & {*ABSENT, "none.toml"}]
+    assert told.count("there is no file none.") == len(absent)
 
 
 def test_commands_load_what_they_need(folder: Path) -> None:
-    heavy = {"sklearn", "numba", "scipy.stats"}
-    assert loaded("--help").isdisjoint(heavy | {"numpy", "pandas"})
-    for words in (["fit", "none.csv", *FIT, "-o", "m.json"], ["predict", "none.json", "data.csv"]):
-        assert loaded(*words).isdisjoint(heavy | {"numpy", "pandas"})
+    stored, _ = oracle(folder)
+    found, told = loaded(["status", str(stored)], ["verify", str(stored)])
+    assert "Recomputed: epsilon" in told
+    assert found.isdisjoint(HEAVY | {"pandas", "cumae.planning"})
     write(folder / "data.csv", "x;31.12.1980;1;Ulm;no")
-    assert loaded("fit", "data.csv", *FIT, "-o", "m.json").isdisjoint(heavy)
+    found, told = loaded(["fit", "data.csv", *FIT, "-o", "m.json"])
+    assert "row 5 (line 6), column weight" in told
+    assert found.isdisjoint(HEAVY | {"cumae.planning"})

@@ -19,7 +19,7 @@ import cumae
 from cumae.errors import CumaeError, LiveState
 from cumae.mechanisms import Majority
 from cumae.predictors.answering import queue
-from cumae.store import accounts, keys, oracle, pieces, replicas, writer
+from cumae.store import accounts, keys, looking, oracle, pieces, replicas, writer
 from cumae.store.homes import sqlite
 from tests.simulator import homes, servers
 from tests.simulator.judge import Judge, watched
@@ -235,6 +235,7 @@ def simulated() -> Iterator[None]:
     )
     replaced: list[tuple[Any, str, Any]] = [
         (oracle, "place_of", servers.place_of),
+        (looking, "place_of", servers.place_of),
         (oracle, "shutil", SimpleNamespace(rmtree=homes.remove_tree)),
         (oracle, "remove_files", homes.remove),
         (sqlite, "SqliteFile", homes.SimulatedFile),

@@ -15,7 +15,7 @@ from scipy.stats import binom
 from cumae.mechanisms import BetweenThresholds
 from cumae.mechanisms.between_thresholds import least_gap
 from cumae.theorems.active import transcript_labels
-from cumae.theorems.query_release import first_queries, shards_for
+from cumae.theorems.query_release import disagreement_rows, first_queries, shards_for
 from cumae.theorems.vc import least_labels, uniform_rows
 
 Row = tuple[int, int]
@@ -725,3 +725,25 @@ def test_claim_4_6_failure_probabilities() -> None:
     # A learner with failure 1/25, or p = 1/(1000 n_pub) with n_priv large, leaves room.
     assert Fraction(1, 25) + 2 * swap <= goal
     assert premise + Fraction(1, 1000) + Fraction(1, 200) <= goal
+
+
+def test_claim_10_does_not_follow() -> None:
+    """The printed size leaves the proof's bound above beta, except for small alpha."""
+
+    def printed(alpha: float, beta: float, d: int) -> float:
+        return 50 * (d * math.log(1 / alpha) + math.log(1 / beta)) / alpha**2
+
+    def log_bound(n: float, alpha: float, d: int) -> float:
+        return math.log(2) + 2 * d * math.log(math.e * n / d) - n * alpha**2 / 8
+
+    assert log_bound(printed(0.1, 0.5, 1), 0.1, 1) > math.log(20)
+    assert log_bound(printed(0.01, 0.5, 1_000), 0.01, 1_000) > 1_000
+    for d in (1, 10, 1_000):
+        for beta in (0.5, 0.05, 1e-6):
+            assert log_bound(printed(0.001, beta, d), 0.001, d) <= math.log(beta)
+    for alpha, beta, d in itertools.product((0.3, 0.1, 0.001), (0.5, 0.05), (1, 10)):
+        n = disagreement_rows(alpha, beta, d)
+        assert n >= printed(alpha, beta, d)
+        assert math.log(4) + 2 * d * math.log(2 * math.e * n / d) - n * alpha**2 / 8 <= math.log(
+            beta
+        )

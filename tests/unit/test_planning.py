@@ -442,9 +442,9 @@ def test_it_draws_what_its_model_draws() -> None:
 
 def test_files_of_something_else_are_refused(tmp_path: Any) -> None:
     (tmp_path / "text").write_text("nonsense")
-    with pytest.raises(InvalidParameter, match="no JSON"):
+    with pytest.raises(InvalidParameter, match="no file of JSON"):
         PrivateClassifier.load(tmp_path / "text")
-    with pytest.raises(InvalidParameter, match="no stored PrivateClassifier"):
+    with pytest.raises(InvalidParameter, match="no PrivateClassifier"):
         PrivateClassifier.from_dict({"kind": "PrivateLearner"})
 
 

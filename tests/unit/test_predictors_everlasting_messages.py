@@ -392,7 +392,7 @@ def test_what_is_printed_tells_what_is_public() -> None:
     assert repr(one.fit(X, Y)).startswith("EverlastingPredictor(")
     one.predict(X[:7])
     first, prior, *promise = str(one).splitlines()
-    assert "phase 1: 7 answers were given, any number is left" in first
+    assert "phase 1: 7 answers were given, and it never runs out" in first
     assert prior == f"Prior: PrivateKernelClassifier; trust in votes: {one.trust_:g}."
     assert "\n".join(promise) == f"Promise: {one.guarantee_}"
     assert "No prior." in str(oracle().fit(X, Y))

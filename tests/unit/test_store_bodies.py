@@ -116,6 +116,17 @@ def test_a_retry_is_known_and_another_body_is_refused(
     assert stored.answered_ == given
 
 
+@pytest.mark.claim("STORE")
+def test_columns_of_a_retry_may_come_in_another_order(stored: Any) -> None:
+    """They are found by their names, because the rows of fit had names."""
+    table = FRAME[:3]
+    first, given = stored.predict(table, request_id="order").tolist(), stored.answered_
+    assert stored.predict(table[["b", "a"]], request_id="order").tolist() == first
+    assert stored.answered_ == given
+    with pytest.raises(InvalidParameter, match="another request"):
+        stored.predict(table.rename(columns={"a": "b", "b": "a"}), request_id="order")
+
+
 class Shown:
     """Something that always prints the same."""
 

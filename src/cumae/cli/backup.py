@@ -22,6 +22,9 @@ def backup(path: OraclePath, copy: CopyPath) -> None:
 
     Example: `cumae backup oracle.db copy.db`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(path)
     from cumae import store  # noqa: PLC0415 - takes seconds to load
 
     store.backup(path, copy)

@@ -16,6 +16,9 @@ def destroy(path: OraclePath, keys: Keys = None, yes: Yes = False) -> None:
 
     Example: `cumae destroy oracle.db --yes`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(path)
     from cumae import store  # noqa: PLC0415 - takes seconds to load
 
     found = store.status(path, keys=keys)

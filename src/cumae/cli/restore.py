@@ -20,6 +20,9 @@ def restore(path: OraclePath, keys: Keys = None, yes: Yes = False) -> None:
 
     Example: `cumae restore oracle.db --yes`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(path)
     import cumae  # noqa: PLC0415 - what is used of it takes seconds to load
 
     if not yes:

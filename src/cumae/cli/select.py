@@ -57,9 +57,9 @@ def select(
     """
     from cumae.cli.files.messages import told  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415
-    from cumae.cli.files.source import need_file  # noqa: PLC0415
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
 
-    need_file(data)
+    need_files(data)
     if out == rest:
         raise typer.BadParameter("it is the file of -o as well; give another.", param_hint="--rest")
     with told(), contextlib.ExitStack() as stack:

@@ -21,10 +21,14 @@ def status(
     """Show the guarantee of an oracle, its phase, and the answers given and left.
 
     It may be in use meanwhile, and no key is needed. Its ledger is verified first. If that does
-    not fit, the exit code is 3, and nobody should go on with the file.
+    not fit, the exit code is 3, and nobody should go on with the file. If the keys are at hand, and
+    say that the file is an older copy, a line in capitals says so.
 
     Example: `cumae status oracle.db --json`, `cumae status postgresql://owner@host/oracles`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(path)
     from cumae.store import status as status_of  # noqa: PLC0415
 
     found = status_of(path, keys=keys)
@@ -55,6 +59,8 @@ def described(found: Status, *, full: bool = False) -> str:
         lines.insert(5, ("charged", f"{totals.charged:,} without an answer, after restarts"))
     if totals.rollbacks:
         lines.insert(5, ("rollbacks", f"{totals.rollbacks} accepted by the owner"))
+    if found.trouble:
+        lines.insert(1, ("TROUBLE", found.trouble))
     return "\n".join(under(f"{name + ':':<11}", text) for name, text in lines)
 
 

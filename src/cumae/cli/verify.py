@@ -14,12 +14,16 @@ def verify(path: OraclePath, keys: Keys = None) -> None:
 
     Each answer must have its debit, no phase may have spent more than its noise was calibrated for,
     and the noise of each phase may cost no more than was promised. A long ledger begins with a
-    checkpoint, which has a seal; only then are keys needed: those beside the file, or --keys. If
-    anything does not fit, the exit code is 1.
+    checkpoint, which has a seal; only then are keys needed: those beside the file, or --keys. Where
+    keys are at hand, the file must not be an older copy. If anything does not fit, the exit code
+    is 1.
 
     Example: `cumae verify oracle.db`
     """
-    from cumae.store import status  # noqa: PLC0415 - it takes seconds to load
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(path)
+    from cumae.store import status  # noqa: PLC0415 - it takes long to load
 
     try:
         found = status(path, keys=keys)
@@ -29,6 +33,8 @@ def verify(path: OraclePath, keys: Keys = None) -> None:
                 "fits, but what came before needs the keys, which can confirm the checkpoint; give "
                 "--keys."
             )
+        if found.trouble:
+            raise StoreFailed(f"the ledger fits, but {found.trouble}")
     except StoreFailed as error:
         typer.secho(f"NOT VERIFIED: {error}", fg=typer.colors.RED, err=True)
         raise typer.Exit(ExitCode.CHECK_FAILED) from None
@@ -43,7 +49,7 @@ def verify(path: OraclePath, keys: Keys = None) -> None:
             f"the most expensive phase; promised: epsilon {promised.epsilon:g}."
         )
         if totals.priors:
-            told = "1 prior was" if totals.priors == 1 else f"{totals.priors} priors were"
-            typer.echo(f"{told} published, each within the promise, from rows of its own.")
+            told = "1 prior was" if totals.priors == 1 else f"{totals.priors} priors were each"
+            typer.echo(f"{told} published within the promise, from rows of its own.")
     else:
         typer.echo("What answers was published, and costs nothing.")

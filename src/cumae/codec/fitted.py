@@ -68,8 +68,8 @@ def rebuilt(plain: dict[str, Any], form: str) -> Any:
         raise
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InvalidParameter(
-            "this is no model of cumae, or it is damaged; give a file that save, or `cumae fit`, "
-            "wrote."
+            "this is no learner of cumae, or it is damaged; cumae.load takes any file that save, "
+            "or `cumae fit`, wrote."
         ) from error
     if "classes_" not in fitted or any(n[:1] == "_" or n[-1:] != "_" for n in fitted):
         raise InvalidParameter("this is no fitted learner; give what to_dict wrote.")

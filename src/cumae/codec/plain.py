@@ -72,8 +72,11 @@ def read_file(path: str | Path) -> Any:
     """Return the plain values of a file of JSON; refuse one that is none."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidParameter("the file is no JSON; give one that save wrote.") from error
+    except ValueError:
+        raise InvalidParameter(
+            f"{path} is no file of JSON; give one that save wrote. If it is an oracle or an "
+            "account, cumae.load opens it."
+        ) from None
 
 
 class PlainWriter:

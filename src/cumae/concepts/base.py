@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -22,7 +24,7 @@ from cumae.codec import (
     from_parameters,
     name_of,
 )
-from cumae.data import check_labels, exact_weights, length_of
+from cumae.data import Columns, check_labels, exact_weights, length_of
 from cumae.errors import CumaeError, InvalidParameter, shown
 from cumae.privacy import BoundedRange, Cost
 from cumae.privacy.validation import check_epsilon
@@ -92,9 +94,37 @@ class Hypothesis(ABC):
                 f"the fields of this {kind} are missing or wrong; give what to_dict returned."
             ) from error
 
+    def told(self, columns: Columns, classes: Sequence[Any]) -> str:
+        """Say what it does with the names of columns and classes.
+
+        Parameters
+        ----------
+        columns : Columns
+            The columns of the table that it reads.
+        classes : sequence of two
+            What labels 0 and 1 stand for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cumae import Columns
+        >>> from cumae.concepts import Stump
+        >>> columns = Columns([(17, 90)], ["age"], 1)
+        >>> print(Stump(0, 40.0, True).told(columns, ["no", "yes"]))
+        yes where age is at least 40.0, else no
+        """
+        named = re.sub(
+            r"^label ([01])|(?<=, else )([01])$", lambda m: _named(m, classes), str(self)
+        )
+        return columns.name_in(named)
+
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={_short(value)}" for name, value in vars(self).items())
         return f"{type(self).__name__}({fields})"
+
+
+def _named(label: re.Match[str], classes: Sequence[Any]) -> str:
+    return str(classes[int(label[1] or label[2])])
 
 
 class ConceptClass(ABC):

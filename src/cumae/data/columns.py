@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -19,6 +20,10 @@ from cumae.errors import InvalidData, InvalidParameter
 
 Declared: TypeAlias = Mapping[Any, Any] | Sequence[Any] | None
 
+WRITTEN = {  # what to declare about text, by what a column holds
+    "numbers": " Numbers such as 1.234,5 need the entry 'decimal': ',' in their declaration.",
+    "dates": " Dates such as 31.12.2024 need the entry 'format': '%d.%m.%Y' in their declaration.",
+}
 FLAT = "Reshape your data: a flat list is a single column; for a single row give X.reshape(1, -1)."
 
 
@@ -240,16 +245,14 @@ class Columns:
             raise InvalidData(
                 f"Complex data not supported: column {column.name}; give real numbers."
             )
-        key = self.key(column.name)
-        hint = (
-            "mend those cells; bad_rows finds them."
-            if column.declared
-            else f"if it is text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}."
-        )
-        raise InvalidData(
-            f"column {column.name} holds something that is no {NOUNS[column.kind]}, first in "
-            f"row {row}; {hint}"
-        )
+        hint = f"if it is text, declare what can occur: columns={{{self.key(column.name)}: "
+        hint += f"{TO_FILL_IN}}}."
+        if column.declared:
+            hint = f"mend those cells; bad_rows finds them.{WRITTEN.get(column.kind, '')}"
+        wrong = f"something that is no {NOUNS[column.kind]}"
+        if column.kind == "booleans":
+            wrong = "something that is neither true nor false, yes nor no, 1 nor 0"
+        raise InvalidData(f"column {column.name} holds {wrong}, first in row {row}; {hint}")
 
     @property
     def titles(self) -> list[str]:
@@ -280,6 +283,38 @@ class Columns:
         for place in reversed(range(len(self.titles))):
             text = text.replace(f"column {place} ", f"{self.titles[place]} ")
         return text
+
+    def at_least(self, place: int, cut: float) -> str:
+        """Say that an encoded column is at least a cut, as people read its cells.
+
+        Parameters
+        ----------
+        place : int
+            The encoded column.
+        cut : float
+            The cut; of dates, in days.
+
+        Examples
+        --------
+        >>> import datetime
+        >>> from cumae import Columns
+        >>> declared = {"age": (17, 90), "sex": ["m", "f"], "since": datetime.date(2020, 1, 1)}
+        >>> columns = Columns(declared, ["age", "sex", "since"], 3)
+        >>> [columns.at_least(place, cut) for place, cut in ((0, 40.5), (1, 0.5), (2, 366.0))]
+        ['age >= 40.5', 'sex is f', 'since >= 2021-01-01']
+        """
+        column, within = [
+            (column, i) for column in self.columns for i in range(len(column.encoded))
+        ][place]
+        title = column.name if self.original_names is not None else f"column {column.name}"
+        n_marked = len(column.encoded) - column.missing
+        if column.since is not None and within == 0:
+            return f"{title} >= {column.day(math.ceil(cut)):%Y-%m-%d}"
+        if not 0 < cut <= 1 or (column.kind == "numbers" and within == 0):
+            return f"{self.titles[place]} >= {cut:.6g}"
+        if within >= n_marked:
+            return f"{title} is missing"
+        return f"{title} is {'true' if column.boolean else column.told[within - n_marked]}"
 
     def need_bounds(self) -> list[Bounds]:
         """Return the bounds of all encoded columns; where one is missing, say what to write."""

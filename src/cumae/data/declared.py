@@ -93,6 +93,19 @@ class Column:
         """The categories as people read them: the labels of codes, or what was declared."""
         return self.labels or self.categories or ()
 
+    def day(self, days: float) -> dt.datetime:
+        """Return a number of days as a date, within what dates can be.
+
+        Parameters
+        ----------
+        days : float
+            Days since ``since``.
+        """
+        since = self.since or dt.datetime(1970, 1, 1)  # noqa: DTZ001 - as those of tables
+        ends = dt.datetime.min, dt.datetime.max  # noqa: DTZ901 - dates of tables have no zone
+        low, high = ((end - since).total_seconds() for end in ends)
+        return since + dt.timedelta(seconds=round(min(max(days * 86_400, low), high - 1)))
+
     @property
     def shares(self) -> list[float | None]:
         """A guess, for each encoded column of 0 and 1, of how many rows have a 1; None for others.

@@ -130,6 +130,7 @@ class Problems:
         self._unnamed = unnamed
         self._wrong: list[str] = []
         self._lines: list[str] = []
+        self._unread: set[str] = set()
 
     def read(self, name: str, given: Any) -> Column:
         """Return what a declaration says; one that cannot be read is noted."""
@@ -137,10 +138,13 @@ class Problems:
             return declared_column(name, given)
         except InvalidParameter as error:
             self._wrong.append(str(error))
+            self._unread.add(name)
             return Column(name)
 
     def compare(self, column: Column, kind: str) -> Column:
         """Note a column whose declaration is lacking, or does not fit what its type can hold."""
+        if column.name in self._unread:
+            return column
         if not column.declared:
             if kind in LINES:
                 self._note(column.name, *LINES[kind])
@@ -161,8 +165,13 @@ class Problems:
         if sort == "numbers" and not all(isinstance(c, int | float) for c in categories):
             sort = ""
         if kind == "text" and sort == "numbers":
-            written = ", ".join(f'"{category}"' for category in categories[:3])
-            line = f"[{written}{', ...' if len(categories) > 3 else ''}]"
+            written = [f'"{category}"' for category in categories[:3]]
+            more = ", ..." if len(categories) > 3 else ""
+            line = f"[{', '.join(written)}{more}]"
+            if column.labels is not None:
+                pairs = zip(written, column.labels[:3], strict=True)
+                told = ", ".join(f'{code}: "{label}"' for code, label in pairs)
+                line = f'{{"codes": {{{told}{more}}}}}'
             self._note(column.name, line, "text by its type, but its categories are numbers")
         if kind in ("numbers", "booleans", "dates") and sort == "text":
             line = "[0, 1]" if kind != "dates" else LINES["dates"][0]

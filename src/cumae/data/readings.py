@@ -176,8 +176,8 @@ def booleans(cells: NDArray[Any]) -> Floats:
     --------
     >>> import numpy as np
     >>> from cumae.data.readings import booleans
-    >>> booleans(np.array([True, 0, "Yes", "false", 2, None], dtype=object)).tolist()
-    [1.0, 0.0, 1.0, 0.0, nan, nan]
+    >>> booleans(np.array([True, 0, "Yes", "false", "1.0", 2, None], dtype=object)).tolist()
+    [1.0, 0.0, 1.0, 0.0, 1.0, nan, nan]
     """
     if cells.dtype.kind in "OU":
         objects = cells.astype(object)
@@ -189,7 +189,8 @@ def booleans(cells: NDArray[Any]) -> Floats:
 
 def _truth(cell: Any) -> float:
     if type(cell) is str:
-        return TRUTH.get(cell[:LONGEST_TEXT].strip().lower(), math.nan)
+        known = TRUTH.get(cell[:LONGEST_TEXT].strip().lower())
+        return number_in(cell) if known is None else known
     return number_of(cell)
 
 

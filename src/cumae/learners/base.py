@@ -503,7 +503,7 @@ class Learner(PrivateEstimator, ABC):
         learner = rebuilt(plain, "learner")
         if not isinstance(learner, cls):
             kind = type(learner).__name__
-            raise InvalidParameter(f"this is a stored {kind}; load it with that class.")
+            raise InvalidParameter(f"this is a {kind}; cumae.load takes files of any class.")
         return learner
 
     def save(self, path: str | Path) -> None:

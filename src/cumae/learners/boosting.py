@@ -371,8 +371,9 @@ class PrivateBooster(ScoredLearner):
             return repr(self)
         parts = [] if self.start_ is None else [str(self.start_)]
         for number, tree in enumerate(self.trees_, start=1):
-            head = f"tree {number}: {self.learning_rate_:+g} to the log odds for 1, else minus that"
-            parts.append(f"{head}\n{self.columns_.name_in(str(tree))}")
+            rate, odds = f"{self.learning_rate_:g}", f"log odds of {self.classes_[1]}"
+            parts.append(f"tree {number}: +{rate} to the {odds} where it says so, else -{rate}")
+            parts.append(tree.told(self.columns_, self.classes_))
         return "\n".join(parts)
 
 

@@ -304,3 +304,8 @@ def public_points(concept_class: ConceptClass, public: NDArray[Any], count: int)
     if isinstance(concept_class, JOINT):
         return public[: LARGEST_JOINT.get(public.shape[1], 100)]
     return public
+
+
+def n_covering(concept_class: ConceptClass, points: Any) -> int:
+    """Return how many public rows have all their labellings among the candidates; 0 for trees."""
+    return 0 if isinstance(concept_class, Trees) else len(points)

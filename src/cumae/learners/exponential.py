@@ -25,6 +25,7 @@ from cumae.data import (
     width_of,
 )
 from cumae.effort import Effort
+from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
@@ -37,10 +38,11 @@ from cumae.learners.cuts import (
     public_points,
 )
 from cumae.learners.ranged import PLACEHOLDER, narrowed, pure_shares
-from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_share
+from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_choice, check_share
 from cumae.privacy import Budget
 from cumae.randomness import Source
 from cumae.sanitizers import Quantiles, Ranges
+from cumae.theorems.public_data import cover_error
 
 MOST_CUTS = 63  # of a column that is the only one, and of a column of a box
 SEVERAL_CUTS = 7  # cuts of each column where there are more
@@ -160,7 +162,7 @@ class ConceptLearner(Learner):
 
     def __str__(self) -> str:
         fitted = hasattr(self, "hypothesis_")
-        return self.columns_.name_in(str(self.hypothesis_)) if fitted else repr(self)
+        return self.hypothesis_.told(self.columns_, self.classes_) if fitted else repr(self)
 
 
 @claim("KLNRS")
@@ -309,6 +311,95 @@ class PrivateLearner(ConceptLearner):
         return excess_errors(self.n_candidates_, self.draw_epsilon_, beta)
 
 
+class BoundedLearner(ConceptLearner):
+    """A learner whose error on new rows can be bounded, because no row chose its candidates.
+
+    A fit sets ``n_scored_``, the number of rows that scored the candidates and did not choose
+    them, and ``n_covering_``, the number of public rows whose labellings are all candidates; 0
+    where there are no such rows.
+    """
+
+    n_scored_: int
+    n_covering_: int
+
+    def accuracy(self, beta: float = 0.05, *, against: str = "candidate") -> float:
+        """Bound how much the error on new rows is above the best one's, with chance 1 - beta.
+
+        The rows, the public rows and the new ones must be drawn from one law, each by itself. It
+        holds for every law, and so it is far above what is usual.
+
+        Parameters
+        ----------
+        beta : float above 0 and below 1
+            The chance of a larger difference.
+        against : {"candidate", "concept"}
+            Whether the best is the best of the candidates, of which one was drawn, or the best of
+            the whole class. The latter can be said where the labellings of public rows are the
+            candidates (Lemma 3.3 of paper 4).
+
+        Returns
+        -------
+        float
+            A share of rows; 1 says nothing.
+
+        Raises
+        ------
+        InvalidParameter
+            If the rows that were scored chose the candidates, too, or if ``against="concept"`` and
+            the candidates are not all labellings of public rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cumae import SemiPrivateLearner
+        >>> from cumae.concepts import Thresholds
+        >>> rng = np.random.default_rng(0)
+        >>> public, x = rng.random(5_000), rng.random(100_000)
+        >>> learner = SemiPrivateLearner(Thresholds()).fit(x, x > 0.3, public)
+        >>> round(learner.accuracy(), 4), round(learner.accuracy(against="concept"), 3)
+        (0.0167, 0.051)
+        """
+        check_share(beta, "beta")
+        check_choice(against, ("candidate", "concept"), "against")
+        check_is_fitted(self, "n_candidates_")
+        rows, covering = getattr(self, "n_scored_", 0), getattr(self, "n_covering_", 0)
+        if not rows:
+            raise InvalidParameter(
+                "no error can be bounded: the rows that scored the candidates chose them as well, "
+                "or the model was stored by an older version."
+            )
+        if against == "candidate":
+            return drawn_error(self.n_candidates_, rows, self.epsilon, beta)
+        if not covering:
+            raise InvalidParameter(
+                "against='concept' needs candidates that are all labellings of public rows; give "
+                "X_public and a class other than trees, or take against='candidate'."
+            )
+        cover = cover_error(covering, beta / 2, self._concept.vc_dimension(len(self.columns_)))
+        return min(1.0, cover + drawn_error(self.n_candidates_, rows, self.epsilon, beta / 2))
+
+
+def drawn_error(candidates: int, n_rows: int, epsilon: float, beta: float) -> float:
+    """Bound how much a drawn candidate's error is above the best one's, with chance 1 - beta.
+
+    All candidates have an error on the rows that is near their error in general, by Hoeffding's
+    inequality, with half of beta; the draw makes few errors more than the best, with the other.
+
+    Parameters
+    ----------
+    candidates : int of 1 or more
+        How many there are; the rows did not choose them.
+    n_rows : int of 1 or more
+        Rows that scored them.
+    epsilon : float above 0
+        What the draw costs.
+    beta : float above 0 and below 1
+        The chance of a larger difference.
+    """
+    near = math.sqrt((log_of(candidates) + math.log(4 / beta)) / (2 * n_rows))
+    return min(1.0, 2 * near + excess_errors(candidates, epsilon, beta / 2) / n_rows)
+
+
 def one_draw(sizes: Sizes) -> tuple[Effort, ...]:
     """Return the work of one draw, which looks at all cells."""
     return (Effort("draws", sizes.cells, sizes.cells),)
@@ -325,7 +416,11 @@ def excess_errors(candidates: int, epsilon: float, beta: float) -> float:
     """
     check_share(beta, "beta")
     # A candidate that makes x more errors than the best is exp(-epsilon x / 2) times as likely.
-    bits = candidates.bit_length() - 1023  # long integers have no float
-    shift = max(0, bits)
-    log = float(np.log(float(candidates >> shift))) + shift * float(np.log(2.0))
+    log = log_of(candidates)
     return float(2 * (log - np.log(beta)) / epsilon) if epsilon > 0 else math.inf
+
+
+def log_of(candidates: int) -> float:
+    """Return the natural logarithm of a whole number, which may be too long for a float."""
+    shift = max(0, candidates.bit_length() - 1023)
+    return float(np.log(float(candidates >> shift))) + shift * float(np.log(2.0))

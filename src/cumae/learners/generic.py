@@ -20,8 +20,8 @@ from cumae.learners.base import (
     Rows,
     Sizes,
 )
-from cumae.learners.cuts import cuts_between, joined, public_points, with_ends
-from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner, one_draw
+from cumae.learners.cuts import cuts_between, joined, n_covering, public_points, with_ends
+from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, BoundedLearner, one_draw
 from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Kind, Object, Or
 from cumae.privacy import Budget, parallel
@@ -33,7 +33,7 @@ SANITIZER = Or("auto", Or("quantiles", Or("stable", OBJECT)))
 
 
 @claim("GENERIC")
-class GenericLearner(ConceptLearner):
+class GenericLearner(BoundedLearner):
     """Sanitize the unlabelled rows, then choose among the hypotheses that they define.
 
     Rows with label -1 feed a sanitizer, which publishes a few points; the labelled rows feed the
@@ -175,8 +175,10 @@ class GenericLearner(ConceptLearner):
 
     def _learn(self, rows: Rows, plan: LearningPlan[int], source: Source) -> None:
         concept, seen, count = self._concept, rows.labelled, plan.steps
+        self.n_scored_, self.n_covering_ = len(seen.y), 0
         if rows.public is not None:
             points = public_points(concept, rows.public, count)
+            self.n_covering_ = n_covering(concept, points)
         else:
             released = self._sanitizer(self.columns_, count, source).sanitize(rows.unlabelled.X)
             points = joined(concept, with_ends(released, self.columns_.bounds))

@@ -16,15 +16,15 @@ from cumae.concepts.columns import alike
 from cumae.data import UNLABELLED, Declared, check_column, concatenated
 from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, LearningPlan, Rows, Sizes
-from cumae.learners.cuts import public_points
-from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, ConceptLearner, one_draw
+from cumae.learners.cuts import n_covering, public_points
+from cumae.learners.exponential import CONCEPT_OR_TREES, N_POINTS, BoundedLearner, one_draw
 from cumae.parameters import EPSILON, Flag, Kind
 from cumae.privacy import Budget
 from cumae.randomness import Source
 
 
 @claim("SSPP")
-class SemiPrivateLearner(ConceptLearner):
+class SemiPrivateLearner(BoundedLearner):
     """Public rows define the candidates; private labelled rows choose among them: pure privacy.
 
     Parameters
@@ -157,7 +157,11 @@ class SemiPrivateLearner(ConceptLearner):
         if self.label_privacy:
             tables.append(rows.X)
         points = public_points(concept, np.concatenate(tables), plan.steps)
-        self._draw(points, *_scored(rows), source)
+        X, y = _scored(rows)
+        self._draw(points, X, y, source)
+        alone = not self.label_privacy and len(y) == len(rows.y)  # no scored row is a candidate
+        self.n_scored_ = len(y) if alone else 0
+        self.n_covering_ = n_covering(concept, points) if alone else 0
 
 
 @claim("SSPP")

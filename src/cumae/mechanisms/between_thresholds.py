@@ -17,6 +17,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import only_once
+from cumae.mechanisms.accuracy import sparse_reach
 from cumae.mechanisms.base import (
     ANY_NUMBER,
     UNCLEAR,
@@ -316,6 +317,30 @@ class BetweenThresholds(SparseVector):
     def remaining(self) -> int:
         """Number of "between" answers left."""
         return self.max_between - self._spent.unclear
+
+    def accuracy(self, beta: float = 0.05, max_queries: int = 1_000) -> int:
+        """Return by how many votes answers can be wrong, with probability 1 - beta.
+
+        Whatever the counts are: all that are called low are below ``lower`` plus this number, all
+        that are called high are above ``upper`` minus it, and all that are called "between" are at
+        most this number outside of the two thresholds. (The paper's Lemma C.4 says this of its own
+        noise: :func:`cumae.theorems.everlasting.between_votes`.)
+
+        Parameters
+        ----------
+        beta : float above 0 and below 1
+            The chance that an answer is further off.
+        max_queries : int of 1 or more
+            Number of answers.
+
+        Examples
+        --------
+        >>> from cumae.mechanisms import BetweenThresholds
+        >>> votes = BetweenThresholds.calibrated(10_000, epsilon=1.0, delta=1e-6, max_between=20)
+        >>> votes.lower, votes.upper, votes.accuracy(beta=0.05, max_queries=1_000)
+        (4342, 5658, 1353)
+        """
+        return sparse_reach(self.rule, max_queries, beta, sides=2)
 
     @only_once
     def ask(self, counts: ArrayLike) -> Integers:

@@ -13,6 +13,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.live import only_once
+from cumae.mechanisms.accuracy import noise_reach
 from cumae.mechanisms.base import (
     Coins,
     Draw,
@@ -24,7 +25,7 @@ from cumae.mechanisms.base import (
     keep_plain,
 )
 from cumae.mechanisms.noise import GaussianNoise, LaplaceNoise, noise_from_facts
-from cumae.parameters import check_choice, check_count
+from cumae.parameters import check_choice, check_count, check_share
 from cumae.privacy import Cost, Pure, calibrate
 from cumae.privacy.validation import check_delta, check_epsilon
 from cumae.randomness import Source
@@ -247,6 +248,28 @@ class NoisyMajority(Interactive):
     def asked(self) -> int:
         """Answers given so far."""
         return self.max_queries - self.remaining
+
+    def accuracy(self, beta: float = 0.05) -> int:
+        """Return the lead with which all answers are right, with probability 1 - beta.
+
+        A lead is how many more votes the label with the most votes has than any other. Whatever the
+        votes are, all of the ``max_queries`` answers with so large a lead are that label.
+
+        Parameters
+        ----------
+        beta : float above 0 and below 1
+            The chance that an answer with such a lead is another label.
+
+        Examples
+        --------
+        >>> from cumae.mechanisms import NoisyMajority
+        >>> NoisyMajority.calibrated(1.0, 1e-6, max_queries=1_000).accuracy(beta=0.05)
+        1085
+        """
+        check_share(beta, "beta")
+        draws = self.max_queries * (1 if self.n_classes == 2 else self.n_classes)
+        # Two counts each move by this at most, in opposite directions.
+        return 2 * noise_reach(self.noise, 2 * draws, beta) + 1
 
     @only_once
     def release(self, votes: ArrayLike) -> Integers:

@@ -16,6 +16,7 @@ from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.live import only_once
+from cumae.mechanisms.accuracy import sparse_reach
 from cumae.mechanisms.base import (
     UNCLEAR,
     Coins,
@@ -299,6 +300,30 @@ class StabilityTest(SparseVector):
     def asked(self) -> int:
         """Queries answered so far."""
         return self._spent.asked
+
+    def accuracy(self, beta: float = 0.05) -> int:
+        """Return the lead with which all answers are stable, with probability 1 - beta.
+
+        A lead is how many more votes the label with the most votes has than any other. Whatever the
+        votes are: of the ``max_queries`` answers, all with so large a lead are that label, as long
+        as the test goes on. An answer that is not called unstable is that label in any case.
+
+        Parameters
+        ----------
+        beta : float above 0 and below 1
+            The chance that an answer with such a lead is called unstable.
+
+        Examples
+        --------
+        >>> from cumae.mechanisms import StabilityTest
+        >>> test = StabilityTest.calibrated(1.0, 1e-6, max_queries=1_000, max_unstable=20)
+        >>> test.accuracy(beta=0.05)
+        5031
+        """
+        rule = self.rule
+        # ceil(lead / 2) - 1, the distance, must be the threshold and this reach at least.
+        reach = sparse_reach(rule, rule.max_queries, beta, sides=1)
+        return 2 * (rule.threshold + reach) + 1
 
     @only_once
     def ask(self, votes: ArrayLike) -> Integers:

@@ -451,11 +451,11 @@ class PrivateClassifier(PrivateEstimator):
         plain : dict
             Plain values, as ``to_dict`` returned them.
         """
-        if plain.get("kind") != name_of(cls):
+        if not isinstance(plain, dict) or plain.get("kind") != name_of(cls):
             raise InvalidParameter(
-                "this is no stored PrivateClassifier; give what to_dict returned."
+                "this is no PrivateClassifier; cumae.load takes files of any class."
             )
-        model = Learner.from_dict(plain["model"])
+        model = Learner.from_dict(plain.get("model", {}))
         found = cls(model.epsilon, model.delta, classes=model.classes)
         found.goal = plain.get("goal", "accuracy")
         found.costs = getattr(model, "costs", None)
@@ -463,7 +463,8 @@ class PrivateClassifier(PrivateEstimator):
         if plain.get("class_shares") is not None:
             pairs = zip(model.classes_.tolist(), plain["class_shares"], strict=True)
             found.class_shares = dict(pairs)
-        found.model_, found.route_, found.why_ = model, plain["route"], plain["why"]
+        found.model_ = model
+        found.route_, found.why_ = plain.get("route", ""), plain.get("why", "")
         found.classes_, found.n_features_in_ = model.classes_, model.n_features_in_
         if hasattr(model, "feature_names_in_"):
             found.feature_names_in_ = model.feature_names_in_

@@ -28,6 +28,7 @@ from cumae.data import (
 from cumae.errors import InvalidData
 from cumae.finite import all_finite
 from cumae.predictors.records import RowForm, ShortTexts, short_texts
+from cumae.quiet import HiddenFailures
 
 FEW = 1_024  # queries whose usable ones are not allocated anew, if all are
 ALL_USABLE = np.ones(FEW, dtype=bool)
@@ -188,6 +189,14 @@ class QueryReader:
     def nothing(self) -> Any:
         """Return a table without rows."""
         return self.stand_in.iloc[:0] if self.as_frames else np.zeros((0, len(self.columns)))
+
+    def in_order(self, X: Any) -> Any:
+        """Return a data frame with its columns in the order of fit; anything else as it is."""
+        known = self.columns.original_names
+        with HiddenFailures():  # names of columns may be anything, and raise anything
+            if known is not None and isinstance(X, pd.DataFrame) and list(X.columns) != known:
+                return X[known] if sorted(X.columns) == sorted(known) else X
+        return X
 
     def _arranged(self, X: Any) -> Any:
         """Return a table with the columns in the order of fit; refuse one that has others."""

@@ -336,6 +336,9 @@ class StatefulPredictor(Predictor):
         self._check_plain(call)
         return Asked(self._queries(call.X), as_counts=call.as_counts)
 
+    def _in_order(self, call: Call) -> Call:
+        return call._replace(X=self._reader_.in_order(call.X))
+
     def _check_plain(self, call: Call) -> None:
         """Refuse ids of users, clients and queries, and counts where there are none."""
         if call.is_named:

@@ -68,7 +68,7 @@ def refuse_several_names(path: Path) -> None:
     InvalidParameter
         If the file has more than one name.
     """
-    if path.stat().st_nlink > 1:
+    if path.is_file() and path.stat().st_nlink > 1:
         raise InvalidParameter(
             f"path={str(path)!r} has another name, a hard link, under which it could go on a "
             "second time; remove the other name."
@@ -114,7 +114,10 @@ def read_account(path: Path) -> dict[str, Any]:
     except (LookupError, RecursionError, TypeError, ValueError):
         known = False
     if not known:
-        raise InvalidParameter(f"path={str(path)!r} holds no account; give one that save wrote.")
+        raise InvalidParameter(
+            f"path={str(path)!r} holds no account that save wrote; cumae.load takes any file that "
+            "cumae wrote."
+        )
     if plain.get("format") not in TEXT_FORMATS:
         raise InvalidParameter(
             f"path={str(path)!r} has a format that this version of cumae does not know; it knows "

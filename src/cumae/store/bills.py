@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from cumae.claims import claim
 from cumae.codec import from_plain
-from cumae.errors import StoreFailed
-from cumae.predictors.bbl.costs import Draw, entering_cost
-from cumae.predictors.relabelling import Relabelling, agnostic_costs
+from cumae.errors import InvalidParameter, StoreFailed
 from cumae.privacy import Approximate, Cost
 from cumae.privacy.formulas import round_up
 from cumae.privacy.plain_costs import cost_from_dict
 from cumae.privacy.plans import pair_cost, read_pair
 from cumae.privacy.validation import from_plain_number
 from cumae.remembering import remembered
+
+# What predictors define is imported where a ledger names it, because it takes seconds to load.
+Read = TypeVar("Read")
+
+
+def knowing_all_costs(read: Callable[[], Read]) -> Read:
+    """Return what a function reads; if it meets a cost that is unknown, learn those of predictors.
+
+    Parameters
+    ----------
+    read : callable
+        It reads stored costs, and changes nothing.
+    """
+    try:
+        return read()
+    except InvalidParameter:
+        import cumae.predictors.bbl.costs  # noqa: F401, PLC0415 - it registers one
+
+        return read()
 
 
 @remembered(256)
@@ -40,7 +58,7 @@ def price(bill: str, delta: float) -> float:
     1.5
     """
     facts = json.loads(bill)
-    cost = cost_from_dict(facts["cost"])
+    cost: Cost = knowing_all_costs(lambda: cost_from_dict(facts["cost"]))
     for step in facts["steps"]:
         if step.get("step") not in STEPS:
             raise StoreFailed("the ledger has a step of an unknown kind; take a newer cumae.")
@@ -56,6 +74,8 @@ def bill_of(facts: dict[str, Any]) -> str:
 @claim("STORE")
 def _relabelled(cost: Cost, step: dict[str, Any]) -> Cost:
     """Return the cost of rows that were drawn and labelled before shards were trained on them."""
+    from cumae.predictors.relabelling import Relabelling, agnostic_costs  # noqa: PLC0415
+
     read = read_pair(cost, _number(step, "epsilon_answers"), _number(step, "delta_answers"))
     sizes = Relabelling(
         step["n_rows"], step["n_sampled"], _number(step, "epsilon_boost"), step["resample"]
@@ -77,6 +97,8 @@ def _drawn(cost: Cost, step: dict[str, Any]) -> Cost:
 @claim("STORE")
 def _entered(cost: Cost, step: dict[str, Any]) -> Cost:
     """Return the cost of a row that is sampled and labelled by a draw, and scores the next draw."""
+    from cumae.predictors.bbl.costs import Draw, entering_cost  # noqa: PLC0415
+
     draw = Draw(_number(step, "width"), _number(step, "shift"))
     return entering_cost(cost, draw, _number(step, "scored"), _number(step, "share"))
 

@@ -15,14 +15,14 @@ from cumae.predictors.state import State
 from cumae.privacy import Guarantee
 from cumae.store.homes.home import Blob, Home, Place, Sweep
 from cumae.store.journal import DurableJournal
-from cumae.store.keys import ORACLE, KeyStore, Life, Mark, new_life
-from cumae.store.ledger import CHECKPOINT, Totals, entries_known, walk
+from cumae.store.keys import KeyStore, Life, new_life
+from cumae.store.ledger import CHECKPOINT, Totals, walk
+from cumae.store.looking import check_marks, is_old_form, older_copy, oracle_key
 from cumae.store.older import states as old_states
 from cumae.store.pieces import ahead_number, of_epoch, rebuilt
 from cumae.store.sealed import Seal
 from cumae.store.writer import MERGE, Writer
 
-SEALED_FORMAT = 3  # the first one in which ledgers were sealed, and pieces named their entries
 PUBLISHED = "published"  # the kind of blob that holds a learner
 
 
@@ -208,23 +208,7 @@ class _Opened:
 
     def older(self) -> str:
         """Return why this must be an older copy; nothing if it need not be."""
-        for name in ("epoch", "phase"):
-            newest = max(getattr(mark, name) for mark in self.marks.values())
-            if newest > getattr(self.totals, name):
-                raise StoreFailed(
-                    f"this file is an older copy, from before {name} {newest} began. What it holds "
-                    "was used up then, and its keys are destroyed; it can never go on. Go on with "
-                    "the file that is in use."
-                )
-        hashes = entries_known(self.entries)
-        for mark in self.marks.values():
-            if mark.number > self.last.number:
-                return f"it has {self.last.number} ledger entries, and there were {mark.number}"
-            if hashes.get(mark.number, mark.head) != mark.head:
-                return f"its ledger is not the one that was in use at entry {mark.number}"
-        if not self.old_form and not any(mark.number in hashes for mark in self.marks.values()):
-            return "none of the entries that were in use last are in its ledger"
-        return ""
+        return older_copy(self.marks, self.entries, self.totals, self.last)
 
     def _seal(self) -> Seal:
         key = self.keys.epoch(self.totals.epoch, self.totals.key)
@@ -268,24 +252,6 @@ class _Shared(_Opened):
         self.shared_writer.learn = lambda *given: own.learn(*given, estimator=estimator)
 
 
-def oracle_key(keys: KeyStore, oracle: str) -> tuple[bytes, dict[str, Mark]]:
-    """Return the oracle's own key, and all marks; refuse keys of another oracle."""
-    key, marks = keys.get(ORACLE), keys.read_marks()
-    check_marks(marks if key else {}, oracle)
-    return key or b"", marks
-
-
-def check_marks(marks: dict[str, Mark], oracle: str) -> None:
-    """Refuse if there are none, or those of another oracle."""
-    if not marks:
-        raise StoreFailed(
-            "the oracle's own key or its high-water mark is not among the keys, so that nobody "
-            "knows who has a row and what was used; it cannot go on."
-        )
-    if any(mark.oracle != oracle for mark in marks.values()):
-        raise StoreFailed("these keys belong to another oracle; give those of this one.")
-
-
 @claim("STORE")
 def take_alone(event: Event, state: State, journal: DurableJournal) -> None:
     """Record an event, apply it, and commit it, before anybody is answered."""
@@ -293,9 +259,3 @@ def take_alone(event: Event, state: State, journal: DurableJournal) -> None:
     journal.record(event)
     event.apply(state)
     journal.commit(journal.end())
-
-
-@claim("STORE")
-def is_old_form(marks: dict[str, Mark]) -> bool:
-    """Tell whether only older versions, which sealed no ledger, have had these keys."""
-    return all(mark.format < SEALED_FORMAT for mark in marks.values())

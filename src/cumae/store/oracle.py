@@ -9,14 +9,12 @@ import secrets
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn, Self
 
 from cumae.claims import claim
 from cumae.codec import FORMAT
-from cumae.errors import CumaeError, InvalidParameter, LiveState, StoreFailed
+from cumae.errors import CumaeError, InvalidParameter, LiveState, MissingPackage, StoreFailed
 from cumae.predictors.answering.counter import Counter
 from cumae.predictors.answering.events import Whole
 from cumae.predictors.answering.journal import Journal
@@ -24,11 +22,11 @@ from cumae.predictors.state import State
 from cumae.predictors.stateful import StatefulPredictor
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.validation import plain_number
-from cumae.store.accounts import AccountLedger, account_of, create_account
+from cumae.store.accounts import AccountLedger, create_account
 from cumae.store.homes.home import SHARED, Blob, Place, Transaction
-from cumae.store.homes.needs import durable
+from cumae.store.homes.json_files import written_as_json
 from cumae.store.homes.places import place_of
-from cumae.store.homes.sqlite import FilePlace, remove_files
+from cumae.store.homes.sqlite import FilePlace, NoDatabase, remove_files
 from cumae.store.journal import phase_event, prior_event
 from cumae.store.keys import (
     FIRST_LIFE,
@@ -40,8 +38,8 @@ from cumae.store.keys import (
     mark_of,
     new_key_name,
 )
-from cumae.store.ledger import ACCOUNT, LedgerEntry, Totals, first_hash, following, walk
-from cumae.store.opening import PUBLISHED, is_old_form, opened, oracle_key
+from cumae.store.ledger import ACCOUNT, LedgerEntry, first_hash, following
+from cumae.store.opening import PUBLISHED, opened
 from cumae.store.pieces import Piece, sealed_piece
 from cumae.store.sealed import Seal
 
@@ -296,15 +294,16 @@ def open(  # noqa: A001 - cumae.open is its name
     accept_rollback: bool = False,
     freeze: bool = False,
 ) -> Any:
-    """Return the oracle in a file or at an address, ready to answer.
+    """Return the oracle in a file or at an address, ready to answer, or any other file of cumae.
 
-    One process has a file open at a time. At a PostgreSQL address there may be several, its
-    replicas. ``close`` lets go of it, and so does the end of the process.
+    One process has the file of an oracle open at a time. At a PostgreSQL address there may be
+    several, its replicas. ``close`` lets go of it, and so does the end of the process.
 
     Parameters
     ----------
     path : str or Path
-        What ``save_to`` was given.
+        What ``save_to``, ``save`` or ``cumae fit -o`` was given. Models and accounts in JSON files
+        need none of the other parameters.
     estimator : classifier, Pipeline or ConceptClass, a dict of those, or None
         As in :func:`cumae.predictors.state.restore`: needed if it is none of those that can be
         written out.
@@ -321,22 +320,25 @@ def open(  # noqa: A001 - cumae.open is its name
 
     Returns
     -------
-    Predictor, Learner or Budget
+    Predictor, Learner, PrivateClassifier or Budget
         Of the stored class. A learner is published, and is never charged. Several processes may
         have an account open.
 
     Raises
     ------
     InvalidParameter
-        If it is no oracle, or has a newer format.
+        If cumae did not write it, or it has a newer format.
     LiveState
         If another process has it open.
     StoreFailed
         If it was damaged, others can read it, keys are missing, or it is an older copy.
     """
-    place = place_of(path)
-    with place.home(reading=True) as looked_at:
-        meta = looked_at.meta()
+    try:
+        place = place_of(path)
+        with place.home(reading=True) as looked_at:
+            meta = looked_at.meta()
+    except (NoDatabase, MissingPackage) as error:  # then nothing here has a lock on the file
+        return written_as_json(path, error)
     found = _keys_of(place, keys)
     if isinstance(place, FilePlace) and meta["kind"] == ACCOUNT:
         model: Any = Budget.kept_in(AccountLedger(place.path, found))
@@ -353,133 +355,39 @@ def open(  # noqa: A001 - cumae.open is its name
     return model
 
 
+def load(path: str | Path) -> Any:
+    """Return what a file holds that cumae wrote: a model, an account or an oracle.
+
+    It is ``cumae.open`` with nothing but a path, under the name that goes with ``save``.
+
+    Parameters
+    ----------
+    path : str or Path
+        What ``save``, ``save_to`` or ``cumae fit -o`` was given.
+
+    Returns
+    -------
+    Learner, PrivateClassifier, Budget or Predictor
+        Of the stored class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import cumae
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cumae.Budget(1.0, 1e-6).save(Path(folder) / "account.json")
+    ...     cumae.load(Path(folder) / "account.json")
+    Budget(epsilon=1.0, delta=1e-06)
+    """
+    return open(path)
+
+
 def _keys_of(place: Place, given: str | None) -> KeyStore:
     keys = place.keys(given)
     if isinstance(keys, KeyFolder):
         keys.check()
     return keys
-
-
-# Looking at one
-
-
-@dataclass(frozen=True)
-class Status:
-    """What can be said about an oracle without its keys.
-
-    Parameters
-    ----------
-    path : str
-        The file, or the address without its password.
-    totals : Totals
-        What its ledger adds up to.
-    last : LedgerEntry
-        The last ledger entry.
-    n_entries : int
-        Entries from the last checkpoint on.
-    n_replicas : int
-        How many processes have it open.
-    n_bytes : int
-        The size of what is stored, which follows from public counts.
-    unconfirmed : int
-        The number of a checkpoint that the ledger begins with, and whose seal nobody could check:
-        nothing is known about what came before it. 0 if there is none.
-    shared : bool
-        True if several processes may have it open.
-    """
-
-    path: str
-    totals: Totals
-    last: LedgerEntry
-    n_entries: int
-    n_replicas: int
-    n_bytes: int
-    unconfirmed: int = 0
-    shared: bool = False
-
-    @property
-    def in_use(self) -> bool:
-        """Whether a process has it open."""
-        return self.n_replicas > 0
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The promise of the oracle, under what its home needs as well."""
-        promised = Guarantee.from_dict(self.totals.guarantee)
-        return durable(promised, shared=self.shared) if self.totals.releases else promised
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
-        totals = self.totals
-        return {
-            "path": self.path,
-            "kind": totals.kind,
-            "guarantee": self.guarantee.to_dict(),
-            "phase": totals.phase,
-            "epoch": totals.epoch,
-            "answers": totals.answers,
-            "releases": totals.releases,
-            "used": totals.used,
-            "payments": totals.payments,
-            "charged_without_answer": totals.charged,
-            "rollbacks": totals.rollbacks,
-            "priors": totals.priors,
-            "epsilon_recomputed": repr(totals.epsilon),
-            "ledger": {
-                "entries": self.last.number,
-                "head": self.last.hash.hex(),
-                "unconfirmed": self.unconfirmed,
-            },
-            "in_use": self.in_use,
-            "replicas": self.n_replicas,
-            "bytes": self.n_bytes,
-        }
-
-
-def status(path: str | Path, *, keys: str | None = None) -> Status:
-    """Return what can be said about an oracle, with its ledger verified; it may be in use.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, or the address.
-    keys : str, or None
-        The command or the folder that keeps the keys, as ``save_to`` was given it.
-
-    Raises
-    ------
-    StoreFailed
-        If the ledger does not fit.
-    """
-    place = place_of(path)
-    with place.home(reading=True) as home:
-        entries, oracle, n_bytes = home.entries(), home.meta()["oracle"], home.n_bytes()
-    begins = entries[0][0] if entries else 1
-    key = _key_for_looking(place, keys, oracle) if begins > 1 else None
-    totals, last = walk(oracle, entries, oracle_key=key)
-    if totals.kind == ACCOUNT:
-        _check_payments(entries)
-    unconfirmed = begins if begins > 1 and key is None else 0
-    found = (place.name, totals, last, len(entries), place.n_replicas(keys), n_bytes)
-    return Status(*found, unconfirmed, shared=place.shared)
-
-
-def _key_for_looking(place: Place, keys: str | None, oracle: str) -> bytes | None:
-    """Return the oracle's own key, if it is at hand and checkpoints must be sealed with it."""
-    if place.shared and keys is None:
-        return None
-    found = place.keys(keys)
-    if isinstance(found, KeyFolder) and not found.folder.is_dir():
-        return None
-    key, marks = oracle_key(found, oracle)
-    return None if is_old_form(marks) else key
-
-
-def _check_payments(entries: list[tuple[int, str, bytes]]) -> None:
-    try:
-        Budget.kept_in(SimpleNamespace(read=lambda: account_of(entries)))
-    except InvalidParameter as error:
-        raise StoreFailed(f"the payments do not fit: {error}") from error
 
 
 def backup(path: str | Path, copy: str | Path) -> None:

@@ -8,7 +8,8 @@ The library, its proofs and its docs number the four papers that it builds on:
 4. Alon, Bassily, Moran: Limits of Private Learning with Access to Public Data.
 """
 
-from cumae.theorems.table import THEOREMS, Theorem, listing
+from cumae.theorems.stated import Theorem
+from cumae.theorems.table import THEOREMS, listing
 from cumae.theorems.values import OrderOf
 
 __all__ = ["THEOREMS", "OrderOf", "Theorem", "listing"]

@@ -7,9 +7,18 @@ import math
 from cumae.errors import InvalidParameter
 from cumae.parameters import DELTA, check_count
 from cumae.theorems.label_boost import DELTA_FACTOR, paper_labels, unlabelled_rows
+from cumae.theorems.stated import theorem
 from cumae.theorems.values import ActiveRows, check_accuracy, check_epsilon, check_limit
 
 
+@theorem(
+    1,
+    "Claim 5.6",
+    "Active learning: sampling makes a private learner more private, and needs no more labels.",
+    "(n_rows/epsilon) (3 + exp(2 base_epsilon)) rows and n_labelled labels, with a delta of "
+    "epsilon delta (7 + exp(base_epsilon))/(3 + exp(2 base_epsilon))",
+    exact=True,
+)
 def active_rows(
     n_rows: int, n_labelled: int, base_epsilon: float, epsilon: float, delta: float
 ) -> ActiveRows:
@@ -49,6 +58,13 @@ def active_rows(
     return ActiveRows(math.ceil(n_rows * factor / epsilon), n_labelled, result)
 
 
+@theorem(
+    1,
+    "Theorem 5.7",
+    "Active learning with IterLabelBoost: the number of labels does not depend on epsilon.",
+    "labels as in Theorem 4.2 at epsilon 1; these and 90000 n_base rows, times (3 + e^2)/epsilon",
+    exact=True,
+)
 def boosted_active_rows(
     n_base: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
 ) -> ActiveRows:
@@ -87,6 +103,16 @@ def boosted_active_rows(
     return ActiveRows(sampled.rows, sampled.labels, DELTA_FACTOR * sampled.delta)
 
 
+@theorem(
+    1,
+    "Theorem C.12",
+    "Lower bound: labels that an active learner of thresholds needs if it keeps private for "
+    "which rows it asks.",
+    "exp(-2 epsilon) (1 - 7 beta/3)/(9 alpha) - n delta (1 + exp(-epsilon)), n being n_rows or "
+    "(100/alpha^2) ln(1/(alpha beta)) if that is more",
+    exact=True,
+    instead={"alpha": 0.001, "epsilon": 0.1, "delta": 0.0},
+)
 def transcript_labels(
     alpha: float, beta: float, epsilon: float, delta: float, n_rows: int = 1
 ) -> int:

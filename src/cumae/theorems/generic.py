@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from cumae.parameters import check_count
+from cumae.theorems.stated import theorem
 from cumae.theorems.values import (
     OrderOf,
     SanitizerRows,
@@ -15,6 +16,14 @@ from cumae.theorems.values import (
 )
 
 
+@theorem(
+    1,
+    "Theorem A.3",
+    "Sanitizer: publishes points that answer each count of a class like the rows, without delta.",
+    "bits vc ln(1/alpha)/(alpha^3 epsilon) + ln(1/beta)/(alpha epsilon) rows, and "
+    "vc ln(1/alpha)/alpha^2 points",
+    exact=False,
+)
 def sanitizer_rows(alpha: float, beta: float, epsilon: float, vc: int, bits: int) -> SanitizerRows:
     """Return what a sanitizer needs so that its points answer counts like the rows.
 
@@ -46,6 +55,15 @@ def sanitizer_rows(alpha: float, beta: float, epsilon: float, vc: int, bits: int
     return SanitizerRows(OrderOf(rows), OrderOf(vc * math.log(1 / alpha) / alpha**2, unit="points"))
 
 
+@theorem(
+    1,
+    "Theorem 3.3",
+    "GenericLearner: publishes a concept without delta, with few labels and many rows without "
+    "one. Some concept of the class must be right.",
+    "vc ln(1/alpha)/(alpha^3 epsilon) + ln(1/beta)/(alpha epsilon) labelled rows, with bits "
+    "times the first term for the others",
+    exact=False,
+)
 def generic_rows(alpha: float, beta: float, epsilon: float, vc: int, bits: int) -> SplitRows:
     """Return what GenericLearner needs, if some concept is always right.
 
@@ -81,6 +99,13 @@ def _with_failure(size: float, alpha: float, beta: float, epsilon: float) -> flo
     return size / epsilon + math.log(1 / beta) / (alpha * epsilon)
 
 
+@theorem(
+    1,
+    "Lemma 3.4",
+    "Thresholds, published by a fast learner with delta.",
+    "1 labelled row and 8^(log* bits) others, apart from alpha, beta, epsilon and delta",
+    exact=False,
+)
 def threshold_rows(bits: int) -> SplitRows:
     """Return what a fast learner of thresholds needs that may use delta.
 

@@ -9,12 +9,23 @@ import math
 from dataclasses import dataclass
 
 from cumae.errors import InvalidData, InvalidParameter, shown
-from cumae.parameters import check_count, check_real
-from cumae.theorems.values import OrderOf, SplitRows, check_accuracy, check_epsilon, log_star
+from cumae.parameters import DELTA, check_count, check_real
+from cumae.theorems.stated import theorem
+from cumae.theorems.values import (
+    OrderOf,
+    SampledRows,
+    SplitRows,
+    check_accuracy,
+    check_epsilon,
+    check_limit,
+    log_star,
+)
 from cumae.theorems.vc import log_dichotomies
 
 UNLABELLED = 90_000  # Claim C.6: so many rows without a label for each row of the base
 DELTA_FACTOR = 41  # Lemma C.4: delta of the result, next to that of the base
+BOOTSTRAP_FACTOR = 244  # Claim C.3: exp of epsilon of the result
+BOOTSTRAP_DELTA = 2476  # its delta, next to that of the base; the claim swaps two digits (errata)
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,15 @@ def unlabelled_rows(n_base: int, epsilon: float) -> int:
     return math.ceil(UNLABELLED * n_base / paper_rate(epsilon))
 
 
+@theorem(
+    1,
+    "Theorem 4.2",
+    "IterLabelBoost: makes any private learner work with few labels. Some concept must be "
+    "right, and the base must be better than alpha/20 and publish concepts of the class.",
+    "(576000/alpha) vc ln(768/(alpha beta)) labelled rows and 90000 n_base others, times "
+    "(3 + e)/epsilon below epsilon 1",
+    exact=True,
+)
 def boosted_rows(n_base: int, alpha: float, beta: float, epsilon: float, vc: int) -> SplitRows:
     """Return what IterLabelBoost needs, if some concept is always right.
 
@@ -117,6 +137,13 @@ def boosted_rows(n_base: int, alpha: float, beta: float, epsilon: float, vc: int
     return SplitRows(labelled, unlabelled_rows(n_base, epsilon))
 
 
+@theorem(
+    1,
+    "Theorem 4.4",
+    "IterLabelBoost where no concept is right: comes close to the best one.",
+    "vc ln(1/(alpha beta))/(alpha^2 epsilon) labelled rows and n_base/epsilon others",
+    exact=False,
+)
 def agnostic_boosted_rows(
     n_base: int, alpha: float, beta: float, epsilon: float, vc: int
 ) -> SplitRows:
@@ -149,6 +176,14 @@ def agnostic_boosted_rows(
     return SplitRows(OrderOf(labelled), OrderOf(n_base / epsilon))
 
 
+@theorem(
+    1,
+    "Corollary 4.5",
+    "Boxes, with delta.",
+    "columns labelled rows and columns^3 8^(log* bits) others, apart from alpha, beta, epsilon "
+    "and delta",
+    exact=False,
+)
 def rectangle_rows(columns: int, bits: int) -> SplitRows:
     """Return what a learner of boxes needs that may use delta.
 
@@ -179,6 +214,14 @@ def rectangle_rows(columns: int, bits: int) -> SplitRows:
     )
 
 
+@theorem(
+    1,
+    "Corollary 4.6",
+    "Any class without delta, by rules that need not be in it. What counts is the "
+    "representation dimension of the class.",
+    "vc labelled rows and representation others, apart from alpha, beta and epsilon",
+    exact=False,
+)
 def improper_rows(vc: int, representation: int) -> SplitRows:
     """Return what a learner without delta needs that may publish rules outside the class.
 
@@ -293,3 +336,141 @@ def paper_schedule(
         rounds.append(PaperRound(size // 100, taken, taken // 100))
         size = size // 100 + taken // 100
     return PaperSchedule(kept, left, tuple(rounds), size // 300)
+
+
+@theorem(
+    1,
+    "Claim C.1",
+    "Sampling: a private algorithm that sees a random part of the rows is more private. Epsilon is "
+    "1 at most.",
+    "(n_rows/epsilon) (3 + exp(base_epsilon)) rows, of which n_rows are used; delta becomes "
+    "4 epsilon delta/(3 + exp(base_epsilon))",
+    exact=True,
+)
+def sampled_rows(n_rows: int, epsilon: float, delta: float, base_epsilon: float) -> SampledRows:
+    """Return from how many rows to draw so that a private algorithm gets a smaller epsilon.
+
+    (n_rows/epsilon) (3 + exp(base_epsilon)) rows, for a delta of 4 epsilon delta/(3 +
+    exp(base_epsilon)): Claim C.1 of paper 1, up to epsilon 1. ``cumae.privacy.subsample`` has the
+    exact price, which is less.
+
+    Parameters
+    ----------
+    n_rows : int of 1 or more
+        Rows that the algorithm takes.
+    epsilon : float above 0, 1 at most
+        Privacy parameter of the result.
+    delta : float from 0 and below 1
+        That of the algorithm.
+    base_epsilon : float above 0
+        Privacy parameter of the algorithm.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import sampled_rows
+    >>> sampled_rows(1_000, epsilon=0.5, delta=0.0, base_epsilon=1.0)
+    SampledRows(rows=11437, epsilon=0.5, delta=0.0)
+    """
+    check_count(n_rows, "n_rows", least=1)
+    DELTA.check(delta, "delta")
+    check_limit(check_epsilon(epsilon), "epsilon", 1.0, "Claim C.1 of paper 1")
+    factor = 3 + math.exp(check_epsilon(base_epsilon, "base_epsilon"))
+    return SampledRows(math.ceil(n_rows / epsilon * factor), epsilon, 4 * epsilon * delta / factor)
+
+
+@theorem(
+    1,
+    "Claim C.3",
+    "Drawing with replacement: what a private algorithm promises that runs on as many rows as "
+    "there are, drawn with replacement. Its epsilon is 1 at most.",
+    "epsilon ln 244, and 2476 delta (2467 is printed; see the errata)",
+    exact=True,
+)
+def bootstrapped_rows(n_rows: int, epsilon: float, delta: float) -> SampledRows:
+    """Return what a private algorithm promises if its rows are drawn with replacement.
+
+    Epsilon ln 244 and delta 2476 times as large: Claim C.3 of paper 1, for algorithms of epsilon 1
+    at most. ``cumae.privacy.bootstrap`` has a smaller bound.
+
+    Parameters
+    ----------
+    n_rows : int of 1 or more
+        Rows that there are, and draws.
+    epsilon : float above 0, 1 at most
+        Privacy parameter of the algorithm.
+    delta : float from 0 and below 1
+        That of the algorithm.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import bootstrapped_rows
+    >>> bootstrapped_rows(1_000, epsilon=1.0, delta=0.0)
+    SampledRows(rows=1000, epsilon=5.497168225293202, delta=0.0)
+    """
+    check_count(n_rows, "n_rows", least=1)
+    DELTA.check(delta, "delta")
+    check_limit(check_epsilon(epsilon), "epsilon", 1.0, "Claim C.3 of paper 1")
+    return SampledRows(n_rows, math.log(BOOTSTRAP_FACTOR), BOOTSTRAP_DELTA * delta)
+
+
+@theorem(
+    1,
+    "Corollary C.8",
+    "IterLabelBoost: rounds until there are enough labels for the base.",
+    "log* n_base",
+    exact=False,
+)
+def boosting_rounds(n_base: int) -> OrderOf:
+    """Return how many rounds IterLabelBoost takes until the base has enough labels.
+
+    Order of log* n_base: Corollary C.8 of paper 1, because each round makes the number of labels
+    grow exponentially.
+
+    Parameters
+    ----------
+    n_base : int of 1 or more
+        Rows that the base needs.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import boosting_rounds
+    >>> print(boosting_rounds(1_000_000))
+    order of 5 rounds (the paper does not print the constant)
+    """
+    return OrderOf(log_star(check_count(n_base, "n_base", least=1)), unit="rounds")
+
+
+@theorem(
+    2,
+    "Lemma C.2",
+    "LabelBoost: rows without a label that one private draw at epsilon 1 may label. The rule that "
+    "it draws has an error of alpha on the labelled rows at most. Some concept must be right.",
+    "(beta/e) vc exp(alpha n_labelled/(2 vc)) - n_labelled",
+    exact=True,
+    instead={"n_labelled": 400},
+)
+def boostable_rows(n_labelled: int, alpha: float, beta: float, vc: int) -> int:
+    """Return how many rows without a label LabelBoost may label by a draw from the labelled ones.
+
+    (beta/e) vc exp(alpha n_labelled/(2 vc)) - n_labelled: Lemma C.2 of paper 2. The result is 0
+    where the formula is negative: then the labels are too few for this alpha and beta.
+
+    Parameters
+    ----------
+    n_labelled : int of 1 or more
+        Rows with a label.
+    alpha, beta : float above 0 and below 1
+        Error on them, and the chance of a larger one.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.label_boost import boostable_rows
+    >>> boostable_rows(400, 0.1, 0.05, vc=1), boostable_rows(100, 0.1, 0.05, vc=1)
+    (8923715, 0)
+    """
+    check_accuracy(alpha, beta, vc)
+    check_count(n_labelled, "n_labelled", least=1)
+    power = min(alpha * n_labelled / (2 * vc), 700.0)  # beyond, no table has so many rows
+    return max(0, math.floor(beta / math.e * vc * math.exp(power) - n_labelled))

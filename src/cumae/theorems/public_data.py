@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import math
 
+from cumae.parameters import check_count
+from cumae.theorems.stated import theorem
 from cumae.theorems.values import (
     OrderOf,
+    ReducedLearner,
     RowsWithPublic,
     check_accuracy,
     check_epsilon,
     check_limit,
+    smallest,
 )
 
 
+@theorem(
+    4,
+    "Theorem 3.1",
+    "SSPP: publishes a concept without delta, with the help of public rows. Its error is alpha "
+    "above the best concept's at most.",
+    "(vc ln(1/alpha) + ln(1/beta)) max(1/alpha^2, 1/(epsilon alpha)) private rows, and "
+    "(vc ln(1/alpha) + ln(1/beta))/alpha public ones",
+    exact=False,
+)
 def semi_private_rows(alpha: float, beta: float, epsilon: float, vc: int) -> RowsWithPublic:
     """Return what SSPP needs: private rows with labels, and public rows without.
 
@@ -43,6 +56,13 @@ def semi_private_rows(alpha: float, beta: float, epsilon: float, vc: int) -> Row
     return RowsWithPublic(OrderOf(private), OrderOf(size / alpha))
 
 
+@theorem(
+    4,
+    "Lemma 3.3",
+    "Public rows whose labellings come within alpha of each concept.",
+    "the smallest n with 2 (2 e n/vc)^(2 vc) exp(-alpha n/4) <= beta",
+    exact=True,
+)
 def cover_rows(alpha: float, beta: float, vc: int) -> int:
     """Return how many public rows make the labellings of them stand for all concepts.
 
@@ -71,16 +91,54 @@ def cover_rows(alpha: float, beta: float, vc: int) -> int:
         return math.log(2 / beta) + growth <= alpha * n / 4
 
     # Up to 8 vc/alpha rows the left side of the inequality grows, and it is above 1 there.
-    low = math.ceil(8 * vc / alpha)
-    high = 2 * low
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return smallest(enough, math.ceil(8 * vc / alpha))
 
 
+def cover_error(n_public: int, beta: float, vc: int) -> float:
+    """Return how far the nearest labelling of public rows can be from a concept.
+
+    The smallest alpha with 2 (2 e n_public/vc)^(2 vc) exp(-alpha n_public/4) <= beta: Lemma 3.3 of
+    paper 4, solved for alpha. It is 1 at most.
+
+    Parameters
+    ----------
+    n_public : int of 1 or more
+        Public rows.
+    beta : float above 0 and below 1
+        Chance of a larger one.
+    vc : int of 0 or more
+        VC dimension of the class; a class of one concept has 0.
+
+    Examples
+    --------
+    >>> from cumae.theorems.public_data import cover_error
+    >>> round(cover_error(820, 0.05, vc=1), 3)
+    0.1
+    """
+    check_count(n_public, "n_public", least=1)
+    check_accuracy(0.5, beta, vc, least=0)
+    growth = 2 * vc * math.log(2 * math.e * n_public / vc) if vc else 0.0
+    return min(1.0, 4 * (math.log(2 / beta) + max(0.0, growth)) / n_public)
+
+
+@theorem(
+    4,
+    "Theorem 4.1",
+    "Lower bound: public rows that a learner with a small delta needs for a class of infinite "
+    "Littlestone dimension, such as thresholds on all real numbers.",
+    "more than 1/(1600 alpha)",
+    exact=True,
+    instead={"alpha": 0.0001, "beta": 0.04, "epsilon": 0.1},
+)
+@theorem(
+    4,
+    "Theorem 4.2",
+    "Lower bound: public rows that a learner without delta needs for each class that no such "
+    "learner learns without them.",
+    "more than 1/(1600 alpha)",
+    exact=True,
+    instead={"alpha": 0.0001, "beta": 0.04, "epsilon": 0.1},
+)
 def least_public_rows(alpha: float, beta: float, epsilon: float) -> int:
     """Return how many public rows a learner needs where learning without them is impossible.
 
@@ -108,3 +166,40 @@ def least_public_rows(alpha: float, beta: float, epsilon: float) -> int:
     check_limit(beta, "beta", 1 / 25, "Lemma 4.4 of paper 4, as we could prove it,")
     check_limit(check_epsilon(epsilon), "epsilon", 1 / 10, "Theorem 4.3 of paper 4")
     return math.floor(1 / (1600 * alpha)) + 1
+
+
+@theorem(
+    4,
+    "Lemma 4.4",
+    "Reduction: a learner with few public rows becomes a private learner without any, for the case "
+    "that some concept is right. It fails with a chance of 1/16 at most, if the other one fails "
+    "with 1/25 at most (1/18 is printed; see the errata, Claim 4.6).",
+    "n_rows/(10 n_public) rows, with an error of 100 n_public alpha",
+    exact=True,
+    instead={"alpha": 0.0001, "beta": 0.04},
+)
+def reduced_learner(alpha: float, beta: float, n_rows: int, n_public: int) -> ReducedLearner:
+    """Return the private learner that a learner with public rows becomes.
+
+    n_rows/(10 n_public) rows, and an error of 100 n_public alpha: Lemma 4.4 of paper 4, for alpha
+    up to 1/100. ``PublicDataReduction`` is this learner.
+
+    Parameters
+    ----------
+    alpha, beta : float above 0, up to 1/100 and 1/25
+        Error of the learner with public rows beyond the best concept's, and the chance of more.
+    n_rows, n_public : int of 1 or more
+        Its private and public rows.
+
+    Examples
+    --------
+    >>> from cumae.theorems.public_data import reduced_learner
+    >>> reduced_learner(0.0001, 0.04, n_rows=1_000, n_public=10)
+    ReducedLearner(rows=10, alpha=0.1)
+    """
+    check_accuracy(alpha, beta, 1)
+    check_limit(alpha, "alpha", 0.01, "Lemma 4.4 of paper 4")
+    check_limit(beta, "beta", 1 / 25, "the repaired Lemma 4.4 of paper 4")
+    rows = check_count(n_rows, "n_rows", least=1)
+    public = check_count(n_public, "n_public", least=1)
+    return ReducedLearner(-(-rows // (10 * public)), 100 * public * alpha)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from cumae.errors import InvalidParameter, shown
 from cumae.parameters import Number, check_count, check_real
-from cumae.theorems.values import OrderOf, check_accuracy, check_epsilon
+from cumae.theorems.stated import theorem
+from cumae.theorems.values import OrderOf, check_accuracy, check_epsilon, smallest
 from cumae.theorems.vc import consistent_rows
 
 ERROR = Number(0.0, 1.0, below=True)
@@ -100,6 +101,14 @@ def shards_for(
     return math.ceil(34 * math.sqrt(2) * scale * inside)
 
 
+@theorem(
+    3,
+    "Lemma 3",
+    "SubSamp: answers max_queries queries with an average error of alpha, where some concept "
+    "is right. Constants are those of Algorithm 5.",
+    "vc max(1, sqrt(max_queries alpha))/(epsilon alpha), times constants and logarithms",
+    exact=True,
+)
 def subsamp_sizes(
     max_queries: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
 ) -> SubSampSizes:
@@ -137,6 +146,15 @@ def subsamp_sizes(
     return SubSampSizes(shards, rows, unstable, epsilon, delta)
 
 
+@theorem(
+    3,
+    "Theorem 7",
+    "AgPrivCl: answers max_queries queries with an average error of alpha above the best "
+    "concept's. Constants are those of Algorithm 3 and of Lemma 9.",
+    "vc max(1, sqrt(max_queries) alpha^1.5)/(epsilon alpha^2), times constants and logarithms",
+    exact=True,
+    instead={"epsilon": 0.5},
+)
 def agnostic_sizes(
     max_queries: int, alpha: float, beta: float, epsilon: float, delta: float, vc: int
 ) -> AgnosticSizes:
@@ -205,6 +223,15 @@ def _unscaled(max_queries: int, alpha: float, beta: float, delta: float, vc: int
     )
 
 
+@theorem(
+    3,
+    "Lemma 4",
+    "SubSamp where no concept is right: the average error is alpha above three times the best "
+    "concept's.",
+    "vc max(1, sqrt(max_queries (alpha + best)))/(epsilon alpha^2), apart from logarithms",
+    exact=False,
+    instead={"epsilon": 0.5},
+)
 def unrelabelled_rows(
     max_queries: int, alpha: float, epsilon: float, vc: int, best: float = 0.0
 ) -> OrderOf:
@@ -238,6 +265,14 @@ def unrelabelled_rows(
     return OrderOf(vc * shards / (epsilon * alpha**2), "logarithms of 1/beta, 1/delta and others")
 
 
+@theorem(
+    3,
+    "Lemma 6",
+    "Relabelling: rows for one private draw among all labellings, at epsilon 1. It is as good "
+    "as the best fit, up to alpha.",
+    "256 (vc + ln(3/beta))/alpha^2",
+    exact=True,
+)
 def relabelling_rows(alpha: float, beta: float, vc: int) -> int:
     """Return how many rows make one draw by the exponential mechanism as good as the best fit.
 
@@ -262,6 +297,15 @@ def relabelling_rows(alpha: float, beta: float, vc: int) -> int:
     return math.ceil(256 * (vc + math.log(3 / beta)) / alpha**2)
 
 
+@theorem(
+    3,
+    "Theorem 11",
+    "UnvPrivCl: answers any number of queries with an average error of alpha above the best "
+    "concept's.",
+    "the size of Theorem 7 for 32 (vc ln(1/alpha) + ln(1/beta))/alpha queries",
+    exact=False,
+    instead={"epsilon": 0.5},
+)
 def universal_rows(alpha: float, beta: float, epsilon: float, delta: float, vc: int) -> OrderOf:
     """Return what Algorithm 4 needs to answer any number of queries (Theorem 11).
 
@@ -323,3 +367,44 @@ def _check(max_queries: int, vc: int, **chances: float) -> None:
             raise InvalidParameter(
                 f"{name}={shown(value)} is not strictly between 0 and 1, as the paper has it."
             )
+
+
+@theorem(
+    3,
+    "Claim 10",
+    "Without privacy: so many rows without labels show for all pairs of concepts how often they "
+    "differ, up to alpha. (The printed size is 50 (vc ln(1/alpha) + ln(1/beta))/alpha^2, which its "
+    "proof does not reach for large alpha and beta: see the errata.)",
+    "the printed size, or the smallest n with 4 (2 e n/vc)^(2 vc) exp(-alpha^2 n/8) <= beta if "
+    "that is more",
+    exact=True,
+)
+def disagreement_rows(alpha: float, beta: float, vc: int) -> int:
+    """Return how many rows show how often each two concepts differ.
+
+    50 (vc ln(1/alpha) + ln(1/beta))/alpha^2: Claim 10 of paper 3. Its proof rests on an inequality
+    that does not give this size for all alpha and beta, so that the smallest n of the classical
+    one, 4 (2 e n/vc)^(2 vc) exp(-alpha^2 n/8) <= beta, counts where it is larger.
+
+    Parameters
+    ----------
+    alpha, beta : float above 0 and below 1
+        Difference of the shares, and the chance of a larger one.
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.query_release import disagreement_rows
+    >>> disagreement_rows(0.1, 0.05, vc=1), disagreement_rows(0.1, 0.5, vc=1)
+    (26492, 20238)
+    """
+    check_accuracy(alpha, beta, vc)
+    printed = math.ceil(50 * (vc * math.log(1 / alpha) + math.log(1 / beta)) / alpha**2)
+
+    def enough(n: int) -> bool:
+        growth = 2 * vc * math.log(2 * math.e * n / vc)
+        return math.log(4 / beta) + growth <= alpha**2 * n / 8
+
+    # Up to 16 vc/alpha^2 rows the left side of the inequality grows, and it is above 1 there.
+    return max(printed, smallest(enough, math.ceil(16 * vc / alpha**2)))

@@ -7,6 +7,7 @@ which is no number: it cannot be compared with a number of rows by mistake.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -119,6 +120,39 @@ class ActiveRows:
 
 
 @dataclass(frozen=True)
+class SampledRows:
+    """Rows of which a random part is used, and what that promises.
+
+    Parameters
+    ----------
+    rows : int
+        All rows.
+    epsilon, delta : float
+        Privacy parameters of the result.
+    """
+
+    rows: int
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class ReducedLearner:
+    """A private learner that a learner with public rows was made into.
+
+    Parameters
+    ----------
+    rows : int
+        Its private rows; it needs no public ones.
+    alpha : float
+        Its error.
+    """
+
+    rows: int
+    alpha: float
+
+
+@dataclass(frozen=True)
 class RowsWithPublic:
     """Private rows with a label, and public rows without one.
 
@@ -195,3 +229,28 @@ def log_star(number: float) -> int:
     while number > 1:
         number, count = math.log2(number), count + 1
     return count
+
+
+def smallest(enough: Callable[[int], bool], least: int) -> int:
+    """Return the smallest number beyond ``least`` that is enough; ``least`` itself is not.
+
+    Parameters
+    ----------
+    enough : callable
+        Tells of a number whether it is enough; if it is, larger ones are, too.
+    least : int of 1 or more
+        A number that is not enough.
+
+    Examples
+    --------
+    >>> from cumae.theorems.values import smallest
+    >>> smallest(lambda n: n * n >= 1_000, 1)
+    32
+    """
+    low, high = least, 2 * least
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

@@ -9,9 +9,18 @@ from __future__ import annotations
 import math
 
 from cumae.parameters import check_count
+from cumae.theorems.stated import theorem
 from cumae.theorems.values import check_accuracy, check_limit
 
 
+@theorem(
+    1,
+    "Theorem B.2",
+    "Sauer's lemma: how many labellings of some points a class has at most, as a natural "
+    "logarithm.",
+    "vc ln(e points/vc)",
+    exact=True,
+)
 def log_dichotomies(points: int, vc: int) -> float:
     """Return the logarithm of how many labellings of points a class has at most.
 
@@ -36,6 +45,14 @@ def log_dichotomies(points: int, vc: int) -> float:
     return vc * math.log(math.e * points / vc)
 
 
+@theorem(
+    1,
+    "Theorem B.3",
+    "Lower bound: labels that every learner needs, private or not.",
+    "(vc - 1)/(16 alpha)",
+    exact=True,
+    instead={"vc": 101},
+)
 def least_labels(alpha: float, beta: float, vc: int) -> int:
     """Return how many labels every learner needs, private or not.
 
@@ -63,6 +80,13 @@ def least_labels(alpha: float, beta: float, vc: int) -> int:
     return math.ceil((vc - 1) / (16 * alpha))
 
 
+@theorem(
+    1,
+    "Theorem B.4",
+    "Without privacy: a concept that is right on so many rows has an error of alpha at most.",
+    "(8/alpha) (vc ln(16/alpha) + ln(2/beta))",
+    exact=True,
+)
 def consistent_rows(alpha: float, beta: float, vc: int) -> int:
     """Return how many rows make every hypothesis good that is right on all of them.
 
@@ -87,6 +111,14 @@ def consistent_rows(alpha: float, beta: float, vc: int) -> int:
     return math.ceil(8 / alpha * (vc * math.log(16 / alpha) + math.log(2 / beta)))
 
 
+@theorem(
+    1,
+    "Theorem B.5",
+    "Without privacy: two concepts that differ on at most alpha/10 of so many rows differ by "
+    "less than alpha in general.",
+    "(48/alpha) (10 vc ln(48 e/alpha) + ln(5/beta))",
+    exact=True,
+)
 def close_rows(alpha: float, beta: float, vc: int) -> int:
     """Return how many rows make any two concepts close that differ on few of them.
 
@@ -112,6 +144,14 @@ def close_rows(alpha: float, beta: float, vc: int) -> int:
     return math.ceil(48 / alpha * (10 * vc * math.log(48 * math.e / alpha) + math.log(5 / beta)))
 
 
+@theorem(
+    1,
+    "Theorem B.6",
+    "Without privacy: so many rows show the error of each concept up to alpha, whatever the "
+    "labels are.",
+    "(50 vc/alpha^2) ln(1/(alpha beta))",
+    exact=True,
+)
 def uniform_rows(alpha: float, beta: float, vc: int) -> int:
     """Return how many rows show the error of every hypothesis, whatever the labels are.
 
@@ -139,6 +179,13 @@ def uniform_rows(alpha: float, beta: float, vc: int) -> int:
     return math.ceil(50 * vc / alpha**2 * math.log(1 / (alpha * beta)))
 
 
+@theorem(
+    2,
+    "Theorem A.2",
+    "Without privacy: rows for a learner where some concept is right.",
+    "(8 vc ln(13/alpha) + 4 ln(2/beta))/alpha",
+    exact=True,
+)
 def learner_rows(alpha: float, beta: float, vc: int) -> int:
     """Return how many rows a learner without privacy needs, if some concept is always right.
 
@@ -174,3 +221,31 @@ def unrounded_learner_rows(alpha: float, beta: float, vc: int) -> float:
         VC dimension of the class.
     """
     return (8 * vc * math.log(13 / alpha) + 4 * math.log(2 / beta)) / alpha
+
+
+@theorem(
+    1,
+    "Observation 3.2",
+    "Where two concepts of a class differ: the VC dimension of these sets. (The proof prints the "
+    "constant.)",
+    "at most 10 vc",
+    exact=True,
+)
+def difference_dimension(vc: int) -> int:
+    """Return the most that the VC dimension of all differences of two concepts can be.
+
+    10 vc: Observation 3.2 of paper 1, whose proof prints the constant. Two concepts label l points
+    in (e l/vc)^(2 vc) ways together at most, by Sauer's lemma, which is below 2^l from 10 vc on.
+
+    Parameters
+    ----------
+    vc : int of 1 or more
+        VC dimension of the class.
+
+    Examples
+    --------
+    >>> from cumae.theorems.vc import difference_dimension
+    >>> difference_dimension(2)
+    20
+    """
+    return 10 * check_count(vc, "vc", least=1)

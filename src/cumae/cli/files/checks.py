@@ -258,9 +258,9 @@ def _unusable(block: FileBlock, first: dict[str, tuple[int, str]]) -> str:
     if any(fault == MISSING for _, fault in first.values()):
         advice = "Declare missing = true where cells may be missing, and mend others."
     if any(fault == "no number" for _, fault in first.values()):
-        advice += " Numbers are written as 1234.5, without commas or units."
+        advice += ' Numbers are written as 1234.5, or as the schema says: decimal = ",", say.'
     if any(fault == "no date" for _, fault in first.values()):
-        advice += " Dates are written as 2024-12-31."
+        advice += ' Dates are written as 2024-12-31, or as the schema says: format = "%d.%m.%Y".'
     return f"{told}.{more} {advice}"
 
 

@@ -154,7 +154,7 @@ class CsvText:
                 "after one."
             )
         if any(map(undecoded, names)):
-            raise InvalidData(self._undecodable("the header, "))
+            raise InvalidData(self._undecodable(", the header,"))
         empty = [place + 1 for place, name in enumerate(names) if not name]
         if empty:
             raise InvalidData(
@@ -202,7 +202,7 @@ class CsvText:
     def _check_decoded(self, cells: list[str], where: str) -> None:
         for name, cell in zip(self.names, cells, strict=True):
             if undecoded(cell):
-                raise InvalidData(self._undecodable(f"{where}{name}, "))
+                raise InvalidData(self._undecodable(f", {where}{name},"))
 
     def _place(self, row: int, line: int) -> str:
         return f"{self.name}, row {row + 1} (line {line})"
@@ -210,8 +210,8 @@ class CsvText:
     def _undecodable(self, where: str) -> str:
         told = self._encoding.removesuffix("-sig").upper()
         return (
-            f"{self.name}: {where or 'it '}is not written in {told}; say how with --encoding, such "
-            "as latin-1 or cp1252."
+            f"{self.name}{where} is not written in {told}; say how with --encoding, such as "
+            "latin-1 or cp1252, or in the schema."
         )
 
     @claim("FILES")

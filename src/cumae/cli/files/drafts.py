@@ -40,7 +40,7 @@ HEAD = """\
 #   encoding = "cp1252"
 #   decimal = ","
 
-[columns]
+{file}[columns]
 """
 
 
@@ -50,6 +50,7 @@ def draft(
     kinds: Sequence[str],
     public: str | None = None,
     guessed: Mapping[str, tuple[str, str]] | None = None,
+    file: Mapping[str, str | None] | None = None,
 ) -> tuple[str, int]:
     """Return a schema file as text, and how many of its lines must be completed.
 
@@ -63,6 +64,8 @@ def draft(
         The file of public rows, for the head.
     guessed : dict from str to a pair of str, or None
         What public rows say about columns, with a remark.
+    file : dict from str to str, or None
+        What is known about the whole file, for ``[file]``.
     """
     width = min(24, max(map(len, map(toml_key, names)), default=0))
     lines, waiting = [], 0
@@ -77,7 +80,9 @@ def draft(
     wanted = "Check each line. These are the forms:"
     if waiting:
         wanted = f"Complete each line that has {COMPLETE}, by one of these forms, and check others:"
-    head = HEAD.format(data=" ".join(data.split()), source=source, lines=wanted)
+    known = [f"{key} = {toml_text(text)}" for key, text in (file or {}).items() if text]
+    whole = "\n".join(["[file]", *known, "", ""]) if known else ""
+    head = HEAD.format(data=" ".join(data.split()), source=source, lines=wanted, file=whole)
     return head + "\n".join(lines) + "\n", waiting
 
 

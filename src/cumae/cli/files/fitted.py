@@ -39,7 +39,9 @@ def load_model(path: str) -> Any:
     except CumaeError as error:
         raise InvalidParameter(f"{path}: {error}") from None
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise InvalidParameter(f"{path} is neither a model nor an oracle of cumae.") from None
+        raise InvalidParameter(
+            f"{path} is neither a model nor an oracle of cumae; give a file that `cumae fit` wrote."
+        ) from None
 
 
 @contextlib.contextmanager
@@ -60,7 +62,10 @@ def opened_fitted(path: str, keys: str | None) -> Iterator[Any]:
 
     found = cumae.open(path, keys=keys)
     if not hasattr(found, "predict"):
-        raise InvalidParameter(f"{path} is an account, which answers nothing.")
+        raise InvalidParameter(
+            f"{path} is an account, which answers nothing; `cumae status` shows what it has paid. "
+            "Give the file of a model or of an oracle."
+        )
     try:
         yield found
     finally:

@@ -28,10 +28,11 @@ def opened_file(path: str) -> Iterator[io.BufferedReader]:
     Raises
     ------
     InvalidData
-        If the file cannot be read, now or while it is open.
+        If the file cannot be read, now or while it is open, or was written by ``fit``.
     """
     try:
         with _raw(path) as raw:
+            refuse_no_table(raw, path)
             if raw.peek(2)[:2] != GZIP:
                 yield raw
                 return
@@ -43,10 +44,11 @@ def opened_file(path: str) -> Iterator[io.BufferedReader]:
         raise InvalidData(_why(path, error)) from None
 
 
-def need_file(path: str) -> None:
-    """Refuse a file that is not there, before anything is loaded that takes long."""
-    if path != STANDARD and "://" not in path and not Path(path).exists():
-        raise InvalidData(f"there is no file {path}.")
+def need_files(*paths: str | None) -> None:
+    """Refuse files that are not there, before anything is loaded that takes long; skip None."""
+    for path in paths:
+        if path is not None and path != STANDARD and "://" not in path and not Path(path).exists():
+            raise InvalidData(f"there is no file {path}.")
 
 
 def _raw(path: str) -> io.BufferedReader:
@@ -61,6 +63,17 @@ def _why(path: str, error: OSError) -> str:
     if isinstance(error, IsADirectoryError):
         return f"{path} is a folder; give a file, or a folder of *.parquet files."
     return f"{title(path)} cannot be read: {error.strerror or type(error).__name__}."
+
+
+def refuse_no_table(stream: io.BufferedReader, path: str) -> None:
+    """Refuse a file by its first bytes that is an oracle, an account or a model."""
+    begins = stream.peek(len(SQLITE))
+    if begins.startswith(SQLITE):
+        raise InvalidData(f"{title(path)} is an oracle or an account, and no table of rows.")
+    if begins.startswith(b'{"'):
+        raise InvalidData(
+            f"{title(path)} is a file of JSON, such as a model, and no table of rows."
+        )
 
 
 def is_parquet(stream: io.BufferedReader) -> bool:

@@ -141,7 +141,7 @@ class Asking:
         request : str, or None
             A name under which an oracle gives the same answers again.
         """
-        width = 1 + self.chances * len(self.fitted.classes_)
+        began, width = self._phase, 1 + self.chances * len(self.fitted.classes_)
         found: list[list[Any]] = [[None] * self.features.n_rows for _ in range(width)]
         places = np.flatnonzero(self.usable)
         with Progress("answering", self.n_asked) as bar:
@@ -151,7 +151,16 @@ class Asking:
                     for place, answer in zip(some.tolist(), answers, strict=True):
                         column[place] = answer
                 bar.advance(len(some))
+        if request is not None and self._phase != began:
+            say(
+                f"A phase ended within these queries, so that --request {request} cannot give the "
+                "answers again: asking again is charged. Keep the file of answers."
+            )
         return found
+
+    @property
+    def _phase(self) -> int:
+        return int(getattr(self.fitted, "phase_", 0))
 
     @claim("FILES")
     def _ask(self, places: Integers, request: str | None) -> list[list[Any]]:

@@ -170,7 +170,7 @@ def fit(
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output, check_new_oracle  # noqa: PLC0415
-    from cumae.cli.files.source import need_file  # noqa: PLC0415
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     named = NamedAlgorithm.read(algorithm, concept, settings or [], unlabelled, public)
     aims = (goal, costs, threshold, class_shares)
@@ -181,7 +181,7 @@ def fit(
         oracle = named.oracle
         _refuse_beside(route, model, *aims)
     _check_names(out, keys, oracle=oracle)
-    need_file(data)
+    need_files(data, schema, public, unlabelled)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
         output = None if oracle else stack.enter_context(Output(out, force=force))

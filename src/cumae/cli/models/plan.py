@@ -124,11 +124,13 @@ def plan(
 
     Example: `cumae plan adult.csv --label income --schema schema.toml --epsilon 1 --delta 1e-6`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(data, schema, public)
     from cumae.cli.files.checks import classes_of, warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
-    from cumae.planning import plan as plan_routes  # noqa: PLC0415
 
     if (data is None) == (rows is None):
         raise typer.BadParameter("give DATA, or --rows with the number of private rows.")
@@ -142,6 +144,8 @@ def plan(
         sample = task.sample(label or "", names) if simulate else None
         warn_if_weak(epsilon, delta, task.n_rows)
         say("Comparing routes; no private row is looked at ...")
+        from cumae.planning import plan as plan_routes  # noqa: PLC0415 - takes seconds to load
+
         advice = plan_routes(
             task.n_rows,
             n_public=task.n_public,

@@ -71,10 +71,9 @@ def predict(
     Example: `cumae predict model.json queries.csv -o answers.csv`
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
-    from cumae.cli.files.source import STANDARD, need_file  # noqa: PLC0415
+    from cumae.cli.files.source import STANDARD, need_files  # noqa: PLC0415
 
-    need_file(fitted)
-    need_file(queries)
+    need_files(fitted, queries)
     from cumae.cli.files.fitted import opened_fitted  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.files.output import Output  # noqa: PLC0415

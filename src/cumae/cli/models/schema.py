@@ -70,7 +70,8 @@ def schema(
         kept = [place for place, name in enumerate(names) if name != label]
         columns = ([names[place] for place in kept], [kinds[place] for place in kept])
         guessed = None if public is None else _guessed(public, form)
-        text, waiting = draft(title(data), *columns, public, guessed)
+        file = {"encoding": encoding, "separator": separator}
+        text, waiting = draft(title(data), *columns, public, guessed, file)
         output.write(text.encode())
     where = "It" if out == STANDARD else out
     say(f"{where} declares {len(kept)} columns. No private row was read.")

@@ -124,15 +124,14 @@ def score(
     """
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415 - takes a while to load
     from cumae.cli.files.messages import told  # noqa: PLC0415
-    from cumae.cli.files.source import need_file  # noqa: PLC0415
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     if exact == (epsilon is not None):
         raise typer.BadParameter("give --epsilon for private rows, or --exact for public ones.")
     if (group is None) != (group_names is None):
         raise typer.BadParameter("--group and --group-names belong together.")
     form = CsvForm(encoding, separator)
-    need_file(model)
-    need_file(data)
+    need_files(model, data, public)
     with (
         told(),
         _picture(plot, force=force) as write,

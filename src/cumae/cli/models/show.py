@@ -40,6 +40,9 @@ def show(
 
     Example: `cumae show model.json --plot model.svg`
     """
+    from cumae.cli.files.source import need_files  # noqa: PLC0415
+
+    need_files(fitted)
     from cumae.cli.files.fitted import is_oracle, load_model  # noqa: PLC0415 - takes seconds
     from cumae.cli.files.messages import paragraph, promise_lines, told  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Integers
 from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import Hypothesis, text
-from cumae.data import check_number, check_table, check_tuple
+from cumae.data import Columns, check_number, check_table, check_tuple
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count
 
@@ -103,15 +104,44 @@ class Tree(Hypothesis):
         )
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(0)).lstrip()
+        return "\n".join(self._lines(0, _test, "01")).lstrip()
 
-    def _lines(self, node: int) -> list[str]:
+    def told(self, columns: Columns, classes: Sequence[Any]) -> str:
+        """Say what it does with the names of columns and classes; see ``Hypothesis.told``.
+
+        Cuts are shown with six digits, and cuts of dates as dates. Two leaves of one class are one.
+
+        Parameters
+        ----------
+        columns : Columns
+            The columns of the table that it reads.
+        classes : sequence of two
+            What labels 0 and 1 stand for.
+        """
+        return "\n".join(self._lines(0, columns.at_least, classes, joined=True)).lstrip()
+
+    def _lines(
+        self,
+        node: int,
+        test: Callable[[int, float], str],
+        classes: Sequence[Any],
+        *,
+        joined: bool = False,
+    ) -> list[str]:
         if node >= len(self.columns):
-            return [f" {self.labels[node - len(self.columns)]}"]
+            return [f" {classes[self.labels[node - len(self.columns)]]}"]
+        above, below = (
+            self._lines(2 * node + side, test, classes, joined=joined) for side in (2, 1)
+        )
+        if joined and above == below:
+            return above
         lines = []
-        test = f"if column {self.columns[node]} >= {text(self.cuts[node])}:"
-        for head, child in ((test, 2 * node + 2), ("else:", 2 * node + 1)):
-            body = self._lines(child)
+        head = f"if {test(self.columns[node], self.cuts[node])}:"
+        for start, body in ((head, above), ("else:", below)):
             # A leaf follows on the same line; anything else goes below, one step to the right.
-            lines += [head + body[0]] if len(body) == 1 else [head, *("    " + b for b in body)]
+            lines += [start + body[0]] if len(body) == 1 else [start, *("    " + b for b in body)]
         return lines
+
+
+def _test(column: int, cut: float) -> str:
+    return f"column {column} >= {text(cut)}"

@@ -69,7 +69,8 @@ class Written:
                 raise InvalidParameter(
                     f"columns[{name!r}] holds {kind}; {entry} is for {wanted} alone."
                 )
-        found = cls(**given)
+        usual = "," if given.get("thousands") == "." else PLAIN.decimal  # they go together
+        found = cls(**{"decimal": usual, **given})
         if found.format is not None:
             refuse_format(name, found.format)
         marks = (found.decimal, found.thousands)

@@ -8,7 +8,6 @@ posterior also says how sure it is. Everything follows from the model; rows are 
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 import math
 from collections import defaultdict
@@ -114,7 +113,7 @@ class Contents:
         """The values as a reader knows them: days as dates."""
         if self.column.since is None:
             return tuple(self.values)
-        return tuple(None if v is None else _date(self.column.since, v) for v in self.values)
+        return tuple(None if v is None else self.column.day(v) for v in self.values)
 
     def coarse(self) -> Contents:
         """Return the same with neighbouring or rare values together, as means over them."""
@@ -331,10 +330,3 @@ def _held(features: KernelFeatures, column: Column, first: int) -> tuple[list[An
         values, codes = [*values, None], np.vstack([codes, stand_in])
         shares = np.append(shares * (1 - absent), absent)
     return values, shares, codes
-
-
-def _date(since: dt.datetime, days: float) -> dt.datetime:
-    """Return a day as a date, within what dates can be."""
-    ends = dt.datetime.min, dt.datetime.max  # noqa: DTZ901 - dates of tables have no zone
-    low, high = ((end - since).total_seconds() for end in ends)
-    return since + dt.timedelta(seconds=round(min(max(days * 86_400, low), high - 1)))

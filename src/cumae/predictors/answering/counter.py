@@ -45,6 +45,9 @@ class Desk(Protocol):
     def _read(self, call: Call) -> Asked:
         """Return the queries of a call; refuse what can be refused."""
 
+    def _in_order(self, call: Call) -> Call:
+        """Return the same call with the columns of a data frame in the order of fit."""
+
     def _check(self, asked: Asked, state: Any) -> None:
         """Refuse queries that cannot be answered whole, before anything is spent.
 
@@ -102,7 +105,9 @@ class Counter:
         outside = self.within.check()
         try:  # as Within.run does
             CALLS.objects = (*outside, self.within.id)
-            party = Party(calls)
+            # One that has a name is compared with an earlier one, by its columns in one order.
+            ordered = [one if one.request_id is None else desk._in_order(one) for one in calls]
+            party = Party(ordered)
             self._queue.join(party, functools.partial(self._lead, desk))
             for call in party.calls:
                 if call.answers is not None and not call.call.as_counts:

@@ -324,7 +324,7 @@ class EverlastingPredictor(PhasedPredictor):
             return repr(self)
         prior, left = self._state_.prior, self.remaining_
         given = f"{self.answered_:,} answers were given"
-        given += ", any number is left" if left == math.inf else f", {left:,} are left"
+        given += ", and it never runs out" if left == math.inf else f", {left:,} are left"
         votes = f"noise is {self.noise_per_vote_:.0%} of its {self.n_shards_:,} votes"
         told = "No prior."
         if prior is not None:

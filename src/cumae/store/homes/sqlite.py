@@ -67,6 +67,10 @@ OPENING = 0x2  # SQLITE_OPEN_READWRITE; apsw, which knows its name, is imported 
 PAGE = 1_024  # bytes; an answer changes some hundred bytes, but pages are written whole
 
 
+class NoDatabase(StoreFailed):
+    """A file is none of SQLite, so that no connection of this process can have a lock on it."""
+
+
 @claim("STORE")
 class SqliteFile(Home):
     """The file of an oracle, open for writing or for reading only.
@@ -84,7 +88,10 @@ class SqliteFile(Home):
     def __init__(self, path: Path, *, reading: bool = False) -> None:
         self.path = path
         if not path.is_file():
-            raise InvalidParameter(f"path={str(path)!r} holds no oracle: there is no such file.")
+            why = "it is a folder" if path.is_dir() else "there is no such file"
+            raise InvalidParameter(f"path={str(path)!r} holds no oracle: {why}.")
+        if not path.stat().st_size:  # SQLite would take it for an empty database
+            raise NoDatabase(f"{path} is empty.")
         with failing(path):
             refuse_several_names(path)
             flags = apsw.SQLITE_OPEN_READONLY if reading else OPENING
@@ -107,9 +114,9 @@ class SqliteFile(Home):
             try:
                 self._execute("PRAGMA schema_version")
             except apsw.NotADBError:  # before anybody is told to change its mode
-                raise StoreFailed(
+                raise NoDatabase(
                     f"{self.path} cannot be read as an oracle: it is another kind of file, or it "
-                    "is damaged."
+                    "is damaged. A published model is shown by `cumae show`."
                 ) from None
             refuse_if_others_read(self.path)
             self._execute("PRAGMA foreign_keys=OFF")
