@@ -1,6 +1,6 @@
 """The ``cumae`` command: one file for each of its commands."""
 
-from cumae.cli import audit, backup, demo, destroy, restore, select, status, verify
+from cumae.cli import audit, backup, demo, destroy, restore, select, status, theorems, verify
 from cumae.cli.app import app, main
 from cumae.cli.models import fit, plan, predict, schema, score, show
 
@@ -18,5 +18,6 @@ app.command()(backup.backup)
 app.command()(restore.restore)
 app.command()(destroy.destroy)
 app.command()(audit.audit)
+app.command()(theorems.theorems)
 
 __all__ = ["app", "main"]
