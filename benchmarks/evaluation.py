@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.evaluation import Calibration, Curve, Evaluation, Figure, Figures, evaluate, intervals
 from cumae.evaluation.figures import figures_of
-from cumae.evaluation.table import (
+from cumae.counting.table import (
     Layout,
     NoiseLaw,
     NoisyTables,

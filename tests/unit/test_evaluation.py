@@ -14,8 +14,8 @@ from sklearn import metrics
 from cumae import Budget, PrivateClassifier, QueryRelease
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.evaluation import Evaluation, evaluate
-from cumae.evaluation.bins import ScoreBins, bin_count, declared_bins, even_bins
-from cumae.evaluation.table import (
+from cumae.counting.bins import ScoreBins, bin_count, declared_bins, even_bins
+from cumae.counting.table import (
     NoiseLaw,
     cells_of,
     chosen_noise,

@@ -2,6 +2,6 @@
 
 from cumae.evaluation.evaluate import Evaluation, evaluate
 from cumae.evaluation.figures import Calibration, Curve, Figures
-from cumae.evaluation.intervals import Figure
+from cumae.counting.intervals import Figure
 
 __all__ = ["Calibration", "Curve", "Evaluation", "Figure", "Figures", "evaluate"]

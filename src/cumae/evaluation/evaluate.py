@@ -14,7 +14,7 @@ from cumae.data import check_rows, check_some_rows, class_places, length_of
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.evaluation.figures import Figures, figures_of
 from cumae.evaluation.report import facts_of, lines_of
-from cumae.evaluation.table import (
+from cumae.counting.table import (
     Layout,
     NoiseLaw,
     NoisyTables,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cumae.evaluation.figures import Calibration, Curve, Figures
-from cumae.evaluation.intervals import Figure
+from cumae.counting.intervals import Figure
 
 LOSSES = ("log loss", "brier")
 

@@ -33,8 +33,10 @@ from cumae.learners.cuts import (
 from cumae.learners.exponential import CONCEPT_OR_TREES
 from cumae.learners.kernel.features import CURVES
 from cumae.learners.kernel.learner import LEAST_PUBLIC
+from cumae.learners.kernel.reference import evenly
 from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.scored import ANSWERS, ScoredLearner
+from cumae.learners.thresholds import HELD_OUT
 from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
@@ -97,7 +99,15 @@ class PrivateBooster(ScoredLearner):
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
         The chance of the second of two classes from which on it is the answer, in the place of
-        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
+        costs.
+    sensitivity : float above 0 and up to 1, or None
+        The share of the second of two classes that ``predict`` is to find. A threshold for it is
+        chosen privately, with rows that the model does not see. It may be set again after the fit,
+        at no cost.
+    confidence : float above 0.5 and below 1, or None
+        Chance with which at least ``sensitivity`` is found; None takes the best guess.
+    held_out : float above 0 and below 1
+        Share of the rows that are set aside for ``sensitivity``.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms. A range that is neither
@@ -149,6 +159,9 @@ class PrivateBooster(ScoredLearner):
         class_weight: Mapping[Any, float] | None = None,
         costs: Mapping[Any, float] | None = None,
         threshold: float | None = None,
+        sensitivity: float | None = None,
+        confidence: float | None = None,
+        held_out: float = HELD_OUT,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -164,6 +177,9 @@ class PrivateBooster(ScoredLearner):
         self.class_weight = class_weight
         self.costs = costs
         self.threshold = threshold
+        self.sensitivity = sensitivity
+        self.confidence = confidence
+        self.held_out = held_out
         self.columns = columns
         self.classes = classes
         self.budget = budget
@@ -348,6 +364,9 @@ class PrivateBooster(ScoredLearner):
         if not isinstance(concept, Trees):
             points, rows = _points_of(cuts), X
         return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
+
+    def made_up_rows(self, source: Source) -> Floats:
+        return evenly(self.columns_, source)
 
     @property
     def log_odds(self) -> Callable[[NDArray[Any]], Floats]:

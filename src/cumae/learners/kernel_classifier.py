@@ -17,7 +17,8 @@ from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner, Measurements
-from cumae.learners.scored import ANSWERS, AnswerRule
+from cumae.learners.scored import ANSWERS
+from cumae.learners.thresholds import HELD_OUT
 from cumae.learners.wrappers.one_vs_rest import check_classes
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Object
 from cumae.privacy import Budget
@@ -59,7 +60,15 @@ class PrivateKernelClassifier(KernelLearner):
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
         The chance of the second of two classes from which on it is the answer, in the place of
-        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
+        costs.
+    sensitivity : float above 0 and up to 1, or None
+        The share of the second of two classes that ``predict`` is to find. A threshold for it is
+        chosen privately, with rows that the model does not see. It may be set again after the fit,
+        at no cost.
+    confidence : float above 0.5 and below 1, or None
+        Chance with which at least ``sensitivity`` is found; None takes the best guess.
+    held_out : float above 0 and below 1
+        Share of the rows that are set aside for ``sensitivity``.
     columns : mapping or sequence, or None
         Declared bounds and categories, see :class:`~cumae.Columns`.
     classes : sequence of labels
@@ -125,6 +134,9 @@ class PrivateKernelClassifier(KernelLearner):
         class_weight: Mapping[Any, float] | None = None,
         costs: Mapping[Any, float] | None = None,
         threshold: float | None = None,
+        sensitivity: float | None = None,
+        confidence: float | None = None,
+        held_out: float = HELD_OUT,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -137,6 +149,9 @@ class PrivateKernelClassifier(KernelLearner):
         self.class_weight = class_weight
         self.costs = costs
         self.threshold = threshold
+        self.sensitivity = sensitivity
+        self.confidence = confidence
+        self.held_out = held_out
         self.columns = columns
         self.classes = classes
         self.budget = budget
@@ -148,10 +163,11 @@ class PrivateKernelClassifier(KernelLearner):
 
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do, and what it costs; a goal of least cost needs costs."""
-        if self.goal == "cost" and self.answer_rule == AnswerRule():
+        declared = (self.class_weight, self.costs, self.threshold, self.sensitivity)
+        if self.goal == "cost" and all(one is None for one in declared):
             raise InvalidParameter(
                 'goal="cost" without costs: declare what it costs to miss a class, such as '
-                "costs={1: 20}, or a threshold."
+                "costs={1: 20}, or a threshold or a sensitivity."
             )
         return super().decide(sizes, rows)
 

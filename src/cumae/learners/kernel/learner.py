@@ -263,6 +263,9 @@ class KernelLearner(Readable, ScoredLearner):
                 bar.advance()
         return KernelModel.of(features, posterior)
 
+    def made_up_rows(self, source: Source) -> Floats:
+        return evenly(self.columns_, source)
+
     @claim("KERNEL")
     def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:
         """Return a table to make features from, and how many public rows it is worth."""

@@ -34,7 +34,7 @@ class ScoreBins:
 
     Examples
     --------
-    >>> from cumae.evaluation.bins import even_bins
+    >>> from cumae.counting.bins import even_bins
     >>> bins = even_bins(10, 0.5)
     >>> len(bins), bins.places([0.5, 0.500001, 1.0]).tolist()
     (10, [4, 5, 9])
