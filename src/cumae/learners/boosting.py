@@ -16,6 +16,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees, is_exact
 from cumae.concepts.trees import BinnedRows
+from cumae.counting.bins import ScoreBins
 from cumae.data import Columns, Declared
 from cumae.effort import Effort
 from cumae.errors import InvalidParameter
@@ -36,7 +37,8 @@ from cumae.learners.kernel.learner import LEAST_PUBLIC
 from cumae.learners.kernel.reference import evenly
 from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.scored import ANSWERS, ScoredLearner
-from cumae.learners.thresholds import HELD_OUT
+from cumae.learners.thresholds import HELD_OUT, likely_odds, release_counts
+from cumae.mechanisms import LaplaceNoise
 from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
@@ -47,6 +49,10 @@ MOST_ROUNDS = 20
 AFTER_START = 10  # rounds that follow a start
 CUT_ROWS = 0.1  # share of the rows that cuts are sanitized from
 START_ROWS = 0.8  # share of the other rows that the start learns from, if trees follow
+CHANCE_ROWS = 0.1  # share of the rows that the chances of trees without a start are learnt from
+ENOUGH_FOR_CHANCES = 20.0  # such rows, times epsilon, from which on they stand out from noise
+ENOUGH_FOR_A_BIN = 100.0  # and for each further bin of votes
+HALF = 0.5  # of epsilon: such noise has no larger range than a draw with epsilon
 WIDE = 40  # columns beyond which trees stay at depth 2
 ENOUGH = 200_000  # rows times epsilon from which on trees add to a start
 
@@ -58,6 +64,7 @@ class Blocks:
     cuts: slice
     start: slice
     rounds: tuple[slice, ...]
+    chances: slice
     points: int  # quantiles a column for the cuts, or 0
     count: int  # cuts a column otherwise
     rate: float
@@ -202,6 +209,9 @@ class PrivateBooster(ScoredLearner):
         if blocks.points:
             costs.append(numeric_quantiles(sizes.columns, blocks.points, self.epsilon, SYSTEM).cost)
             claims.append("QUANT")
+        if _size(blocks.chances):
+            costs.append(LaplaceNoise(self.epsilon * HALF).cost)
+            claims.append("NOISE")
         if start is not None:
             part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
             inner = start.decide(part, rows)
@@ -278,7 +288,10 @@ class PrivateBooster(ScoredLearner):
         second = first
         if started:
             second = rows if not rounds else first + int((rows - first) * START_ROWS)
-        ends = np.linspace(second, rows, rounds + 1).astype(int).tolist()
+        last = rows
+        if not started and rows * epsilon * CHANCE_ROWS >= ENOUGH_FOR_CHANCES:
+            last -= int(rows * CHANCE_ROWS)
+        ends = np.linspace(second, last, rounds + 1).astype(int).tolist()
         rate = self.learning_rate
         if isinstance(rate, str):
             rate = 0.05 if started else max(0.2, min(0.5, 2.5 / rounds))
@@ -286,6 +299,7 @@ class PrivateBooster(ScoredLearner):
             slice(0, first),
             slice(first, second),
             tuple(slice(low, high) for low, high in itertools.pairwise(ends)),
+            slice(last, rows),
             points,
             count,
             float(rate),
@@ -320,6 +334,29 @@ class PrivateBooster(ScoredLearner):
             kept = keep(scores, y, source)
             drawn = self._choose(concept, cuts, X[kept], y[kept], source)
             self.trees_.append(drawn)
+        if start is None:
+            self.odds_ = self._odds(rows, rows.take(order[blocks.chances]), source)
+
+    @claim("BOOST")
+    def _odds(self, rows: Rows, block: Rows, source: Source) -> Floats:
+        """Return the log odds of each number of votes, with noisy counts of rows that no tree saw.
+
+        Votes are counted in as many bins as the rows of the block can fill.
+        """
+        most = len(self.trees_)
+        scores = self.learning_rate_ * (2.0 * np.arange(most + 1) - most)
+        shown = rows.public if rows.public is not None else self.made_up_rows(source)
+        weights = np.bincount(self._votes(shown), minlength=most + 1) / len(shown)
+        if not len(block.y):
+            return likely_odds(scores, weights, np.zeros(most + 1, dtype=np.int64), None)
+        strength = len(block.y) * min(self.epsilon, 100.0)
+        count = int(np.clip(strength / ENOUGH_FOR_A_BIN, 1, most + 1))
+        group = np.arange(most + 1) * count // (most + 1)
+        inner = (np.searchsorted(group, np.arange(1, count)) - 0.5) / most
+        bins = ScoreBins(np.append(0.0, inner), np.append(inner, 1.0))
+        noise = LaplaceNoise(self.epsilon * HALF, min(count, 2), random_state=source)
+        found = release_counts(bins, block.y, self._votes(block.X) / most, noise)
+        return likely_odds(scores, weights, group, found)
 
     def fit_part(
         self, rows: Rows, columns: Columns, classes: NDArray[Any], plan: LearningPlan[Blocks]
@@ -377,7 +414,17 @@ class PrivateBooster(ScoredLearner):
     def is_exact(self) -> bool:
         return all(map(is_exact, self.trees_))  # and so is the start; trees are added in one order
 
+    def _votes(self, table: NDArray[Any]) -> Integers:
+        """Return how many trees say 1."""
+        votes = np.zeros(len(table), dtype=np.int64)
+        for tree in self.trees_:
+            votes += np.asarray(tree.predict(table), dtype=np.int64)
+        return votes
+
     def _sum_of_trees(self, table: NDArray[Any]) -> Floats:
+        odds = getattr(self, "odds_", None)  # files of older versions have none
+        if odds is not None:
+            return np.asarray(odds[self._votes(table)])
         start, scores = self.start_, np.zeros(len(table))
         if start is not None:
             scores = start.log_odds(table)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -32,6 +33,9 @@ from cumae.randomness import Source, permutation
 HELD_OUT = 0.25  # share of the rows that the threshold is chosen with
 FEWEST, MOST, STEP = 8, 64, 4.0  # bins; their number is the root of the rows, over STEP
 STANDS_OUT = 4.0  # how often the noise all rows of a class must be, at the least
+CONSTANT = (0.1, 2.0)  # sizes of the constant, if scores of 0 are balanced, and if they are not
+BALANCED = 0.9  # how much the first is believed, before anything is counted
+SLOPE = (1.0, 0.4)  # mean and spread of the slope
 WIDTH = 0.1  # how far off an interval for a sensitivity may be to be called good
 
 
@@ -81,7 +85,7 @@ class ScoreCounts:
         """
         places = np.arange(len(self.edges) - 1)
         if confidence is None:
-            known = _at_least_0(self._cleaned[1])
+            known = _at_least_0(self.cleaned[1])
             missed = np.append(0.0, np.cumsum(known)[:-1])
             fine = missed <= (1 - sensitivity) * known.sum() + 1e-9
         else:
@@ -127,7 +131,7 @@ class ScoreCounts:
         return Partition(self.counts[None], self.rows, self.law)
 
     @property
-    def _cleaned(self) -> Floats:
+    def cleaned(self) -> Floats:
         """The counts, moved so that they add up to the number of rows."""
         return np.asarray(self.counts - self._part.surplus)
 
@@ -298,12 +302,67 @@ def release_counts(
     noise : LaplaceNoise or GaussianNoise
         What ``chosen_noise`` returned for one table.
     """
+    if len(bins) == 1:  # the count of one class tells that of the other
+        second = noise.release([int(label.sum())])
+        counts = np.array([len(label) - second, second])
+        return ScoreCounts(np.array([0.0, 1.0]), counts, len(label), NoiseLaw.of(noise))
     layout = Layout(1, 2, 2, (bins,), 0.5)
     output: NDArray[Any] = np.column_stack([1 - chance, chance])
     exact = counted(layout, cells_of(layout, np.zeros_like(label), label, output))
     tables = released_tables(layout, exact, len(label), noise)
     edges = np.append(bins.low, 1.0)
     return ScoreCounts(edges, tables.counts["score 0"][0], len(label), tables.law)
+
+
+def likely_odds(
+    scores: Floats, weights: Floats, group: Integers, found: ScoreCounts | None
+) -> Floats:
+    """Return the log odds that scores stand for, as far as noisy counts tell.
+
+    The log odds are a line of the score, whose constant and slope have a prior. The chance of a
+    score is its mean over all lines, by how well they foretell the counts: the less is known, the
+    closer it is to one half. As long as scores tell rows apart, it is likely that a score of 0
+    stands for even odds.
+
+    Parameters
+    ----------
+    scores : array of float
+        All scores that there are, in rising order.
+    weights : array of float
+        Shares of rows that have them, within each group, by public or made-up rows.
+    group : array of int
+        The bin of each score.
+    found : ScoreCounts, or None
+        The noisy counts of bins; None if there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.learners.thresholds import likely_odds
+    >>> odds = likely_odds(np.array([-2.0, 2.0]), np.ones(2), np.array([0, 1]), None)
+    >>> -2.0 < odds[0] < 0.0 < odds[1] < 2.0
+    True
+    """
+    constant = np.linspace(-9.0, 9.0, 145)[:, None]
+    slope = np.linspace(0.02, 2.5, 63)
+    chance = expit(constant + slope * scores[:, None, None])
+    # Where a score of 0 tells rows apart, a noisy count must not move it.
+    balanced = BALANCED * min(1.0, 2 * (1 - float(weights.max() / weights.sum())))
+    near, far = (np.exp(-((constant / size) ** 2) / 2) / size for size in CONSTANT)
+    fit = np.log(balanced * near + (1 - balanced) * far) - ((slope - SLOPE[0]) / SLOPE[1]) ** 2 / 2
+    if found is not None:
+        cleaned, variance = found.cleaned, found.law.variance
+        for place in range(cleaned.shape[1]):
+            own = group == place
+            p = np.average(chance[own], axis=0, weights=weights[own] + 1e-9)
+            off = (1 - p) * cleaned[1, place] - p * cleaned[0, place]
+            rows = max(float(cleaned[:, place].sum()), 0.0)
+            noise = 1.0 if cleaned.shape[1] == 1 else (1 - p) ** 2 + p**2  # one bin: one count
+            spread = rows * p * (1 - p) + variance * noise + 1e-6
+            fit = fit - off**2 / (2 * spread) - np.log(spread) / 2
+    belief = np.exp(fit - fit.max())
+    mean = (chance * belief).sum(axis=(1, 2)) / belief.sum()
+    return np.asarray(np.log(mean) - np.log1p(-mean))
 
 
 def check_two_classes(classes: Any, sensitivity: float) -> None:
