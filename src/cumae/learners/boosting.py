@@ -436,9 +436,14 @@ class PrivateBooster(ScoredLearner):
         if not hasattr(self, "trees_"):
             return repr(self)
         parts = [] if self.start_ is None else [str(self.start_)]
+        if hasattr(self, "odds_"):
+            odds = ", ".join(f"{odd:+.3g}" for odd in self.odds_.tolist())
+            parts.append(f"log odds if 0, 1, 2 ... trees say 1: {odds}")
+        head = f": {self.learning_rate_:+g} to the log odds for 1, else minus that"
         for number, tree in enumerate(self.trees_, start=1):
-            head = f"tree {number}: {self.learning_rate_:+g} to the log odds for 1, else minus that"
-            parts.append(f"{head}\n{self.columns_.name_in(str(tree))}")
+            adds = "" if hasattr(self, "odds_") else head
+            parts.append(f"tree {number}{adds}\n{self.columns_.name_in(str(tree))}")
+        parts += self.rule_lines()
         return "\n".join(parts)
 
 

@@ -91,10 +91,15 @@ class PrivateKernelClassifier(KernelLearner):
 
     Notes
     -----
-    Where rows are very few, noise would drown the sums. With two classes and fewer than about 100
-    rows, or 8 rows for each column, at epsilon 1, a :class:`PrivateBooster` with the same epsilon
-    is fitted in their place: it looks for the few columns that matter. The rule reads public
-    numbers alone.
+    Where rows are very few, noise would drown the sums. With two classes, a goal of accuracy and
+    fewer than about 100 rows, or 8 rows for each column, at epsilon 1, a :class:`PrivateBooster`
+    with the same epsilon is fitted in their place: it looks for the few columns that matter. With
+    another goal it never is: so few rows make trees that answer one class only, and rank nothing.
+    The rule reads public numbers alone.
+
+    With another goal than accuracy the numbers of rows of the classes are released first, for 4 %
+    of the budget. Sums of residuals then begin at the right share of a rare class, about which the
+    first of them would tell nothing else.
 
     Fewer than 50 public rows are not used, and more than 2,000 add nothing. With more than five
     classes there are fewer waves, so that all classes together have about 2,500 coefficients. A
@@ -161,6 +166,10 @@ class PrivateKernelClassifier(KernelLearner):
     def _shapes(self) -> tuple[int, int]:
         return CURVES, int(self.n_waves)
 
+    @property
+    def _counts_classes(self) -> bool:
+        return self.goal != "accuracy"
+
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do, and what it costs; a goal of least cost needs costs."""
         declared = (self.class_weight, self.costs, self.threshold, self.sensitivity)
@@ -173,7 +182,8 @@ class PrivateKernelClassifier(KernelLearner):
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
-        if self._scores == 1 and self._measurements(sizes).strength < least:
+        few = self._measurements(sizes).strength < least
+        if self._scores == 1 and self.goal == "accuracy" and few:
             route, plan = "trees", self._booster(SYSTEM).decide(sizes, rows)
         else:
             route, plan = "kernel", super()._decide(sizes, rows)
@@ -216,7 +226,7 @@ class PrivateKernelClassifier(KernelLearner):
 
     def __str__(self) -> str:
         trees = getattr(self, "trees_", None)
-        return super().__str__() if trees is None else str(trees)
+        return super().__str__() if trees is None else "\n".join([str(trees), *self.rule_lines()])
 
     def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
         return class_places(y, check_classes(self.classes), unlabelled=unlabelled)

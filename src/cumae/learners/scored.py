@@ -31,6 +31,7 @@ from cumae.learners.thresholds import (
     check_two_classes,
     learn_with_threshold,
     plan_with_threshold,
+    rows_needed,
 )
 from cumae.parameters import CHANCE, CLASS_WEIGHTS, THRESHOLD, Kind, Number, Or
 from cumae.quiet import is_quiet
@@ -45,7 +46,6 @@ ANSWERS: Mapping[str, Kind] = {
     "confidence": Or(None, Number(0.5, 1.0, above=True, below=True)),
     "held_out": CHANCE,
 }
-UNSURE = 0.3  # width of an interval for a sensitivity that is warned of
 
 
 @dataclass(frozen=True)
@@ -229,13 +229,17 @@ class ScoredLearner(Learner):
             return
         learn = type(self)._learn_model
         self.score_counts_ = learn_with_threshold(self, rows, plan.steps, source, learn)
-        found = self.sensitivity_
-        if found.high - found.low > UNSURE and not is_quiet():
+
+    def _warn_of_few_rows(self, sizes: Sizes, epsilon: float) -> None:
+        super()._warn_of_few_rows(sizes, epsilon)
+        if self.sensitivity is None or is_quiet():
+            return
+        needed = rows_needed(self, sizes)
+        if sizes.labelled < 2 * needed:
             warn(
-                f"at the threshold {self.threshold_:.3g} the sensitivity may be anything from "
-                f"{found.low:.2f} to {found.high:.2f}: of {self.score_counts_.rows} rows that were "
-                f"set aside, too few are of class {self.classes_[1]!s}. Give more rows or a larger "
-                "epsilon.",
+                f"sensitivity={self.sensitivity!r} is known to about a tenth if {needed} rows are "
+                f"of class {class_names(self.classes)[1]!s}, and there are {sizes.labelled} rows "
+                "in all: look at the interval in sensitivity_ after the fit.",
                 TooFewRows,
             )
 
@@ -289,6 +293,16 @@ class ScoredLearner(Learner):
             Rows with the columns of ``fit``.
         """
         return chances(self.decision_function(X))
+
+    def rule_lines(self) -> list[str]:
+        """Return what a chosen threshold finds, as lines of text; none if none was chosen."""
+        if not hasattr(self, "threshold_"):
+            return []
+        first, second = self.classes_
+        return [
+            f"answers {second} from a chance of {self.threshold_:.3g} on: finds "
+            f"{self.sensitivity_} of {second}, and leaves {self.specificity_} of {first} alone"
+        ]
 
     def second_chances(self, table: NDArray[Any]) -> Floats:
         """Return the chance of the second of two classes for encoded rows.

@@ -227,18 +227,27 @@ def plan_with_threshold(
         facts={
             **inner.facts,
             "threshold_rows": held,
-            "rows_needed_of_second_class": _needed(learner, law.variance * bins),
+            "rows_needed_of_second_class": rows_needed(learner, sizes),
         },
     )
 
 
-def _needed(learner: Any, variance: float) -> int:
-    """Return how many rows of the second class tell the sensitivity to about a tenth."""
+def rows_needed(learner: Any, sizes: Sizes) -> int:
+    """Return how many rows of the second class tell the sensitivity to about a tenth.
+
+    Parameters
+    ----------
+    learner : ScoredLearner
+        What is fitted.
+    sizes : Sizes
+        Public numbers.
+    """
+    law = NoiseLaw.of(chosen_noise(learner.epsilon, learner.delta, 1))
+    noise = law.variance * bin_count(int(sizes.labelled * learner.held_out))
     reach = float(normal_quantile(0.95)) / WIDTH
-    spread = learner.sensitivity * (1 - learner.sensitivity)
-    # P with reach^2 (spread P + variance / 2) = P^2: half of the bins are on one side, or so.
-    first = reach**2 * spread
-    found = (first + math.sqrt(first**2 + 2 * reach**2 * variance)) / 2
+    # P with reach^2 (spread P + noise / 2) = P^2: half of the bins are on one side, or so.
+    first = reach**2 * learner.sensitivity * (1 - learner.sensitivity)
+    found = (first + math.sqrt(first**2 + 2 * reach**2 * noise)) / 2
     return math.ceil(found / learner.held_out)
 
 
