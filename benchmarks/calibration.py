@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rare import table
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from cumae.counting.bins import even_bins
@@ -30,7 +31,6 @@ from cumae.counting.table import chosen_noise
 from cumae.learners import PrivateBooster, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.learners.thresholds import bin_count, release_counts
 from cumae.randomness import SeededSource
-from rare import table
 
 RESULT = Path(__file__).parent / "results" / "calibration.json"
 WANTED, QUARTER = 0.9, 0.25
@@ -128,7 +128,9 @@ def thresholds() -> list[dict[str, Any]]:
                         "width": figure.high - figure.low,
                     }
                 )
-            found.append({"rows": rows, "share": share, "seeds": seeds, "way": name, **means(lines)})
+            found.append(
+                {"rows": rows, "share": share, "seeds": seeds, "way": name, **means(lines)}
+            )
     return found
 
 

@@ -181,7 +181,7 @@ def _is_held(place: int, X: Any, y: Any, model: Any, options: dict[str, Any]) ->
 @pytest.mark.claim("THRESHOLD")
 @pytest.mark.statistical
 def test_an_audit_does_not_break_the_counts_and_breaks_too_little_noise() -> None:
-    options = {"n_rounds": 1, "concept_class": models.rules(False)}
+    options: dict[str, Any] = {"n_rounds": 1, "concept_class": models.rules(missing=False)}
     attack = models.threshold(1.0, **options)
     assert not audited(attack, runs=150).broken
     planted = replace(models.threshold(8.0, **options), claimed=attack.claimed)
@@ -278,7 +278,8 @@ def test_the_number_that_is_needed_is_told_before_the_payment_and_the_interval_a
     X, y = patients(1_000, share=0.01)
     learner = PrivateLogisticRegression(1.0, 1e-6, columns=COLUMNS, classes=CLASSES)
     learner.set_params(sensitivity=0.9)
-    assert 100 < learner.plan(1_000, 2).facts["rows_needed_of_second_class"] < 1_000
+    needed: Any = learner.plan(1_000, 2).facts["rows_needed_of_second_class"]
+    assert 100 < needed < 1_000
     with pytest.warns(TooFewRows, match="rows are of class died, and there are 1000 rows in all"):
         learner.fit(X, y)
     assert learner.sensitivity_.high - learner.sensitivity_.low > 0.3

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cumae.evaluation.figures import Calibration, Curve, Figures
 from cumae.counting.intervals import Figure
+from cumae.evaluation.figures import Calibration, Curve, Figures
 
 LOSSES = ("log loss", "brier")
 

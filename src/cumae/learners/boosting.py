@@ -344,7 +344,7 @@ class PrivateBooster(ScoredLearner):
         Votes are counted in as many bins as the rows of the block can fill.
         """
         most = len(self.trees_)
-        scores = self.learning_rate_ * (2.0 * np.arange(most + 1) - most)
+        scores = np.asarray(self.learning_rate_ * (2.0 * np.arange(most + 1) - most), dtype=float)
         shown = rows.public if rows.public is not None else self.made_up_rows(source)
         weights = np.bincount(self._votes(shown), minlength=most + 1) / len(shown)
         if not len(block.y):

@@ -299,10 +299,9 @@ class ScoredLearner(Learner):
         if not hasattr(self, "threshold_"):
             return []
         first, second = self.classes_
-        return [
-            f"answers {second} from a chance of {self.threshold_:.3g} on: finds "
-            f"{self.sensitivity_} of {second}, and leaves {self.specificity_} of {first} alone"
-        ]
+        head = f"answers {second} from a chance of {self.threshold_:.3g} on"
+        found, left = self.sensitivity_, self.specificity_
+        return [f"{head}: finds {found} of {second}, and leaves {left} of {first} alone"]
 
     def second_chances(self, table: NDArray[Any]) -> Floats:
         """Return the chance of the second of two classes for encoded rows.

@@ -146,7 +146,8 @@ class ScoreCounts:
         cells = len(second) - places
         found = proportion(self._part, above, second.sum(), cells, len(second), confidence)
         sure = np.asarray(places) == 0  # everything
-        return Figure(*(np.where(sure, 1.0, one) for one in (found.value, found.low, found.high)))
+        value, low, high = (np.where(sure, 1.0, x) for x in (found.value, found.low, found.high))
+        return Figure(value, low, high)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
@@ -248,7 +249,7 @@ def rows_needed(learner: Any, sizes: Sizes) -> int:
     # P with reach^2 (spread P + noise / 2) = P^2: half of the bins are on one side, or so.
     first = reach**2 * learner.sensitivity * (1 - learner.sensitivity)
     found = (first + math.sqrt(first**2 + 2 * reach**2 * noise)) / 2
-    return math.ceil(found / learner.held_out)
+    return math.ceil(found / float(learner.held_out))
 
 
 def bin_count(held: int) -> int:
@@ -295,9 +296,7 @@ def learn_with_threshold(
 
 
 @claim("THRESHOLD")
-def release_counts(
-    bins: ScoreBins, label: Integers, chance: Floats, noise: Any
-) -> ScoreCounts:
+def release_counts(bins: ScoreBins, label: Integers, chance: Floats, noise: Any) -> ScoreCounts:
     """Release the counts of rows by class and bin.
 
     Parameters

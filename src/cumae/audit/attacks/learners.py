@@ -586,7 +586,7 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "GenericLearner": (*_both(generic_label), _pure(generic_unlabelled)),
     "PrivateBooster": (
         *_both(private_booster),
-        partial(threshold, n_rounds=1, concept_class=rules(False)),
+        partial(threshold, n_rounds=1, concept_class=rules(missing=False)),
     ),
     "PrivateKernelClassifier": (
         kernel_classifier,

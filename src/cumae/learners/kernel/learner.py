@@ -58,6 +58,7 @@ MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and 
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
 CLASSES = 0.04  # and for the numbers of rows of the classes
+KNOWN = 0.02  # variance of the constant once these are released
 EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
 
 
@@ -311,13 +312,20 @@ class KernelLearner(Readable, ScoredLearner):
     def _constant(
         self, labels: Integers, plans: Measurements, source: Source
     ) -> tuple[Floats | None, float]:
-        """Return a first guess of the constants, from noisy numbers of rows, and its variance."""
+        """Return a first guess of the constants, from noisy numbers of rows, and its variance.
+
+        It counts as known: the order of rows does not depend on it, and sums are better spent on
+        what does.
+        """
         if plans.classes_noise is None:
             return None, START[0]
         total = partial(class_counts, scores=self._scores)
         counts = noisy_sum(total, [(labels,)], plans.classes_noise, source) / COUNTED
         noise = (plans.classes_noise / COUNTED) ** 2
-        return constants_of(counts, noise, len(labels), START[0])
+        return constants_of(counts, noise, len(labels), START[0]), KNOWN
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *self.rule_lines()])
 
     def made_up_rows(self, source: Source) -> Floats:
         return evenly(self.columns_, source)

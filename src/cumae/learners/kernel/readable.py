@@ -101,7 +101,7 @@ class Readable:
         ]
         if len(effects) > MOST_LINES:
             lines.append(f"  and {len(effects) - MOST_LINES} weaker effects: see effects_")
-        return "\n".join([*lines, *self.rule_lines()])
+        return "\n".join(lines)
 
     def _title(self, effect: Effect) -> str:
         if self.columns_.original_names is not None:
