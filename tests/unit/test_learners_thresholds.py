@@ -185,7 +185,7 @@ def test_an_audit_does_not_break_the_counts_and_breaks_too_little_noise() -> Non
     attack = models.threshold(1.0, **options)
     assert not audited(attack, runs=150).broken
     planted = replace(models.threshold(8.0, **options), claimed=attack.claimed)
-    assert audit(planted, runs=60, progress=False).broken
+    assert audit(planted, runs=120, progress=False).broken
 
 
 RUNS = 300
