@@ -36,9 +36,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
-from cumae.evaluation import Calibration, Curve, Evaluation, Figure, Figures, evaluate, intervals
-from cumae.evaluation.figures import figures_of
-from cumae.evaluation.table import (
+from cumae.counting.table import (
     Layout,
     NoiseLaw,
     NoisyTables,
@@ -46,6 +44,8 @@ from cumae.evaluation.table import (
     counted,
     exact_layout,
 )
+from cumae.evaluation import Calibration, Curve, Evaluation, Figure, Figures, evaluate, intervals
+from cumae.evaluation.figures import figures_of
 
 RESULTS = Path(__file__).parent / "results" / "evaluation.json"
 FRESH_RESULTS = RESULTS.with_name("evaluation_fresh.json")

@@ -9,8 +9,8 @@ from joblib.externals.loky.backend.reduction import dumps
 
 from cumae.audit import audit
 from cumae.audit.attacks.evaluation import a_test_row
+from cumae.counting.table import chosen_noise
 from cumae.evaluation import Evaluation, evaluate
-from cumae.evaluation.table import chosen_noise
 from tests.statistics import audited
 
 pytestmark = [pytest.mark.claim("AUDIT"), pytest.mark.claim("EVAL")]

@@ -12,10 +12,8 @@ from matplotlib import pyplot as plt
 from sklearn import metrics
 
 from cumae import Budget, PrivateClassifier, QueryRelease
-from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
-from cumae.evaluation import Evaluation, evaluate
-from cumae.evaluation.bins import ScoreBins, bin_count, declared_bins, even_bins
-from cumae.evaluation.table import (
+from cumae.counting.bins import ScoreBins, bin_count, declared_bins, even_bins
+from cumae.counting.table import (
     NoiseLaw,
     cells_of,
     chosen_noise,
@@ -23,6 +21,8 @@ from cumae.evaluation.table import (
     planned_layout,
     table_count,
 )
+from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
+from cumae.evaluation import Evaluation, evaluate
 from cumae.mechanisms import GaussianNoise, LaplaceNoise
 from tests.statistics import binomial_rejects
 

@@ -81,7 +81,7 @@ def test_blocks_are_disjoint_and_cover_all_rows(
     columns = Columns(UNIT if bounded else None, None, 2)
     learner = PrivateBooster(epsilon, n_rounds=rounds)
     blocks = learner._blocks(Sizes(rows, 0, public, columns), started)
-    parts = [blocks.cuts, blocks.start, *blocks.rounds]
+    parts = [blocks.cuts, blocks.start, *blocks.rounds, blocks.chances]
     assert parts[0].start == 0
     assert parts[-1].stop == rows
     for one, following in itertools.pairwise(parts):
@@ -89,6 +89,7 @@ def test_blocks_are_disjoint_and_cover_all_rows(
     assert blocks.rounds or started
     assert (blocks.points > 0) or blocks.cuts.stop == 0
     assert blocks.rate > 0
+    assert not (started and blocks.chances.stop > blocks.chances.start)
 
 
 @pytest.mark.claim("BOOST")

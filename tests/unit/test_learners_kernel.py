@@ -280,7 +280,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_paid(
             first = [steps.counts_noise] * 2 + [steps.products_noise] if steps.made_up else []
             assert [scale for scale, _ in drawn] == first + [steps.noise] * steps.steps
             assert sum(count for _, count in drawn) <= steps.places
-            assert plan.cost == vectors_cost(steps, MadeUp(COLUMNS))
+            assert plan.cost == vectors_cost(steps, MadeUp(COLUMNS), 1)
 
 
 def test_noise_is_added_to_every_number() -> None:

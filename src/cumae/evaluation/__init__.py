@@ -1,7 +1,7 @@
 """Figures of models on public or private test rows, with intervals that may be shown."""
 
+from cumae.counting.intervals import Figure
 from cumae.evaluation.evaluate import Evaluation, evaluate
 from cumae.evaluation.figures import Calibration, Curve, Figures
-from cumae.evaluation.intervals import Figure
 
 __all__ = ["Calibration", "Curve", "Evaluation", "Figure", "Figures", "evaluate"]

@@ -10,11 +10,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.data import check_rows, check_some_rows, class_places, length_of
-from cumae.errors import InvalidData, InvalidParameter
-from cumae.evaluation.figures import Figures, figures_of
-from cumae.evaluation.report import facts_of, lines_of
-from cumae.evaluation.table import (
+from cumae.counting.table import (
     Layout,
     NoiseLaw,
     NoisyTables,
@@ -26,6 +22,10 @@ from cumae.evaluation.table import (
     released_tables,
     table_count,
 )
+from cumae.data import check_rows, check_some_rows, class_places, length_of
+from cumae.errors import InvalidData, InvalidParameter
+from cumae.evaluation.figures import Figures, figures_of
+from cumae.evaluation.report import facts_of, lines_of
 from cumae.mechanisms import GaussianNoise, LaplaceNoise
 from cumae.parameters import check_count, check_flag
 from cumae.predictors.base import Predictor

@@ -10,7 +10,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.evaluation.intervals import (
+from cumae.counting.intervals import (
     Again,
     Figure,
     averaged,
@@ -19,7 +19,7 @@ from cumae.evaluation.intervals import (
     proportion,
     ranking_area,
 )
-from cumae.evaluation.table import NoisyTables, Partition
+from cumae.counting.table import NoisyTables, Partition
 
 MOST_POINTS = 200  # of a curve
 CALIBRATION_BINS = 10

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cumae.counting.intervals import Figure
 from cumae.evaluation.figures import Calibration, Curve, Figures
-from cumae.evaluation.intervals import Figure
 
 LOSSES = ("log loss", "brier")
 

@@ -16,6 +16,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Hypothesis, TreeCuts, Trees, is_exact
 from cumae.concepts.trees import BinnedRows
+from cumae.counting.bins import ScoreBins
 from cumae.data import Columns, Declared
 from cumae.effort import Effort
 from cumae.errors import InvalidParameter
@@ -33,8 +34,11 @@ from cumae.learners.cuts import (
 from cumae.learners.exponential import CONCEPT_OR_TREES
 from cumae.learners.kernel.features import CURVES
 from cumae.learners.kernel.learner import LEAST_PUBLIC
+from cumae.learners.kernel.reference import evenly
 from cumae.learners.logistic import PrivateLogisticRegression
 from cumae.learners.scored import ANSWERS, ScoredLearner
+from cumae.learners.thresholds import HELD_OUT, likely_odds, release_counts
+from cumae.mechanisms import LaplaceNoise
 from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Number, Or, check_count
 from cumae.privacy import Budget, parallel
@@ -45,6 +49,10 @@ MOST_ROUNDS = 20
 AFTER_START = 10  # rounds that follow a start
 CUT_ROWS = 0.1  # share of the rows that cuts are sanitized from
 START_ROWS = 0.8  # share of the other rows that the start learns from, if trees follow
+CHANCE_ROWS = 0.1  # share of the rows that the chances of trees without a start are learnt from
+ENOUGH_FOR_CHANCES = 20.0  # such rows, times epsilon, from which on they stand out from noise
+ENOUGH_FOR_A_BIN = 100.0  # and for each further bin of votes
+HALF = 0.5  # of epsilon: such noise has no larger range than a draw with epsilon
 WIDE = 40  # columns beyond which trees stay at depth 2
 ENOUGH = 200_000  # rows times epsilon from which on trees add to a start
 
@@ -56,6 +64,7 @@ class Blocks:
     cuts: slice
     start: slice
     rounds: tuple[slice, ...]
+    chances: slice
     points: int  # quantiles a column for the cuts, or 0
     count: int  # cuts a column otherwise
     rate: float
@@ -97,7 +106,15 @@ class PrivateBooster(ScoredLearner):
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
         The chance of the second of two classes from which on it is the answer, in the place of
-        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
+        costs.
+    sensitivity : float above 0 and up to 1, or None
+        The share of the second of two classes that ``predict`` is to find. A threshold for it is
+        chosen privately, with rows that the model does not see. It may be set again after the fit,
+        at no cost.
+    confidence : float above 0.5 and below 1, or None
+        Chance with which at least ``sensitivity`` is found; None takes the best guess.
+    held_out : float above 0 and below 1
+        Share of the rows that are set aside for ``sensitivity``.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms. A range that is neither
@@ -149,6 +166,9 @@ class PrivateBooster(ScoredLearner):
         class_weight: Mapping[Any, float] | None = None,
         costs: Mapping[Any, float] | None = None,
         threshold: float | None = None,
+        sensitivity: float | None = None,
+        confidence: float | None = None,
+        held_out: float = HELD_OUT,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -164,6 +184,9 @@ class PrivateBooster(ScoredLearner):
         self.class_weight = class_weight
         self.costs = costs
         self.threshold = threshold
+        self.sensitivity = sensitivity
+        self.confidence = confidence
+        self.held_out = held_out
         self.columns = columns
         self.classes = classes
         self.budget = budget
@@ -186,6 +209,9 @@ class PrivateBooster(ScoredLearner):
         if blocks.points:
             costs.append(numeric_quantiles(sizes.columns, blocks.points, self.epsilon, SYSTEM).cost)
             claims.append("QUANT")
+        if _size(blocks.chances):
+            costs.append(LaplaceNoise(self.epsilon * HALF).cost)
+            claims.append("NOISE")
         if start is not None:
             part = Sizes(_size(blocks.start), 0, sizes.public, sizes.columns)
             inner = start.decide(part, rows)
@@ -262,7 +288,10 @@ class PrivateBooster(ScoredLearner):
         second = first
         if started:
             second = rows if not rounds else first + int((rows - first) * START_ROWS)
-        ends = np.linspace(second, rows, rounds + 1).astype(int).tolist()
+        last = rows
+        if not started and rows * epsilon * CHANCE_ROWS >= ENOUGH_FOR_CHANCES:
+            last -= int(rows * CHANCE_ROWS)
+        ends = np.linspace(second, last, rounds + 1).astype(int).tolist()
         rate = self.learning_rate
         if isinstance(rate, str):
             rate = 0.05 if started else max(0.2, min(0.5, 2.5 / rounds))
@@ -270,6 +299,7 @@ class PrivateBooster(ScoredLearner):
             slice(0, first),
             slice(first, second),
             tuple(slice(low, high) for low, high in itertools.pairwise(ends)),
+            slice(last, rows),
             points,
             count,
             float(rate),
@@ -304,6 +334,29 @@ class PrivateBooster(ScoredLearner):
             kept = keep(scores, y, source)
             drawn = self._choose(concept, cuts, X[kept], y[kept], source)
             self.trees_.append(drawn)
+        if start is None:
+            self.odds_ = self._odds(rows, rows.take(order[blocks.chances]), source)
+
+    @claim("BOOST")
+    def _odds(self, rows: Rows, block: Rows, source: Source) -> Floats:
+        """Return the log odds of each number of votes, with noisy counts of rows that no tree saw.
+
+        Votes are counted in as many bins as the rows of the block can fill.
+        """
+        most = len(self.trees_)
+        scores = np.asarray(self.learning_rate_ * (2.0 * np.arange(most + 1) - most), dtype=float)
+        shown = rows.public if rows.public is not None else self.made_up_rows(source)
+        weights = np.bincount(self._votes(shown), minlength=most + 1) / len(shown)
+        if not len(block.y):
+            return likely_odds(scores, weights, np.zeros(most + 1, dtype=np.int64), None)
+        strength = len(block.y) * min(self.epsilon, 100.0)
+        count = int(np.clip(strength / ENOUGH_FOR_A_BIN, 1, most + 1))
+        group = np.arange(most + 1) * count // (most + 1)
+        inner = (np.searchsorted(group, np.arange(1, count)) - 0.5) / most
+        bins = ScoreBins(np.append(0.0, inner), np.append(inner, 1.0))
+        noise = LaplaceNoise(self.epsilon * HALF, min(count, 2), random_state=source)
+        found = release_counts(bins, block.y, self._votes(block.X) / most, noise)
+        return likely_odds(scores, weights, group, found)
 
     def fit_part(
         self, rows: Rows, columns: Columns, classes: NDArray[Any], plan: LearningPlan[Blocks]
@@ -349,6 +402,9 @@ class PrivateBooster(ScoredLearner):
             points, rows = _points_of(cuts), X
         return concept.choose(points, rows, y, self.epsilon, random_state=source)  # type: ignore[arg-type]
 
+    def made_up_rows(self, source: Source) -> Floats:
+        return evenly(self.columns_, source)
+
     @property
     def log_odds(self) -> Callable[[NDArray[Any]], Floats]:
         return self._sum_of_trees
@@ -358,7 +414,17 @@ class PrivateBooster(ScoredLearner):
     def is_exact(self) -> bool:
         return all(map(is_exact, self.trees_))  # and so is the start; trees are added in one order
 
+    def _votes(self, table: NDArray[Any]) -> Integers:
+        """Return how many trees say 1."""
+        votes = np.zeros(len(table), dtype=np.int64)
+        for tree in self.trees_:
+            votes += np.asarray(tree.predict(table), dtype=np.int64)
+        return votes
+
     def _sum_of_trees(self, table: NDArray[Any]) -> Floats:
+        odds = getattr(self, "odds_", None)  # files of older versions have none
+        if odds is not None:
+            return np.asarray(odds[self._votes(table)])
         start, scores = self.start_, np.zeros(len(table))
         if start is not None:
             scores = start.log_odds(table)
@@ -370,10 +436,18 @@ class PrivateBooster(ScoredLearner):
         if not hasattr(self, "trees_"):
             return repr(self)
         parts = [] if self.start_ is None else [str(self.start_)]
-        for number, tree in enumerate(self.trees_, start=1):
+        if hasattr(self, "odds_"):
+            odds = ", ".join(f"{odd:+.3g}" for odd in self.odds_.tolist())
+            named = self.classes_[1]
+            parts.append(f"log odds of {named} if 0, 1, 2 ... trees say {named}: {odds}")
+            adds = ""
+        else:
             rate, odds = f"{self.learning_rate_:g}", f"log odds of {self.classes_[1]}"
-            parts.append(f"tree {number}: +{rate} to the {odds} where it says so, else -{rate}")
+            adds = f": +{rate} to the {odds} where it says so, else -{rate}"
+        for number, tree in enumerate(self.trees_, start=1):
+            parts.append(f"tree {number}{adds}")
             parts.append(tree.told(self.columns_, self.classes_))
+        parts += self.rule_lines()
         return "\n".join(parts)
 
 

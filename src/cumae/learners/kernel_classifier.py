@@ -17,7 +17,8 @@ from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
 from cumae.learners.kernel.learner import KernelLearner, Measurements
-from cumae.learners.scored import ANSWERS, AnswerRule
+from cumae.learners.scored import ANSWERS
+from cumae.learners.thresholds import HELD_OUT
 from cumae.learners.wrappers.one_vs_rest import check_classes
 from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Object
 from cumae.privacy import Budget
@@ -59,7 +60,15 @@ class PrivateKernelClassifier(KernelLearner):
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
         The chance of the second of two classes from which on it is the answer, in the place of
-        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
+        costs.
+    sensitivity : float above 0 and up to 1, or None
+        The share of the second of two classes that ``predict`` is to find. A threshold for it is
+        chosen privately, with rows that the model does not see. It may be set again after the fit,
+        at no cost.
+    confidence : float above 0.5 and below 1, or None
+        Chance with which at least ``sensitivity`` is found; None takes the best guess.
+    held_out : float above 0 and below 1
+        Share of the rows that are set aside for ``sensitivity``.
     columns : mapping or sequence, or None
         Declared bounds and categories, see :class:`~cumae.Columns`.
     classes : sequence of labels
@@ -82,10 +91,15 @@ class PrivateKernelClassifier(KernelLearner):
 
     Notes
     -----
-    Where rows are very few, noise would drown the sums. With two classes and fewer than about 100
-    rows, or 8 rows for each column, at epsilon 1, a :class:`PrivateBooster` with the same epsilon
-    is fitted in their place: it looks for the few columns that matter. The rule reads public
-    numbers alone.
+    Where rows are very few, noise would drown the sums. With two classes, a goal of accuracy and
+    fewer than about 100 rows, or 8 rows for each column, at epsilon 1, a :class:`PrivateBooster`
+    with the same epsilon is fitted in their place: it looks for the few columns that matter. With
+    another goal it never is: so few rows make trees that answer one class only, and rank nothing.
+    The rule reads public numbers alone.
+
+    With another goal than accuracy the numbers of rows of the classes are released first, for 4 %
+    of the budget. Sums of residuals then begin at the right share of a rare class, about which the
+    first of them would tell nothing else.
 
     Fewer than 50 public rows are not used, and more than 2,000 add nothing. With more than five
     classes there are fewer waves, so that all classes together have about 2,500 coefficients. A
@@ -125,6 +139,9 @@ class PrivateKernelClassifier(KernelLearner):
         class_weight: Mapping[Any, float] | None = None,
         costs: Mapping[Any, float] | None = None,
         threshold: float | None = None,
+        sensitivity: float | None = None,
+        confidence: float | None = None,
+        held_out: float = HELD_OUT,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -137,6 +154,9 @@ class PrivateKernelClassifier(KernelLearner):
         self.class_weight = class_weight
         self.costs = costs
         self.threshold = threshold
+        self.sensitivity = sensitivity
+        self.confidence = confidence
+        self.held_out = held_out
         self.columns = columns
         self.classes = classes
         self.budget = budget
@@ -146,18 +166,24 @@ class PrivateKernelClassifier(KernelLearner):
     def _shapes(self) -> tuple[int, int]:
         return CURVES, int(self.n_waves)
 
+    @property
+    def _counts_classes(self) -> bool:
+        return self.goal != "accuracy"
+
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide what to do, and what it costs; a goal of least cost needs costs."""
-        if self.goal == "cost" and self.answer_rule == AnswerRule():
+        declared = (self.class_weight, self.costs, self.threshold, self.sensitivity)
+        if self.goal == "cost" and all(one is None for one in declared):
             raise InvalidParameter(
                 'goal="cost" without costs: declare what it costs to miss a class, such as '
-                "costs={1: 20}, or a threshold."
+                "costs={1: 20}, or a threshold or a sensitivity."
             )
         return super().decide(sizes, rows)
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))
-        if self._scores == 1 and self._measurements(sizes).strength < least:
+        few = self._measurements(sizes).strength < least
+        if self._scores == 1 and self.goal == "accuracy" and few:
             route, plan = "trees", self._booster(SYSTEM).decide(sizes, rows)
         else:
             route, plan = "kernel", super()._decide(sizes, rows)
@@ -200,7 +226,7 @@ class PrivateKernelClassifier(KernelLearner):
 
     def __str__(self) -> str:
         trees = getattr(self, "trees_", None)
-        return super().__str__() if trees is None else str(trees)
+        return super().__str__() if trees is None else "\n".join([str(trees), *self.rule_lines()])
 
     def _check_y(self, y: Any, *, unlabelled: bool) -> Integers:
         return class_places(y, check_classes(self.classes), unlabelled=unlabelled)

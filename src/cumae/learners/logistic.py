@@ -16,6 +16,7 @@ from cumae.learners.base import DECLARED, Rows, Sizes
 from cumae.learners.kernel.effects import Effect
 from cumae.learners.kernel.learner import KernelLearner
 from cumae.learners.scored import ANSWERS
+from cumae.learners.thresholds import HELD_OUT
 from cumae.parameters import COLUMNS, DELTA, EPSILON, Count, Kind, Or
 from cumae.privacy import Budget
 from cumae.randomness import Source, source_for
@@ -52,7 +53,15 @@ class PrivateLogisticRegression(KernelLearner):
         named. ``predict`` answers the class of least expected cost. Chances stay chances.
     threshold : float from 0 to 1, or None
         The chance of the second of two classes from which on it is the answer, in the place of
-        costs. :func:`~cumae.learners.choose_threshold` finds one privately.
+        costs.
+    sensitivity : float above 0 and up to 1, or None
+        The share of the second of two classes that ``predict`` is to find. A threshold for it is
+        chosen privately, with rows that the model does not see. It may be set again after the fit,
+        at no cost.
+    confidence : float above 0.5 and below 1, or None
+        Chance with which at least ``sensitivity`` is found; None takes the best guess.
+    held_out : float above 0 and below 1
+        Share of the rows that are set aside for ``sensitivity``.
     columns : mapping or sequence, or None
         Another name of ``bounds``, as all other learners call it. Give one of both.
     classes : sequence of two labels
@@ -114,6 +123,9 @@ class PrivateLogisticRegression(KernelLearner):
         class_weight: Mapping[Any, float] | None = None,
         costs: Mapping[Any, float] | None = None,
         threshold: float | None = None,
+        sensitivity: float | None = None,
+        confidence: float | None = None,
+        held_out: float = HELD_OUT,
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -127,6 +139,9 @@ class PrivateLogisticRegression(KernelLearner):
         self.class_weight = class_weight
         self.costs = costs
         self.threshold = threshold
+        self.sensitivity = sensitivity
+        self.confidence = confidence
+        self.held_out = held_out
         self.columns = columns
         self.classes = classes
         self.budget = budget

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.counting.intervals import Figure
 from cumae.data import class_names
-from cumae.errors import InvalidParameter, shown
+from cumae.errors import InvalidParameter, TooFewRows, shown, warn
 from cumae.learners.base import Learner, LearningPlan, Rows, Sizes
 from cumae.learners.ranged import (
     RangedSteps,
@@ -23,7 +24,17 @@ from cumae.learners.ranged import (
     needs_ranges,
     plan_with_ranges,
 )
-from cumae.parameters import CLASS_WEIGHTS, THRESHOLD, Kind
+from cumae.learners.thresholds import (
+    HELD_OUT,
+    ScoreCounts,
+    ThresholdSteps,
+    check_two_classes,
+    learn_with_threshold,
+    plan_with_threshold,
+    rows_needed,
+)
+from cumae.parameters import CHANCE, CLASS_WEIGHTS, THRESHOLD, Kind, Number, Or
+from cumae.quiet import is_quiet
 from cumae.randomness import Source
 
 # How a learner answers, in its table of parameters.
@@ -31,6 +42,9 @@ ANSWERS: Mapping[str, Kind] = {
     "class_weight": CLASS_WEIGHTS,
     "costs": CLASS_WEIGHTS,
     "threshold": THRESHOLD,
+    "sensitivity": Or(None, Number(0.0, 1.0, above=True)),
+    "confidence": Or(None, Number(0.5, 1.0, above=True, below=True)),
+    "held_out": CHANCE,
 }
 
 
@@ -64,7 +78,9 @@ class AnswerRule:
     threshold: float | None = None
 
     @classmethod
-    def of(cls, classes: Any, class_weight: Any, costs: Any, threshold: Any) -> Self:
+    def of(
+        cls, classes: Any, class_weight: Any, costs: Any, threshold: Any, sensitivity: Any = None
+    ) -> Self:
         """Return the rule that was declared; refuse what does not fit.
 
         Parameters
@@ -75,8 +91,11 @@ class AnswerRule:
             What it costs to miss a class, under either name; 1 for classes that are not named.
         threshold : float, or None
             As above.
+        sensitivity : float, or None
+            What a threshold is chosen for when the learner is fitted.
         """
         given = {"class_weight": class_weight, "costs": costs, "threshold": threshold}
+        given["sensitivity"] = sensitivity
         given = {name: value for name, value in given.items() if value is not None}
         for name, value in given.items():
             ANSWERS[name].check(value, name)
@@ -84,6 +103,9 @@ class AnswerRule:
             raise InvalidParameter(
                 f"{' and '.join(given)} were given, and each decides about the answers; give one."
             )
+        if sensitivity is not None:
+            check_two_classes(classes, sensitivity)
+            return cls()
         if threshold is not None:
             if len(classes) != 2:
                 raise InvalidParameter(
@@ -146,15 +168,53 @@ class ScoredLearner(Learner):
     class_weight: Mapping[Any, float] | None = None
     costs: Mapping[Any, float] | None = None
     threshold: float | None = None
+    sensitivity: float | None = None
+    confidence: float | None = None
+    held_out: float = HELD_OUT
+
+    score_counts_: ScoreCounts
 
     @property
     def answer_rule(self) -> AnswerRule:
         """How chances become answers; it is declared, and may be set again after a fit."""
-        return AnswerRule.of(self.classes, self.class_weight, self.costs, self.threshold)
+        declared = (self.class_weight, self.costs, self.threshold, self.sensitivity)
+        rule = AnswerRule.of(self.classes, *declared)
+        if self.sensitivity is None or not hasattr(self, "columns_"):
+            return rule
+        if not hasattr(self, "score_counts_"):
+            raise InvalidParameter(
+                f"sensitivity={self.sensitivity!r} was set after a fit without one, so that no "
+                "threshold was paid for; fit again."
+            )
+        return replace(rule, threshold=self.threshold_)
+
+    @property
+    def threshold_(self) -> float:
+        """The chance of the second class from which on it is the answer, for ``sensitivity``."""
+        if self.sensitivity is None or not hasattr(self, "score_counts_"):
+            raise AttributeError("threshold_ is there after a fit with a sensitivity.")
+        return self.score_counts_.threshold(self.sensitivity, self.confidence)
+
+    @property
+    def sensitivity_(self) -> Figure:
+        """The share of the second class that is found, as far as the noisy counts tell."""
+        return self.score_counts_.sensitivity(self.threshold_)
+
+    @property
+    def specificity_(self) -> Figure:
+        """The share of the first class that is left alone, as far as the noisy counts tell."""
+        return self.score_counts_.specificity(self.threshold_)
 
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
-        """Decide what to do, and what it costs; ranges that are not known come first."""
-        _ = self.answer_rule  # refuses what does not fit the classes
+        """Decide what to do, and what it costs; rows for a threshold are set aside first."""
+        given = (self.class_weight, self.costs, self.threshold, self.sensitivity)
+        AnswerRule.of(self.classes, *given)  # refuses what does not fit the classes
+        if self.sensitivity is None:
+            return self._decide_model(sizes, rows)
+        return plan_with_threshold(self, sizes, rows, type(self)._decide_model)
+
+    def _decide_model(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
+        """As ``decide``, of the model alone; ranges that are not known come first."""
         if not needs_ranges(sizes):
             return self._decide(sizes, rows)
         return plan_with_ranges(self, sizes, rows, type(self)._decide)
@@ -164,10 +224,41 @@ class ScoredLearner(Learner):
         """As ``decide``, if all ranges are known or public rows show them."""
 
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
+        if not isinstance(plan.steps, ThresholdSteps):
+            self._learn_model(rows, plan, source)
+            return
+        learn = type(self)._learn_model
+        self.score_counts_ = learn_with_threshold(self, rows, plan.steps, source, learn)
+
+    def _warn_of_few_rows(self, sizes: Sizes, epsilon: float) -> None:
+        super()._warn_of_few_rows(sizes, epsilon)
+        if self.sensitivity is None or is_quiet():
+            return
+        needed = rows_needed(self, sizes)
+        if sizes.labelled < 2 * needed:
+            warn(
+                f"sensitivity={self.sensitivity!r} is known to about a tenth if {needed} rows are "
+                f"of class {class_names(self.classes)[1]!s}, and there are {sizes.labelled} rows "
+                "in all: look at the interval in sensitivity_ after the fit.",
+                TooFewRows,
+            )
+
+    def _learn_model(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
+        """Learn the model, after ranges that are not known."""
         if isinstance(plan.steps, RangedSteps):
             learn_with_ranges(self, rows, plan.steps, source, type(self)._learn_within)
         else:
             self._learn_within(rows, plan, source)
+
+    @abstractmethod
+    def made_up_rows(self, source: Source) -> Floats:
+        """Return made-up rows within the ranges of the columns, where there are no public ones.
+
+        Parameters
+        ----------
+        source : Source
+            Where coins come from.
+        """
 
     @abstractmethod
     def _learn_within(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
@@ -202,6 +293,25 @@ class ScoredLearner(Learner):
             Rows with the columns of ``fit``.
         """
         return chances(self.decision_function(X))
+
+    def rule_lines(self) -> list[str]:
+        """Return what a chosen threshold finds, as lines of text; none if none was chosen."""
+        if not hasattr(self, "threshold_"):
+            return []
+        first, second = self.classes_
+        head = f"answers {second} from a chance of {self.threshold_:.3g} on"
+        found, left = self.sensitivity_, self.specificity_
+        return [f"{head}: finds {found} of {second}, and leaves {left} of {first} alone"]
+
+    def second_chances(self, table: NDArray[Any]) -> Floats:
+        """Return the chance of the second of two classes for encoded rows.
+
+        Parameters
+        ----------
+        table : array of float
+            Encoded rows.
+        """
+        return np.asarray(chances(self.log_odds(table))[:, 1])
 
     def _labels(self, table: NDArray[Any]) -> Integers:
         return self.answer_rule.places(self.log_odds(table))

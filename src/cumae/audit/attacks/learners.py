@@ -361,6 +361,30 @@ def kernel_classifier(
     )
 
 
+def threshold(
+    epsilon: float, delta: float = 0.0, learner: Any = PrivateBooster, **options: Any
+) -> Attack:
+    """Return the attack on a label among the rows that a threshold is chosen with.
+
+    All rows are alike and of the first class, but for one. The model is public, and so the
+    adversary knows in which bin they are, and looks at the two counts that the label moves.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the learner may cost.
+    learner : class
+        The class of the learner that is attacked.
+    **options : object
+        Further parameters of the learner.
+    """
+    options |= {"columns": COLUMNS, "sensitivity": 0.5, "held_out": 0.9}
+    make = partial(learner, epsilon, delta, **options)
+    zero, one = _worlds(np.zeros(40 + math.ceil(40 / epsilon)), missing=False)
+    name = f"{learner.__name__}, a label among the rows of a threshold"
+    return attack_on(name, make, zero, one, view=_counts_here)
+
+
 def one_vs_rest(epsilon: float, learner: Any = OneVsRest, *, missing: bool = False) -> Attack:
     """Return the attack on a label, which moves two of three members, or on a missing cell.
 
@@ -533,6 +557,14 @@ def _weights(model: Any) -> Any:
     return model.model_.weights.ravel()
 
 
+def _counts_here(model: Any) -> Any:
+    """Return how many of the two counts where rows are tell of a row of the second class."""
+    found = model.score_counts_
+    place = np.searchsorted(found.edges[1:-1], model.predict_proba([LACKING])[0, 1])
+    first, second = found.counts[:, place]
+    return float(second > 0) + float(first < found.rows)
+
+
 def _members(model: Any) -> Any:
     return [int(member.predict([LACKING])[0]) for member in model.members_]
 
@@ -552,15 +584,20 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "PrivateLearner": _both(private_learner),
     "SemiPrivateLearner": _both(semi_private_learner),
     "GenericLearner": (*_both(generic_label), _pure(generic_unlabelled)),
-    "PrivateBooster": _both(private_booster),
+    "PrivateBooster": (
+        *_both(private_booster),
+        partial(threshold, n_rounds=1, concept_class=rules(missing=False)),
+    ),
     "PrivateKernelClassifier": (
         kernel_classifier,
         partial(kernel_classifier, classes=(0, 1, 2)),
         partial(kernel_classifier, missing=True),
+        partial(threshold, learner=PrivateKernelClassifier, n_waves=0),
     ),
     "PrivateLogisticRegression": (
         logistic_regression,
         partial(logistic_regression, missing=True),
+        partial(threshold, learner=PrivateLogisticRegression),
     ),
     "OneVsRest": _both(one_vs_rest),
     "ActiveLearner": _both(active_learner),

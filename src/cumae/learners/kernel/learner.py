@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,14 @@ from cumae.errors import InvalidParameter
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
 from cumae.learners.kernel.model import KernelModel
-from cumae.learners.kernel.posterior import NoisySum, Posterior, most_directions
+from cumae.learners.kernel.posterior import (
+    NoisySum,
+    Posterior,
+    constants_of,
+    most_directions,
+)
 from cumae.learners.kernel.readable import Readable
-from cumae.learners.kernel.reference import MOST_BINS, MadeUp, evenly
+from cumae.learners.kernel.reference import COUNTED, MOST_BINS, MadeUp, evenly
 from cumae.learners.kernel.sums import (
     CHUNK,
     LENGTH,
@@ -51,6 +57,8 @@ LARGEST_EPSILON = 500.0  # a larger one adds no accuracy, and leaves what floats
 MOST_COEFFICIENTS = 8_000  # of all scores: beyond, matrices take gigabytes and hours
 SHARED_COEFFICIENTS = 2_500  # that several scores share, as far as waves can be left out
 COUNTS, PRODUCTS = 0.1, 0.15  # shares of the budget for made-up rows
+CLASSES = 0.04  # and for the numbers of rows of the classes
+KNOWN = 0.02  # variance of the constant once these are released
 EVEN_WORTH, MADE_UP_WORTH = 20.0, 200.0  # how many public rows such reference rows are worth
 
 
@@ -70,6 +78,8 @@ class Measurements:
         Whether a reference is made up from counts and products, which are released, too.
     counts_noise, products_noise : float
         Scales of their noise.
+    classes_noise : float or None
+        Scale of the noise of the numbers of rows of the classes, if these are released first.
     places : int
         Numbers that are released, at most.
     waves : int
@@ -82,6 +92,7 @@ class Measurements:
     made_up: bool
     counts_noise: float
     products_noise: float
+    classes_noise: float | None
     places: int
     waves: int
 
@@ -90,15 +101,31 @@ class Measurements:
     def scales(self) -> list[float]:
         """Scales of all noise that is drawn."""
         made = [self.counts_noise, self.products_noise] if self.made_up else []
-        return [self.noise, *made]
+        classes = [] if self.classes_noise is None else [self.classes_noise]
+        return [self.noise, *classes, *made]
 
 
 @claim("KERNEL")
-def vectors_cost(plans: Measurements, made: MadeUp) -> Cost:
+def classes_move(scores: int) -> float:
+    """Return how far a replaced row moves the numbers of rows of the classes, in whole numbers."""
+    return COUNTED * math.sqrt(min(scores, 2))
+
+
+@claim("KERNEL")
+def class_counts(labels: Integers, *, scores: int) -> Integers:
+    """Return the number of rows of the second of two classes, or of each of more."""
+    found = np.bincount(labels, minlength=max(scores, 2))
+    return COUNTED * (found[1:2] if scores == 1 else found)
+
+
+@claim("KERNEL")
+def vectors_cost(plans: Measurements, made: MadeUp, scores: int) -> Cost:
     """Return the cost of all sums: a replaced row moves each by a known length."""
     if plans.noise == 0:
         return Pure(math.inf)
     squares = [plans.steps * (MOVES / plans.noise) ** 2]
+    if plans.classes_noise is not None:
+        squares.append((classes_move(scores) / plans.classes_noise) ** 2)
     if plans.made_up:
         squares.append(2 * (made.counts_move / plans.counts_noise) ** 2)
         squares.append((made.products_move / plans.products_noise) ** 2)
@@ -158,6 +185,11 @@ class KernelLearner(Readable, ScoredLearner):
         return True  # scores are whole numbers
 
     @property
+    def _counts_classes(self) -> bool:
+        """Whether the numbers of rows of the classes are released first."""
+        return False
+
+    @property
     def _scores(self) -> int:
         """Number of scores of a row: one for two classes, else one for each class."""
         return 1 if len(self.classes) == 2 else len(self.classes)
@@ -178,7 +210,7 @@ class KernelLearner(Readable, ScoredLearner):
         plans = self._measurements(sizes)
         self._need_drawable(plans)
         return LearningPlan(
-            vectors_cost(plans, MadeUp(sizes.columns)),
+            vectors_cost(plans, MadeUp(sizes.columns), self._scores),
             ("KERNEL", "VECTOR"),
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=plans,
@@ -238,20 +270,31 @@ class KernelLearner(Readable, ScoredLearner):
         most *= most_directions(self._scores) * self._scores
         most += 2 * MOST_BINS * width + width * (width + 1) // 2
         # Scales of the noise times mu, if all were spent on one step.
-        step = float(MOVES)
+        step, left = float(MOVES), 1.0
         counts = made.counts_move * math.sqrt(2 / COUNTS)
         products = made.products_move / math.sqrt(PRODUCTS)
-        mu = gaussian_mu(epsilon, self.delta, most, min(step, counts, products))
+        classes = classes_move(self._scores) / math.sqrt(CLASSES)
+        least = min(step, counts, products)
+        if self._counts_classes:
+            most, least, left = most + self._scores, min(least, classes), left - CLASSES
+        mu = gaussian_mu(epsilon, self.delta, most, least)
         strength = sizes.labelled * mu if sizes.labelled else 0.0  # no rows times infinity
         made_up = not sizes.public and made.pays(strength * math.sqrt(COUNTS))
         if made_up:
-            step /= math.sqrt(1 - COUNTS - PRODUCTS)
+            left -= COUNTS + PRODUCTS
         # A made-up reference is rougher: more steps correct what it gets wrong.
         steps = self._steps(strength if sizes.public else math.inf)
-        noise = step * math.sqrt(steps) / mu
-        waves = self._waves(sizes)
+        noise = step * math.sqrt(steps / left) / mu
         return Measurements(
-            strength, steps, noise, made_up, counts / mu, products / mu, most, waves
+            strength,
+            steps,
+            noise,
+            made_up,
+            counts / mu,
+            products / mu,
+            classes / mu if self._counts_classes else None,
+            most,
+            self._waves(sizes),
         )
 
     @claim("KERNEL")
@@ -297,8 +340,9 @@ class KernelLearner(Readable, ScoredLearner):
         shown = features.codes(reference)
         count = len(features.group_sizes) - 2
         views = (WAVES_DO_NOT, WAVES_MATTER)
-        starts = np.array([[*START, *[waves] * count] for waves in views])
-        matter = waves_matter(plans.strength)
+        constant, variance = self._constant(rows.y, plans, source)
+        starts = np.array([[variance, *START[1:], *[waves] * count] for waves in views])
+        matter = waves_matter(plans.strength, constant)
         posterior = Posterior(
             features.rows(shown),
             features.groups,
@@ -308,8 +352,31 @@ class KernelLearner(Readable, ScoredLearner):
             len(rows.y),
             worth,
             plans.steps,
+            constant,
         )
         return Begun(features, codes, shown, posterior)
+
+    @claim("KERNEL")
+    def _constant(
+        self, labels: Integers, plans: Measurements, source: Source
+    ) -> tuple[Floats | None, float]:
+        """Return a first guess of the constants, from noisy numbers of rows, and its variance.
+
+        It counts as known: the order of rows does not depend on it, and sums are better spent on
+        what does.
+        """
+        if plans.classes_noise is None:
+            return None, START[0]
+        total = partial(class_counts, scores=self._scores)
+        counts = noisy_sum(total, [(labels,)], plans.classes_noise, source) / COUNTED
+        noise = (plans.classes_noise / COUNTED) ** 2
+        return constants_of(counts, noise, len(labels), START[0]), KNOWN
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *self.rule_lines()])
+
+    def made_up_rows(self, source: Source) -> Floats:
+        return evenly(self.columns_, source)
 
     @claim("KERNEL")
     def _reference(self, rows: Rows, plans: Measurements, source: Source) -> tuple[Floats, float]:
@@ -367,14 +434,24 @@ def measure(
     return NoisySum(total / unit, noise, across.astype(np.float64), chances(odds))
 
 
-def waves_matter(strength: float) -> float:
+def waves_matter(strength: float, constant: Floats | None = None) -> float:
     """Return how much the view that waves matter is believed at first, by public numbers.
 
     Where waves can hardly be told from noise, looking for them costs more than they bring. Where
     rows are so few that nothing is told apart, the wider prior has been the better one.
+
+    Parameters
+    ----------
+    strength : float
+        How far all rows together stand out from noise.
+    constant : array of float, or None
+        Constants of the scores, if they are known: rows of a rare class say less about it.
     """
     if strength < TELLS_LITTLE:
         return 1 - 1e-9
+    if constant is not None:
+        chance = chances(constant[None])
+        strength *= math.sqrt(float(np.mean(4 * chance * (1 - chance))))
     return min(1 / (1 + (FINDS_WAVES / strength) ** 2), 1 - 1e-9)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpotri
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -78,6 +78,8 @@ class Posterior:
         How many rows the reference is worth.
     steps : int
         How many releases there are going to be.
+    constant : array of float, or None
+        First guess of the constant of each score; 0 if there is none.
     """
 
     reference: Floats
@@ -88,12 +90,16 @@ class Posterior:
     rows: int
     worth: float
     steps: int
+    constant: Floats | None = None
     releases: list[NoisySum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.variances = self.starts.copy()
         self.shares = self.beliefs / self.beliefs.sum()
-        self.mean = np.zeros((len(self.groups), self.scores))
+        self.first = np.zeros((len(self.groups), self.scores))
+        if self.constant is not None:
+            self.first[0] = self.constant
+        self.mean = self.first.copy()
         self.prior = self.shares @ self.starts[:, self.groups]
         self.covariance = np.diag(np.tile(self.prior, self.scores))
         # Means of the products of features, from which the lengths of directions follow.
@@ -152,7 +158,7 @@ class Posterior:
                 evidence.append(told)
             self.shares = softmax(np.log(self.beliefs) + np.array(evidence))
             whole = self.shares @ np.stack(means)
-            self.mean = whole.reshape(self.scores, -1).T
+            self.mean = self.first + whole.reshape(self.scores, -1).T
         self.prior = self.shares @ self.variances[:, self.groups]
         self.covariance = np.zeros((len(whole), len(whole)))
         for share, prior, mean in zip(self.shares, priors, means, strict=True):
@@ -190,7 +196,7 @@ class Posterior:
         flat = slope.reshape(scores * count, -1)
         whole = noise.reshape(scores * count, -1) + release.noise * np.eye(scores * count)
         told = share * (shown.T @ gap)
-        value = (release.value - told).T.ravel() + flat @ self.mean.T.ravel()
+        value = (release.value - told).T.ravel() + flat @ (self.mean - self.first).T.ravel()
         return flat, value, whole
 
     def _update_variances(self, view: int, mean: Floats, left: Floats) -> None:
@@ -215,6 +221,39 @@ class Posterior:
             total = squares[inside].sum() + BELIEF * self.starts[view, group]
             found = total / (max(known, 0.0) + BELIEF)
             self.variances[view, group] = min(max(found, SMALLEST), LARGEST)
+
+
+def constants_of(counts: Floats, noise: float, rows: int, variance: float) -> Floats:
+    """Return constants of the scores that noisy counts of classes speak for.
+
+    Parameters
+    ----------
+    counts : array of float
+        Noisy numbers of rows: of the second of two classes, or of each of more.
+    noise : float
+        Variance of their noise.
+    rows : int
+        Number of private rows.
+    variance : float
+        Variance of the log odds of a class before anything is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.learners.kernel.posterior import constants_of
+    >>> bool(-4.2 < constants_of(np.array([20.0]), 25.0, 1_000, 4.0)[0] < -3.6)
+    True
+    """
+    odds = np.linspace(-12.0, 12.0, 961)
+    chance = expit(odds)
+    spread = noise + rows * chance * (1 - chance) + LEAST
+    off = counts[:, None] - rows * chance
+    fit = -(off**2 / spread + np.log(spread) + odds**2 / variance) / 2
+    mean = np.asarray(softmax(fit, axis=1) @ odds)
+    if len(counts) > 1:  # scores of classes, whose chances add up to 1
+        mean = np.log(expit(mean))
+        mean -= mean.mean()
+    return mean
 
 
 class _Solver:

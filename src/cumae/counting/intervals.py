@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from cumae.arrays import Floats, Integers
-from cumae.evaluation.table import Partition
+from cumae.counting.table import Partition
 
 HALF_ROW = 0.5  # counts are whole, and a normal law is not
 WIDENED = 1.01
@@ -39,7 +39,7 @@ class Figure:
 
     Examples
     --------
-    >>> from cumae.evaluation.intervals import Figure
+    >>> from cumae.counting.intervals import Figure
     >>> print(Figure(0.7512, 0.731, 0.77))
     75.1 % (73.1 to 77.0)
     """
@@ -129,7 +129,7 @@ def normal_quantile(confidence: Any, rows: float | None = None) -> Any:
     approximations miss.
     """
     chance = (1 + np.asarray(confidence)) / 2
-    found = stats.norm.ppf(chance) if rows is None else stats.t.ppf(chance, max(rows, 2.0) - 1)
+    found = ndtri(chance) if rows is None else stdtrit(max(rows, 2.0) - 1, chance)
     return WIDENED * found
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.evaluation.bins import (
+from cumae.counting.bins import (
     ScoreBins,
     bin_count,
     declared_bins,
@@ -50,7 +50,7 @@ class NoiseLaw:
 
         Examples
         --------
-        >>> from cumae.evaluation.table import NoiseLaw
+        >>> from cumae.counting.table import NoiseLaw
         >>> from cumae.mechanisms import GaussianNoise, LaplaceNoise
         >>> round(NoiseLaw.of(GaussianNoise(3.0)).variance, 6)
         9.0
@@ -288,7 +288,7 @@ def chosen_noise(
 
     Examples
     --------
-    >>> from cumae.evaluation.table import chosen_noise
+    >>> from cumae.counting.table import chosen_noise
     >>> chosen_noise(1.0, 0.0, 1)
     <LaplaceNoise with cost Pure(eps=1.0)>
     >>> type(chosen_noise(1.0, 1e-6, 1)).__name__, type(chosen_noise(1.0, 1e-6, 7)).__name__

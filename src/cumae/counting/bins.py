@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.errors import InvalidParameter
+from cumae.remembering import remembered
 
 FEWEST_BINS, MOST_BINS = 10, 200
 ROWS_PER_BIN = 20  # at least, for each subgroup; more where the noise is larger
@@ -34,7 +35,7 @@ class ScoreBins:
 
     Examples
     --------
-    >>> from cumae.evaluation.bins import even_bins
+    >>> from cumae.counting.bins import even_bins
     >>> bins = even_bins(10, 0.5)
     >>> len(bins), bins.places([0.5, 0.500001, 1.0]).tolist()
     (10, [4, 5, 9])
@@ -107,8 +108,7 @@ def even_bins(count: int, threshold: float, public: Floats | None = None) -> Sco
         Chances of public rows.
     """
     odds = np.log(1 / RAREST - 1)
-    points = np.linspace(-odds, odds, FINE_STEPS)
-    points = np.union1d(1 / (1 + np.exp(-points)), np.linspace(0.0, 1.0, FINE_STEPS))
+    points = _fine_points()
     if public is not None:
         points = np.union1d(points, np.clip(np.nan_to_num(public), 0.0, 1.0))
     inside = np.clip(points, RAREST, 1 - RAREST)
@@ -121,6 +121,14 @@ def even_bins(count: int, threshold: float, public: Floats | None = None) -> Sco
     inner[np.argmin(np.abs(inner - threshold))] = threshold
     inner = np.unique(inner[(inner > 0) & (inner < 1)])
     return ScoreBins(np.append(0.0, inner), np.append(inner, 1.0))
+
+
+@remembered(1)
+def _fine_points() -> Floats:
+    """Return chances in equal steps, and in equal steps of the log odds."""
+    odds = np.log(1 / RAREST - 1)
+    points = 1 / (1 + np.exp(-np.linspace(-odds, odds, FINE_STEPS)))
+    return np.union1d(points, np.linspace(0.0, 1.0, FINE_STEPS))
 
 
 @claim("EVAL")
