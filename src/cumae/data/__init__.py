@@ -91,6 +91,7 @@ from cumae.data.strict import (
     check_tuple,
     exact_weights,
     family,
+    plain_value,
 )
 
 __all__ = [
@@ -142,6 +143,7 @@ __all__ = [
     "pieces",
     "plain_floats",
     "plain_id",
+    "plain_value",
     "read_one_by_one",
     "read_table",
     "row_source",

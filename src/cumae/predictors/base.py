@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.callers import surroundings
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
+from cumae.concepts import BitClass, ConceptClass, FiniteClass, Hypothesis
 from cumae.data import (
     Columns,
     Declared,
@@ -480,7 +480,12 @@ def _all_work(training: Training, plan: FitPlan[Any], spent: float) -> tuple[Eff
 
 @claim("BBL", "QUERY")
 def check_own(concept: ConceptClass | None) -> None:
-    """Refuse hypotheses that may refuse a private row: those of cumae label any finite one."""
+    """Refuse hypotheses that may refuse a private row: others of cumae label any finite one."""
+    if isinstance(concept, BitClass):
+        raise InvalidParameter(
+            f"concept_class={concept!r} takes columns of 0 and 1 only, and would refuse a private "
+            "row with another number, which could be seen; take PrivateLearner, or Stumps or Trees."
+        )
     if isinstance(concept, FiniteClass):
         for hypothesis in concept.hypotheses:
             if not isinstance(hypothesis, Hypothesis):
