@@ -16,6 +16,7 @@ from cumae.concepts.bits import BitClass, Conjunction, Conjunctions, Parities, P
 from cumae.concepts.finite import FiniteClass
 from cumae.concepts.halfspaces import Halfspace, Halfspaces
 from cumae.concepts.intervals import Intervals, IntervalUnion, UnionOfIntervals
+from cumae.concepts.keyed import Keyed, KeyRuns
 from cumae.concepts.points import Point, Points, RandomSet, RandomSets
 from cumae.concepts.projections import Projection, Projections
 from cumae.concepts.rectangles import Rectangle, Rectangles
@@ -35,6 +36,8 @@ __all__ = [
     "Hypothesis",
     "IntervalUnion",
     "Intervals",
+    "KeyRuns",
+    "Keyed",
     "Parities",
     "Parity",
     "Point",
@@ -61,6 +64,7 @@ HYPOTHESES: dict[str, type[Hypothesis]] = {
     "Conjunction": Conjunction,
     "Halfspace": Halfspace,
     "IntervalUnion": IntervalUnion,
+    "KeyRuns": KeyRuns,
     "Parity": Parity,
     "Point": Point,
     "Projection": Projection,
@@ -78,6 +82,7 @@ register(
         "FiniteClass": FiniteClass,
         "Halfspaces": Halfspaces,
         "Intervals": Intervals,
+        "Keyed": Keyed,
         "Parities": Parities,
         "Points": Points,
         "Projections": Projections,

@@ -7,6 +7,7 @@ gives the scores of all concepts at once.
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ def check_bits(X: ArrayLike, n_features: int | None = None) -> NDArray[np.bool_]
 
 def _check_columns(columns: tuple[int, ...], n_features: int, name: str) -> None:
     check_tuple(columns, name)
-    rising = all(a < b for a, b in zip(columns[:-1], columns[1:], strict=True))
+    rising = all(a < b for a, b in itertools.pairwise(columns))
     if not rising or not all(0 <= check_count(c, name) < n_features for c in columns):
         raise InvalidParameter(f"{name}={columns!r} are no columns of {n_features}, in order.")
 

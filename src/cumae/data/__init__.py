@@ -61,6 +61,7 @@ from cumae.data.lenient import (
     clean_table,
     faults_of,
     need_contents,
+    need_keys,
     plain_floats,
     read_one_by_one,
     read_table,
@@ -93,6 +94,7 @@ from cumae.data.strict import (
     family,
     plain_value,
 )
+from cumae.data.texts import Order, next_key
 
 __all__ = [
     "EXACT",
@@ -106,6 +108,7 @@ __all__ = [
     "Declared",
     "EncodedRows",
     "FrameRows",
+    "Order",
     "ParquetRows",
     "RowSource",
     "SomeRows",
@@ -138,6 +141,8 @@ __all__ = [
     "names_of",
     "need_cells",
     "need_contents",
+    "need_keys",
+    "next_key",
     "numbers",
     "ordinary_cells",
     "pieces",

@@ -15,6 +15,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.concepts import Keyed
 from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.mechanisms import Coins, GaussianNoise, Majority
@@ -110,6 +111,8 @@ class School:
     @functools.cached_property  # each answer asks
     def steady(self) -> bool:
         """Whether votes do not drift from phase to phase, by the model and what was declared."""
+        if isinstance(self.model, Keyed):
+            return isinstance(self.model.concept, STEADY)
         return isinstance(self.model, STEADY) and bool(self.reader.columns.open)
 
     def train(self, recipe: Recipe) -> Ensemble:
