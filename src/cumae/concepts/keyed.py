@@ -21,13 +21,13 @@ from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.intervals import IntervalUnion, UnionOfIntervals
 from cumae.concepts.points import Point, Points
 from cumae.concepts.thresholds import Threshold, Thresholds
-from cumae.data import check_rows, check_table, check_tables, next_key
+from cumae.data import check_rows, check_table, check_tables, middle_keys, next_key
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source
 
 Key: TypeAlias = tuple[float, ...] | None  # None for an end that is open
-BETWEEN = 0.25  # added to the rank of a point by rows above it: below a cut half-way to the next
+BELOW, ABOVE = 0.25, 0.75  # added to the rank of a point, on either side of the cut to the next
 RIGHT_ABOVE = 1e-6  # a bound that is no further above a rank excludes the point itself
 COMPARING = (Points, Thresholds, UnionOfIntervals)
 
@@ -85,8 +85,8 @@ class KeyRuns(Hypothesis):
 class Keyed(ConceptClass):
     """A class of one column, for a column of ordered values whose keys take several numbers.
 
-    Predictors make it of the class that they are given, where columns are declared as ordered. What
-    the class does not state otherwise holds with keys, too, except that a cut is always at a row.
+    Predictors make it of the class that they are given, where columns are declared as ordered. A cut
+    lies half-way between two keys, as numbers with as many digits as a key has bytes.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Keyed(ConceptClass):
     >>> names = Keyed(Thresholds(), 2)
     >>> rule = names.erm([[1, 4], [1, 9], [2, 0]], [0, 1, 1])
     >>> rule.runs
-    (((1.0, 9.0), None),)
+    (((1.0, 7.0), None),)
     """
 
     def __init__(self, concept: ConceptClass, width: int) -> None:
@@ -147,7 +147,8 @@ class Keyed(ConceptClass):
             Keys, one a line.
         rows : array of float, or None
             Rows whose ranks are asked for; None for the points themselves. The rank of a row
-            between two points is a quarter above that of the lower one.
+            between two points is a quarter above that of the lower one, or three quarters if the
+            row is at or above the cut half-way between them.
         """
         order = np.lexsort(points.T[::-1])
         ordered = points[order]
@@ -163,8 +164,13 @@ class Keyed(ConceptClass):
         last = np.empty(len(both), dtype=np.int64)
         last[order] = np.cumsum(order < len(distinct)) - 1
         last = last[len(distinct) :]
-        equal = (last >= 0) & (both[np.maximum(last, 0)] == rows).all(axis=1)
-        return distinct, np.where(equal, last, last + BETWEEN)
+        if not len(distinct):
+            return distinct, np.zeros(len(rows))
+        cuts = np.vstack([distinct[:1], middle_keys(distinct[:-1], distinct[1:]), distinct[-1:]])
+        equal = (last >= 0) & (distinct[np.maximum(last, 0)] == rows).all(axis=1)
+        inner = (last >= 0) & (last < len(distinct) - 1)
+        upper = inner & _at_or_above(rows, cuts[last + 1])
+        return distinct, np.where(equal, last, last + np.where(upper, ABOVE, BELOW))
 
     @claim("KEYS")
     def named(self, rule: Hypothesis, distinct: Floats) -> KeyRuns:
@@ -186,7 +192,8 @@ class Keyed(ConceptClass):
                 return tuple(distinct[below].tolist())
             if bound - below < RIGHT_ABOVE:
                 return next_key(tuple(distinct[below].tolist()))
-            return tuple(distinct[below + 1].tolist())
+            gap = distinct[below : below + 1], distinct[below + 1 : below + 2]
+            return tuple(middle_keys(*gap)[0].tolist())
 
         if isinstance(rule, Threshold):
             cut = key(rule.cut)
@@ -223,8 +230,13 @@ def _from(table: Floats, end: Key, *, open_end: bool) -> NDArray[np.bool_]:
     """Tell which keys are at or above an end; ``open_end`` for all of them if there is none."""
     if end is None:
         return np.full(len(table), open_end)
+    return _at_or_above(table, np.array([end]))
+
+
+def _at_or_above(table: Floats, ends: Floats) -> NDArray[np.bool_]:
+    """Tell which keys are at or above an end: the one for all, or each its own."""
     above, equal = np.zeros(len(table), dtype=bool), np.ones(len(table), dtype=bool)
-    for column, word in zip(table.T, end, strict=True):
-        above |= equal & (column > word)
-        equal &= column == word
+    for column, words in zip(table.T, ends.T, strict=True):
+        above |= equal & (column > words)
+        equal &= column == words
     return above | equal

@@ -94,7 +94,7 @@ from cumae.data.strict import (
     family,
     plain_value,
 )
-from cumae.data.texts import Order, next_key
+from cumae.data.texts import Order, middle_keys, next_key
 
 __all__ = [
     "EXACT",
@@ -138,6 +138,7 @@ __all__ = [
     "label_codes",
     "labelled_table",
     "length_of",
+    "middle_keys",
     "names_of",
     "need_cells",
     "need_contents",

@@ -1,7 +1,7 @@
 """How numbers, dates and ordered values are written, by what was declared and by nothing else."""
 
 from cumae.data.texts.dates import moment_in, refuse_format
-from cumae.data.texts.ordered import LARGEST_WORD, MAX_BYTES, Order, next_key
+from cumae.data.texts.ordered import LARGEST_WORD, MAX_BYTES, Order, middle_keys, next_key
 from cumae.data.texts.written import PLAIN, Written, number_in
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "PLAIN",
     "Order",
     "Written",
+    "middle_keys",
     "moment_in",
     "next_key",
     "number_in",

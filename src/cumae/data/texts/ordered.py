@@ -249,6 +249,36 @@ READERS: dict[str, Callable[[Any, int], bytes | None]] = {
 }
 
 
+@claim("KEYS")
+def middle_keys(low: Floats, high: Floats) -> Floats:
+    """Return the keys half-way between others, rounded up: above the low and up to the high ones.
+
+    Parameters
+    ----------
+    low, high : array of float of shape (keys, words)
+        Keys, each low one below its high one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cumae.data.texts import middle_keys
+    >>> middle_keys(np.array([[1.0, 5.0]]), np.array([[2.0, 8.0]])).tolist()
+    [[1.0, 140737488355335.0]]
+    """
+    base = int(LARGEST_WORD) + 1
+    words = low.astype(np.int64) + high.astype(np.int64)
+    words[:, -1] += 1
+    for place in reversed(range(1, words.shape[1])):
+        words[:, place - 1] += words[:, place] // base
+        words[:, place] %= base
+    left = np.zeros(len(words), dtype=np.int64)
+    for place in range(words.shape[1]):
+        words[:, place] += left * base
+        left = words[:, place] % 2
+        words[:, place] //= 2
+    return words.astype(np.float64)
+
+
 def next_key(words: tuple[float, ...]) -> tuple[float, ...]:
     """Return the key right above another one.
 
