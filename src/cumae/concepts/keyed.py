@@ -85,8 +85,8 @@ class KeyRuns(Hypothesis):
 class Keyed(ConceptClass):
     """A class of one column, for a column of ordered values whose keys take several numbers.
 
-    Predictors make it of the class that they are given, where columns are declared as ordered. A cut
-    lies half-way between two keys, as numbers with as many digits as a key has bytes.
+    Predictors make it of the class that they are given, where columns are declared as ordered. A
+    cut lies half-way between two keys, as numbers with as many digits as a key has bytes.
 
     Parameters
     ----------

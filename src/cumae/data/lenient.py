@@ -400,7 +400,8 @@ class _Contents:
             raise InvalidData(
                 f"column {self.column.name} has no cell that can be read as a {noun}; if it is "
                 f"text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}; of dates, declare "
-                "a day to count from; or leave it out."
+                "a day to count from; for a class that only compares, such as Thresholds, declare "
+                '{"ordered": "text"} or "dates"; or leave it out.'
             )
         if self.differ:
             raise InvalidData(

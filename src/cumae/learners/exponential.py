@@ -20,11 +20,13 @@ from cumae.data import (
     Declared,
     cells_of_columns,
     check_column,
+    family,
     names_of,
     table_of,
     width_of,
 )
 from cumae.effort import Effort
+from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
@@ -130,6 +132,20 @@ class ConceptLearner(Learner):
             # One column of text, dates or whatever has an order; all of it must be of one type.
             check_alike(rows.public, rows.X, "X_public")
             alike(rows.public, rows.X)
+        # Without public values, only numbers have candidates that follow from a range.
+        lacking = rows.public is None and self._concept.needs_points and not self._counts_values
+        if lacking and rows.X.ndim == 1 and family(rows.X) != "numbers":
+            raise InvalidData(
+                f"X holds {family(rows.X)}, whose order has no end that is known. A learner "
+                "publishes its cut, and there no learner can find one privately: it would be the "
+                "value of a row. Give public values as X_public; or take EverlastingPredictor or "
+                'QueryRelease with columns=[{"ordered": "text"}], which publish no cut.'
+            )
+
+    @property
+    def _counts_values(self) -> bool:
+        """Whether points are values that many rows share, which may be of any kind."""
+        return False
 
     @claim("KLNRS", "GENERIC", "SSPP")
     def _draw(

@@ -66,7 +66,8 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         autocompletion=complete_model,
-        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, ridge.",
+        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, "
+        "ridge; or thresholds, intervals, points for a single column, or for ordered ones.",
     ),
 ]
 MaxQueries = Annotated[

@@ -30,7 +30,9 @@ PUBLISHED = {
     "curves": "PrivateLogisticRegression",
     "booster": "PrivateBooster",
 }
-ASKED = ("tree", "ridge")
+# Classes of rules that only compare; ordered columns need one of them.
+COMPARING = {"thresholds": "Thresholds", "intervals": "Intervals", "points": "Points"}
+ASKED = ("tree", "ridge", *COMPARING)
 MODELS: Mapping[RouteName, tuple[str, ...]] = {
     RouteName.PUBLISH: tuple(PUBLISHED),
     RouteName.RELEASE: ASKED,
@@ -116,12 +118,17 @@ def asked(route: RouteName, name: str | None, max_queries: int, **shared: Any) -
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
 
     import cumae  # noqa: PLC0415
+    from cumae import concepts  # noqa: PLC0415
 
-    models = {"tree": DecisionTreeClassifier(max_depth=4), "ridge": RidgeClassifier()}
-    estimator = models[name or "tree"]
+    chosen = name or "tree"
+    if chosen in COMPARING:
+        model = {"concept_class": getattr(concepts, COMPARING[chosen])()}
+    else:
+        models = {"tree": DecisionTreeClassifier(max_depth=4), "ridge": RidgeClassifier()}
+        model = {"estimator": models[chosen]}
     if route is RouteName.RELEASE:
-        return cumae.QueryRelease(estimator, max_queries=max_queries, **shared)
-    return cumae.EverlastingPredictor(estimator, **shared)
+        return cumae.QueryRelease(**model, max_queries=max_queries, **shared)
+    return cumae.EverlastingPredictor(**model, **shared)
 
 
 def best_of(
@@ -140,6 +147,11 @@ def best_of(
     out : str
         The output: a name of an oracle asks for routes that answer, any other one for a model.
     """
+    if table.columns.ordered:
+        raise InvalidParameter(
+            "ordered columns can only be compared: give --model thresholds, intervals or points, "
+            "and an oracle as output (-o oracle.db). A published rule would show a private value."
+        )
     from cumae.planning.advice import advise  # noqa: PLC0415
     from cumae.planning.routes import ROUTES, Situation  # noqa: PLC0415
 

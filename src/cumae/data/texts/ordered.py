@@ -145,7 +145,7 @@ class Order:
         makers: dict[str, Callable[[int], Any]] = {
             "text": lambda step: f"{step:010x}"[: self.max_bytes],
             "numbers": int,
-            "dates": lambda step: EPOCH + dt.timedelta(seconds=step % 2**32),
+            "dates": lambda step: EPOCH + dt.timedelta(seconds=step >> 8),
             "ids": lambda step: uuid.UUID(int=step << 80),
         }
         make = makers[self.kind]
