@@ -42,7 +42,7 @@ numbers = st.one_of(
 moments = st.one_of(st.datetimes(), st.datetimes(timezones=st.timezones()), st.dates())
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(a=texts, b=texts)
 @example(a="a", b="a\0")
 @example(a="ÿ", b="\ud800")
@@ -57,7 +57,7 @@ def exact(number: Any) -> Decimal:
     return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(a=numbers, b=numbers)
 @example(a=10**30 + 1, b=10**30 + 2)
 @example(a=-(10**30) - 1, b=-(10**30) - 2)
@@ -79,7 +79,7 @@ def instant(moment: Any) -> dt.datetime:
     return moment if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(a=moments, b=moments)
 def test_times_compare_by_their_moment(a: Any, b: Any) -> None:
     try:
@@ -162,7 +162,7 @@ def test_words_do_not_depend_on_other_cells() -> None:
 words = st.integers(0, 2**48 - 1)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(pair=st.tuples(st.tuples(words, words, words), st.tuples(words, words, words)))
 def test_middles_and_next_keys_are_those_of_whole_numbers(pair: Any) -> None:
     def whole(words: Any) -> int:

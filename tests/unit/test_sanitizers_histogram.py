@@ -69,10 +69,10 @@ def test_values_are_found_as_often_as_stated() -> None:
     histogram = StabilityHistogram(1.0, 1e-2)
     least = histogram.threshold
     rows = ["often"] * (least + 1) + ["seldom"] * (least - 2)
-    found = Counter(value for _ in range(2_000) for value in histogram.sanitize(rows))
-    assert not binomial_rejects(found["often"], 2_000, histogram.chance(least + 1))
-    assert not binomial_rejects(found["seldom"], 2_000, histogram.chance(least - 2))
-    assert binomial_rejects(found["often"], 2_000, histogram.chance(least - 1), checks=0)
+    found = Counter(value for _ in range(600) for value in histogram.sanitize(rows))
+    assert not binomial_rejects(found["often"], 600, histogram.chance(least + 1))
+    assert not binomial_rejects(found["seldom"], 600, histogram.chance(least - 2))
+    assert binomial_rejects(found["often"], 600, histogram.chance(least - 1), checks=0)
 
 
 def test_a_value_with_enough_rows_is_found_whatever_the_number_of_rows() -> None:
