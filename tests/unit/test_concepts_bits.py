@@ -27,8 +27,6 @@ from cumae.concepts import (
 from cumae.errors import InvalidData, InvalidParameter
 from tests.statistics import binomial_rejects, chi_square_rejects
 
-bits = pytest.mark.claim("BITS")
-improper = pytest.mark.claim("IMPROPER")
 CLASSES: list[ConceptClass] = [Conjunctions(), Parities()]
 classes = pytest.mark.parametrize("concept", CLASSES, ids=repr)
 
@@ -54,7 +52,7 @@ tables = st.integers(1, 4).flatmap(
 )
 
 
-@bits
+@pytest.mark.claim("BITS")
 @classes
 @settings(max_examples=25)
 @given(rows=tables)
@@ -73,7 +71,7 @@ def test_best_scores_and_labellings_are_those_of_brute_force(
     assert concept.erm(X, y, long) == listed[int(np.argmax(scores))]
 
 
-@bits
+@pytest.mark.claim("BITS")
 @classes
 @pytest.mark.statistical
 def test_a_draw_follows_its_law(concept: ConceptClass) -> None:
@@ -90,7 +88,7 @@ def test_a_draw_follows_its_law(concept: ConceptClass) -> None:
     assert chi_square_rejects(counts, wrong / wrong.sum(), checks=0)
 
 
-@bits
+@pytest.mark.claim("BITS")
 @classes
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_the_vc_dimension_is_exact(concept: ConceptClass, width: int) -> None:
@@ -105,7 +103,7 @@ def test_the_vc_dimension_is_exact(concept: ConceptClass, width: int) -> None:
     assert concept.vc_dimension(width) == shattered
 
 
-@bits
+@pytest.mark.claim("BITS")
 @classes
 def test_rules_are_stored_and_printed(concept: ConceptClass) -> None:
     for rule in all_concepts(concept, 2):
@@ -121,7 +119,7 @@ def test_rules_are_stored_and_printed(concept: ConceptClass) -> None:
         Conjunction(2, (0,), (0,))
 
 
-@bits
+@pytest.mark.claim("BITS")
 @classes
 def test_a_private_learner_needs_neither_points_nor_bounds(concept: ConceptClass) -> None:
     X = np.random.default_rng(0).integers(0, 2, (2_000, 8))
@@ -136,7 +134,7 @@ def test_a_private_learner_needs_neither_points_nor_bounds(concept: ConceptClass
     )
 
 
-@bits
+@pytest.mark.claim("BITS")
 @classes
 def test_predictors_that_could_show_a_refusal_refuse_the_class(concept: ConceptClass) -> None:
     X = np.random.default_rng(0).integers(0, 2, (4_000, 3))
@@ -144,7 +142,7 @@ def test_predictors_that_could_show_a_refusal_refuse_the_class(concept: ConceptC
         GenericBBL(concept, epsilon=3.0, delta=1e-6).fit(X, X[:, 0])
 
 
-@bits
+@pytest.mark.claim("BITS")
 def test_label_boosting_takes_public_candidates() -> None:
     X = np.random.default_rng(0).integers(0, 2, (3_000, 4))
     y = np.where(np.arange(3_000) < 1_000, X[:, 1] & X[:, 2], -1)
@@ -156,7 +154,7 @@ def test_label_boosting_takes_public_candidates() -> None:
 SETS = RandomSets.draw(0.1, 0.05, random_state=5)
 
 
-@improper
+@pytest.mark.claim("IMPROPER")
 @pytest.mark.statistical
 def test_a_value_is_in_a_set_with_its_chance() -> None:
     labels = np.array([h.predict(list(range(300))) for h in SETS.hypotheses[1:]])
@@ -166,7 +164,7 @@ def test_a_value_is_in_a_set_with_its_chance() -> None:
     assert binomial_rejects(inside, labels.size, SETS.share * 1.5, checks=0)
 
 
-@improper
+@pytest.mark.claim("IMPROPER")
 def test_all_labels_at_once_are_those_of_each_set() -> None:
     for column in ([1, 2.5], [1, 10**40], ["a", "ä", ""], [dt.date(2020, 1, 1)]):
         each = np.array([h.predict(column) for h in SETS.hypotheses])
@@ -174,7 +172,7 @@ def test_all_labels_at_once_are_those_of_each_set() -> None:
     assert SETS.n_dichotomies(list(range(40))) <= 121
 
 
-@improper
+@pytest.mark.claim("IMPROPER")
 def test_equal_values_are_in_the_same_sets_whatever_their_type() -> None:
     rule = SETS.hypotheses[1]
     assert rule.predict([7.0, 0.0]).tolist() == rule.predict([7, False]).tolist()
@@ -183,7 +181,7 @@ def test_equal_values_are_in_the_same_sets_whatever_their_type() -> None:
         assert rule.predict(days.astype(f"M8[{unit}]")).tolist() == rule.predict(days).tolist()
 
 
-@improper
+@pytest.mark.claim("IMPROPER")
 def test_some_set_is_good_for_a_value_fixed_before_the_key() -> None:
     """A point with .4 of the weight among 200 values: some set errs on at most alpha.
 
@@ -203,7 +201,7 @@ def test_some_set_is_good_for_a_value_fixed_before_the_key() -> None:
     assert sum(errors.min() > 0.2 for errors in wrong) > 36
 
 
-@improper
+@pytest.mark.claim("IMPROPER")
 @pytest.mark.parametrize("size", [10**3, 10**30])
 def test_a_few_rows_are_enough_whatever_the_number_of_values(size: int) -> None:
     step = size // 400
@@ -219,7 +217,7 @@ def test_a_few_rows_are_enough_whatever_the_number_of_values(size: int) -> None:
     assert PrivateLearner.from_dict(plain).predict(X).tolist() == learner.predict(X).tolist()
 
 
-@improper
+@pytest.mark.claim("IMPROPER")
 def test_keys_are_checked_and_drawn_anew() -> None:
     assert RandomSets.draw(0.1) != RandomSets.draw(0.1)
     assert RandomSets.draw(0.1, random_state=5) == SETS
