@@ -216,11 +216,11 @@ def test_a_stored_predictor_keeps_the_order_and_counts_what_it_cannot_read(tmp_p
         with cumae.open(tmp_path / "oracle.db") as oracle:
             assert oracle.concept_class == Thresholds()
             assert (oracle.predict(frame[:300]) == y[:300]).mean() > 0.9
-            before = oracle._seen_state().answered
+            before = oracle.answered_
             odd = [["x" * 13, DAY], ["zz", "1990-01-01"], [None, DAY], ["zz", "soon"]]
             answers = oracle.predict(pd.DataFrame(odd, columns=["family", "born"]))
             assert answers.tolist() == [-1, 1, -1, -1]
-            assert oracle._seen_state().answered == before + 4
+            assert oracle.answered_ == before + 4
 
 
 def test_a_training_row_that_is_too_long_is_the_owners_error() -> None:

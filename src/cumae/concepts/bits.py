@@ -96,7 +96,7 @@ class Conjunction(Hypothesis):
     def predict(self, X: ArrayLike) -> Integers:
         table = check_bits(X, self.n_features)
         right = table[:, list(self.ones)].all(axis=1) & ~table[:, list(self.zeros)].any(axis=1)
-        return (right & (not self.nowhere)).astype(np.int64)
+        return np.asarray(right & (not self.nowhere), dtype=np.int64)
 
     def _fields(self) -> dict[str, Any]:
         plain = {"ones": list(self.ones), "zeros": list(self.zeros)}

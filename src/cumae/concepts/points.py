@@ -297,7 +297,7 @@ def _written(value: Any) -> bytes:
         return b"n" + value.hex().encode()
     if isinstance(value, np.datetime64):  # in the largest unit that has no part of it left over
         return b"t" + str(np.datetime_as_string(value, unit="auto")).encode()
-    return b"t" + value.isoformat().encode()
+    return b"t" + str(value.isoformat()).encode()
 
 
 def _check_key(key: object) -> str:

@@ -301,7 +301,7 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:  # noqa: C901 
     elif set(rest) == {"first", "last"}:
         found = _between_days(name, (rest["first"], rest["last"]))
     elif {"ordered"} <= set(rest) <= {"ordered", "max_bytes"}:
-        found = _of_order(name, rest["ordered"], rest.get("max_bytes", MAX_BYTES), missing=missing)
+        found = _of_order(name, rest["ordered"], rest.get("max_bytes", MAX_BYTES), bool(missing))
     elif set(rest) == {"categories"}:
         found = declared_column(name, list(rest["categories"]))
     elif set(rest) == {"since"}:
@@ -320,7 +320,7 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:  # noqa: C901 
     return replace(found, missing=found.missing or bool(missing), written=written)
 
 
-def _of_order(name: str, kind: Any, max_bytes: Any, *, missing: bool) -> Column:
+def _of_order(name: str, kind: Any, max_bytes: Any, missing: bool) -> Column:
     """Read the kind of ordered values, and how long their keys may be."""
     if missing:
         raise InvalidParameter(

@@ -81,7 +81,8 @@ class Order:
             raise InvalidParameter(
                 f"ordered={self.kind!r} is none of {', '.join(sorted(READERS))}; give one of them."
             )
-        whole = isinstance(self.max_bytes, int) and not isinstance(self.max_bytes, bool)
+        given: object = self.max_bytes
+        whole = isinstance(given, int) and not isinstance(given, bool)
         if not whole or not LEAST_BYTES <= self.max_bytes <= MOST_BYTES:
             raise InvalidParameter(
                 f"max_bytes={self.max_bytes!r} is no whole number from {LEAST_BYTES} to "
