@@ -166,7 +166,8 @@ def test_a_value_is_in_a_set_with_its_chance() -> None:
 
 @pytest.mark.claim("IMPROPER")
 def test_all_labels_at_once_are_those_of_each_set() -> None:
-    for column in ([1, 2.5], [1, 10**40], ["a", "ä", ""], [dt.date(2020, 1, 1)]):
+    columns: list[Any] = [[1, 2.5], [1, 10**40], ["a", "ä", ""], [dt.date(2020, 1, 1)]]
+    for column in columns:
         each = np.array([h.predict(column) for h in SETS.hypotheses])
         assert np.array_equal(SETS._labels(column), each)
     assert SETS.n_dichotomies(list(range(40))) <= 121

@@ -30,7 +30,7 @@ def key(cell: Any, kind: str, max_bytes: int = 64) -> tuple[float, ...] | None:
 
 
 def compared(a: Any, b: Any) -> int:
-    return (a > b) - (a < b)
+    return int(a > b) - int(a < b)
 
 
 texts = st.text(max_size=10)
@@ -73,7 +73,7 @@ def test_numbers_compare_as_numbers_of_any_length(a: Any, b: Any) -> None:
     assert key(str(exact(a)), "numbers") == first
 
 
-def instant(moment: Any) -> dt.datetime:
+def instant(moment: Any) -> Any:
     if not isinstance(moment, dt.datetime):
         moment = dt.datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001
     return moment if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
@@ -175,7 +175,7 @@ def test_middles_and_next_keys_are_those_of_whole_numbers(pair: Any) -> None:
         assert whole(next_key(tuple(map(float, low)))) == whole(low) + 1
 
 
-LONG = [10**30 + 1, 10**30 + 2, Decimal("0.1")]
+LONG: list[Any] = [10**30 + 1, 10**30 + 2, Decimal("0.1")]
 
 
 def test_no_container_rounds_a_long_number() -> None:

@@ -194,7 +194,7 @@ def everlasting(**given: Any) -> EverlastingPredictor:
 def test_predictors_answer_about_any_ordered_value(kind: str) -> None:
     X, y = rows_of(kind)
     columns = [{"ordered": kind}]
-    shared = {"epsilon": 8.0, "delta": 1e-6, "columns": columns}
+    shared: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-6, "columns": columns}
     predictors: list[Any] = [
         everlasting(columns=columns),
         GenericBBL(Thresholds(), **shared),

@@ -126,7 +126,7 @@ def test_unusable_parameters_and_tables_are_refused() -> None:
     with pytest.raises(InvalidData, match="2 columns, but a histogram takes one"):
         histogram.check_size(10, 2)
     with pytest.raises(InvalidData, match="mixes"):
-        histogram.sanitize(["a", 1])
+        histogram.sanitize(np.array(["a", 1], dtype=object))
     assert histogram.sanitize(np.zeros((0, 1))).shape == (0, 1)
 
 

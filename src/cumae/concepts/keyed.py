@@ -21,7 +21,7 @@ from cumae.concepts.base import ConceptClass, Hypothesis
 from cumae.concepts.intervals import IntervalUnion, UnionOfIntervals
 from cumae.concepts.points import Point, Points
 from cumae.concepts.thresholds import Threshold, Thresholds
-from cumae.data import check_rows, check_table, check_tables, middle_keys, next_key
+from cumae.data import Columns, check_rows, check_table, check_tables, middle_keys, next_key
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.randomness import Source
@@ -224,6 +224,36 @@ class Keyed(ConceptClass):
     def _best(self, X: ArrayLike, y: Integers, weights: NDArray[Any]) -> Hypothesis:
         distinct, ranks = self.ranked(check_table(X, self.width))
         return self.named(self.concept._best(ranks, y, weights), distinct)
+
+
+@claim("KEYS")
+def comparing(model: Any, columns: Columns | None) -> Any:
+    """Return the model for rows with these columns: one of keys, where columns are ordered.
+
+    Parameters
+    ----------
+    model : classifier, Pipeline or ConceptClass
+        What was asked for.
+    columns : Columns, or None
+        What was declared.
+
+    Raises
+    ------
+    InvalidParameter
+        If columns are ordered, and others are not, or the model does more than compare.
+    """
+    ordered = [] if columns is None else columns.ordered
+    concept = model.concept if isinstance(model, Keyed) else model
+    if columns is None or not ordered:
+        return concept
+    if len(ordered) < len(columns.columns) or not isinstance(concept, COMPARING):
+        names = ", ".join(columns.columns[place].name for place in ordered)
+        raise InvalidParameter(
+            f"columns {names} are declared as ordered, so that they can only be compared: that is "
+            "enough for concept_class=Thresholds(), Intervals(), UnionOfIntervals(k) or Points(), "
+            "if all columns are ordered. Declare them otherwise, or take one of these classes."
+        )
+    return Keyed(concept, len(columns))
 
 
 def _from(table: Floats, end: Key, *, open_end: bool) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.data.cells import columns_at
 from cumae.data.containers import bare_columns, cells_of_columns, names_of, select, width_of
 from cumae.data.declared import Bounds, Column
@@ -221,6 +222,20 @@ class Columns:
     def ordered(self) -> list[int]:
         """Places of the columns of ordered values."""
         return [place for place, column in enumerate(self.columns) if column.order is not None]
+
+    @claim("KEYS")
+    def refuse_ordered(self) -> None:
+        """Refuse columns of ordered values, for learners, before anything is paid; and say why."""
+        names = [self.columns[place].name for place in self.ordered]
+        if names:
+            raise InvalidParameter(
+                f"columns {', '.join(names)} are declared as ordered. A learner publishes its cut, "
+                "and among values of any length no learner can find one privately: the cut would "
+                "be the value of a row. Take EverlastingPredictor or QueryRelease, which answer "
+                "and publish no cut; or declare what is known without the rows, such as (low, "
+                "high) or categories; or declare nothing, and give public values to "
+                "SemiPrivateLearner (X_public)."
+            )
 
     @property
     def numbers_only(self) -> bool:

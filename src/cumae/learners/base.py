@@ -387,7 +387,7 @@ class Learner(PrivateEstimator, ABC):
         """
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
-        refuse_ordered(columns)
+        columns.refuse_ordered()
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)
@@ -618,17 +618,3 @@ class Learner(PrivateEstimator, ABC):
                 f"classes={tuple(classes)!r}: -1 marks a row without a label; name it otherwise."
             )
         return class_places(y, classes, unlabelled=unlabelled)
-
-
-@claim("KEYS")
-def refuse_ordered(columns: Columns) -> None:
-    """Refuse columns that are declared as ordered, before anything is paid, and say why."""
-    names = [columns.columns[place].name for place in columns.ordered]
-    if names:
-        raise InvalidParameter(
-            f"columns {', '.join(names)} are declared as ordered. A learner publishes its cut, and "
-            "among values of any length no learner can find one privately: the cut would be the "
-            "value of a row. Take EverlastingPredictor or QueryRelease, which answer and publish "
-            "no cut; or declare what is known without the rows, such as (low, high) or categories; "
-            "or declare nothing, and give public values to SemiPrivateLearner (X_public)."
-        )

@@ -17,7 +17,7 @@ from cumae.arrays import Floats, Integers
 from cumae.callers import surroundings
 from cumae.claims import claim
 from cumae.concepts import BitClass, ConceptClass, FiniteClass, Hypothesis, Keyed
-from cumae.concepts.keyed import COMPARING
+from cumae.concepts.keyed import comparing
 from cumae.data import (
     Columns,
     Declared,
@@ -486,36 +486,6 @@ def _all_work(training: Training, plan: FitPlan[Any], spent: float) -> tuple[Eff
         return None
     each = seconds_of_a_shard(training.trainer, training.rows, size)
     return *others, Effort("measured", spent + count * each, cells)
-
-
-@claim("KEYS")
-def comparing(model: Any, columns: Columns | None) -> Any:
-    """Return the model for rows with these columns: one of keys, where columns are ordered.
-
-    Parameters
-    ----------
-    model : classifier, Pipeline or ConceptClass
-        What was asked for.
-    columns : Columns, or None
-        What was declared.
-
-    Raises
-    ------
-    InvalidParameter
-        If columns are ordered, and others are not, or the model does more than compare.
-    """
-    ordered = [] if columns is None else columns.ordered
-    concept = model.concept if isinstance(model, Keyed) else model
-    if columns is None or not ordered:
-        return concept
-    if len(ordered) < len(columns.columns) or not isinstance(concept, COMPARING):
-        names = ", ".join(columns.columns[place].name for place in ordered)
-        raise InvalidParameter(
-            f"columns {names} are declared as ordered, so that they can only be compared: that is "
-            "enough for concept_class=Thresholds(), Intervals(), UnionOfIntervals(k) or Points(), "
-            "if all columns are ordered. Declare them otherwise, or take one of these classes."
-        )
-    return Keyed(concept, len(columns))
 
 
 @claim("BBL", "QUERY")

@@ -26,7 +26,7 @@ from cumae.sanitizers.stable import LEAST_EPSILON, least_count
 CHANGED_BINS = 2  # by a replaced row: the one that it leaves, and the one that it enters
 
 
-class Found(NamedTuple):
+class SharedValues(NamedTuple):
     """Values that were found, in their order, with the noisy number of rows of each."""
 
     values: NDArray[Any]
@@ -117,7 +117,7 @@ class StabilityHistogram(Sanitizer):
         return values.reshape(-1, 1) if np.ndim(X) == 2 else values
 
     @claim("HIST")
-    def find(self, X: ArrayLike) -> Found:
+    def find(self, X: ArrayLike) -> SharedValues:
         """Return the values that were found with their noisy counts: one release.
 
         Parameters
@@ -127,7 +127,7 @@ class StabilityHistogram(Sanitizer):
 
         Returns
         -------
-        Found
+        SharedValues
             The values, in their order, and the noisy number of rows of each.
         """
         column = check_column(X)
@@ -138,7 +138,7 @@ class StabilityHistogram(Sanitizer):
         noise = discrete_laplace(self.rate, len(values), self.source)
         noisy = np.array([bins[value] for value in values], dtype=np.int64) + noise
         shown = np.flatnonzero(noisy >= self.threshold)
-        return Found(_array([values[place] for place in shown], column), noisy[shown])
+        return SharedValues(_array([values[place] for place in shown], column), noisy[shown])
 
     def chance(self, count: int) -> float:
         """Return the chance that a value with so many rows is released.
