@@ -46,7 +46,7 @@ class MadeUpRows(RowSource):
         self.names = _names(declared, n_features)
         self.is_frame = self.names is not None
         self._columns = Columns(declared, self.names, n_features)
-        kinds = {"categories": "objects", "dates": "dates"}
+        kinds = {"categories": "objects", "dates": "dates", "ordered": "objects"}
         found = [kinds.get(column.kind, "numbers") for column in self._columns.columns]
         if not self.is_frame and set(found) - {"numbers"}:
             found = [""] * n_features  # an array of objects

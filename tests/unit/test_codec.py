@@ -45,13 +45,21 @@ from cumae.codec import (
     to_plain,
 )
 from cumae.concepts import (
+    BitClass,
     ConceptClass,
+    Conjunction,
+    Conjunctions,
     FiniteClass,
     Halfspaces,
     Hypothesis,
     Intervals,
+    Keyed,
+    Parities,
+    Parity,
     Points,
     Projections,
+    RandomSet,
+    RandomSets,
     Rectangles,
     Stumps,
     Threshold,
@@ -67,7 +75,7 @@ from cumae.predictors.estimators import KNOWN, estimator_from_plain, estimator_t
 from cumae.predictors.fingerprints import fingerprint, first_fingerprint
 from cumae.privacy import Cost, Guarantee, Pure
 from cumae.privacy.plain_costs import cost_from_dict, cost_to_dict
-from cumae.sanitizers import Quantiles, Ranges, Sanitizer, StableThresholds
+from cumae.sanitizers import Quantiles, Ranges, Sanitizer, StabilityHistogram, StableThresholds
 from tests.states import same
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,11 +86,15 @@ COLUMNS = Columns({"age": (0, 120), "job": ["poet", "nurse"]}, ["age", "job"], 2
 POINTS = np.random.default_rng(0).random((12, 2))
 LABELS = (POINTS[:, 0] > 0.5).astype(int)
 CONCEPTS: list[ConceptClass] = [
+    Conjunctions(),
     FiniteClass([Threshold(0.5), Threshold(math.inf)]),
     Halfspaces(),
     Intervals(),
+    Keyed(Thresholds(), 2),
+    Parities(),
     Points(),
     Projections([[1.0, 0.0], [1.0, 1.0]]),
+    RandomSets.draw(0.4, random_state=0),
     Rectangles(),
     Stumps(),
     Thresholds("above"),
@@ -91,11 +103,15 @@ CONCEPTS: list[ConceptClass] = [
 ]
 ONE_COLUMN = (FiniteClass, UnionOfIntervals, Points, Thresholds)  # also Intervals
 RULES = [
-    one.erm(POINTS[:, :1] if isinstance(one, ONE_COLUMN) else POINTS, LABELS) for one in CONCEPTS
+    one.erm(POINTS[:, :1] if isinstance(one, ONE_COLUMN) else POINTS, LABELS)
+    for one in CONCEPTS
+    if not isinstance(one, BitClass)
 ]
+RULES += [Conjunction(2, (0,)), Parity(2, (0, 1)), RandomSet("0" * 64, 1, 0.25)]
 SANITIZERS: list[Sanitizer] = [
     Quantiles(1.0, [(0.0, 1.0, 0.5), None], 3),
     Ranges(1.0, 2),
+    StabilityHistogram(1.0, 1e-6),
     StableThresholds(1.0, 1e-6, 7),
 ]
 VALUES = [PROMISE, COLUMNS, COLUMNS.columns[1], *CONCEPTS, *RULES, *SANITIZERS]
@@ -389,11 +405,15 @@ NAMES = {
     "column": ["column"],
     "columns": ["columns"],
     "concept": [
+        "Conjunctions",
         "FiniteClass",
         "Halfspaces",
         "Intervals",
+        "Keyed",
+        "Parities",
         "Points",
         "Projections",
+        "RandomSets",
         "Rectangles",
         "Stumps",
         "Thresholds",
@@ -483,10 +503,14 @@ NAMES = {
     "row form": ["row form"],
     "guarantee": ["guarantee"],
     "hypothesis": [
+        "Conjunction",
         "Halfspace",
         "IntervalUnion",
+        "KeyRuns",
+        "Parity",
         "Point",
         "Projection",
+        "RandomSet",
         "Rectangle",
         "Stump",
         "Threshold",
@@ -518,7 +542,7 @@ NAMES = {
         "QueryRelease",
         "UniversalQueryRelease",
     ],
-    "sanitizer": ["Quantiles", "Ranges", "StableThresholds"],
+    "sanitizer": ["Quantiles", "Ranges", "StabilityHistogram", "StableThresholds"],
 }
 
 

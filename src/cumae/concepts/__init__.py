@@ -12,10 +12,12 @@ from typing import Any
 from cumae.claims import claim
 from cumae.codec import register
 from cumae.concepts.base import ConceptClass, Hypothesis
+from cumae.concepts.bits import BitClass, Conjunction, Conjunctions, Parities, Parity
 from cumae.concepts.finite import FiniteClass
 from cumae.concepts.halfspaces import Halfspace, Halfspaces
 from cumae.concepts.intervals import Intervals, IntervalUnion, UnionOfIntervals
-from cumae.concepts.points import Point, Points
+from cumae.concepts.keyed import Keyed, KeyRuns
+from cumae.concepts.points import Point, Points, RandomSet, RandomSets
 from cumae.concepts.projections import Projection, Projections
 from cumae.concepts.rectangles import Rectangle, Rectangles
 from cumae.concepts.stumps import Stump, Stumps
@@ -24,17 +26,26 @@ from cumae.concepts.trees import BinnedRows, Tree, TreeCuts, Trees, cuts_of
 
 __all__ = [
     "BinnedRows",
+    "BitClass",
     "ConceptClass",
+    "Conjunction",
+    "Conjunctions",
     "FiniteClass",
     "Halfspace",
     "Halfspaces",
     "Hypothesis",
     "IntervalUnion",
     "Intervals",
+    "KeyRuns",
+    "Keyed",
+    "Parities",
+    "Parity",
     "Point",
     "Points",
     "Projection",
     "Projections",
+    "RandomSet",
+    "RandomSets",
     "Rectangle",
     "Rectangles",
     "Stump",
@@ -50,10 +61,14 @@ __all__ = [
 
 # The names stand in files: they never change.
 HYPOTHESES: dict[str, type[Hypothesis]] = {
+    "Conjunction": Conjunction,
     "Halfspace": Halfspace,
     "IntervalUnion": IntervalUnion,
+    "KeyRuns": KeyRuns,
+    "Parity": Parity,
     "Point": Point,
     "Projection": Projection,
+    "RandomSet": RandomSet,
     "Rectangle": Rectangle,
     "Stump": Stump,
     "Threshold": Threshold,
@@ -63,11 +78,15 @@ register("hypothesis", HYPOTHESES)
 register(
     "concept",
     {
+        "Conjunctions": Conjunctions,
         "FiniteClass": FiniteClass,
         "Halfspaces": Halfspaces,
         "Intervals": Intervals,
+        "Keyed": Keyed,
+        "Parities": Parities,
         "Points": Points,
         "Projections": Projections,
+        "RandomSets": RandomSets,
         "Rectangles": Rectangles,
         "Stumps": Stumps,
         "Thresholds": Thresholds,

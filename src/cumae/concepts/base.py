@@ -137,6 +137,7 @@ class ConceptClass(ABC):
     # Factor k of the claim LB: how much one added point can change the weight of the candidates
     # that agree elsewhere. None where none is proven: such a class refuses label boosting.
     label_boost_k: ClassVar[int | None] = 2
+    needs_points: ClassVar[bool] = True  # to have candidates; false if these are a public list
     most_rows: ClassVar[float] = math.inf  # that ``choose`` scores candidates on
 
     @abstractmethod

@@ -54,6 +54,7 @@ class FiniteClass(ConceptClass):
     1
     """
 
+    needs_points: ClassVar[bool] = False
     _divided: ClassVar[bool] = True  # whether hypotheses that label points alike count as one
 
     def __init__(self, hypotheses: Iterable[Predicts], domain: ArrayLike | None = None) -> None:

@@ -1,7 +1,9 @@
-"""Single points: label 1 at one value, or nowhere."""
+"""Single points: label 1 at one value, or nowhere; and random sets that stand for them."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,9 +17,12 @@ from cumae.claims import claim
 from cumae.codec import cell_from_json, cell_to_json
 from cumae.concepts.base import ConceptClass, Hypothesis, text
 from cumae.concepts.columns import alike, check_alike, compare, distinct_points
+from cumae.concepts.finite import FiniteClass
 from cumae.concepts.thresholds import single_column
-from cumae.data import check_cell, check_column, check_rows
-from cumae.randomness import Source, integers, weighted_choice
+from cumae.data import check_cell, check_column, check_rows, plain_value
+from cumae.errors import InvalidParameter
+from cumae.parameters import check_count, check_share
+from cumae.randomness import Source, integers, source_for, weighted_choice
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,3 +132,176 @@ def _scores(
 
 def _point(values: NDArray[Any], place: int) -> Point:
     return Point() if place == 0 else Point(values[place - 1])
+
+
+# Improper learning of points: a rule need not be a point to be right almost everywhere.
+
+WORD_BYTES = 8  # of the keyed function for each set
+KEY_BYTES = 32
+MOST_SETS = 10_000
+
+
+@dataclass(frozen=True, repr=False)
+class RandomSet(Hypothesis):
+    """Labels 1 a random part of all values there can be, which a keyed function decides.
+
+    Parameters
+    ----------
+    key : str
+        The key, in hexadecimal digits.
+    number : int of 0 or more
+        Which of the sets of this key it is.
+    share : float above 0 and below 1
+        The chance of a value to be in the set.
+
+    Examples
+    --------
+    >>> from cumae.concepts import RandomSet
+    >>> labels = RandomSet("00" * 32, 0, 0.25).predict(list(range(1_000)))
+    >>> bool(200 < labels.sum() < 300)
+    True
+    """
+
+    key: str
+    number: int
+    share: float
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        check_count(self.number, "number")
+        check_share(self.share, "share")
+
+    def predict(self, X: ArrayLike) -> Integers:
+        words = _words(check_column(X), self.key, int(self.number) + 1)
+        return _below(words[:, -1], self.share)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"key": self.key, "number": int(self.number), "share": float(self.share)}
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> RandomSet:
+        return cls(fields["key"], fields["number"], fields["share"])
+
+    def __str__(self) -> str:
+        return f"label 1 in random set {self.number} of all values (a share of {self.share:.3g})"
+
+
+@claim("IMPROPER")
+class RandomSets(FiniteClass):
+    """A few random sets of values that can stand for any point: no rows are needed to name it.
+
+    If each value is in a set with chance alpha / 2, then one set in 4 / alpha holds the value to be
+    found and little else. So a few sets, and the rule that labels nothing 1, hold a good one,
+    whatever the number of possible values. An exponential mechanism over so few candidates needs a
+    number of rows that does not depend on it either. The price is that the rule that is learnt
+    labels other values 1, too, at random; rows hold few of them.
+
+    Accuracy is stated for rows whose distribution was fixed before the key was drawn. Privacy does
+    not depend on the key.
+
+    Parameters
+    ----------
+    key : str
+        64 hexadecimal digits. :meth:`draw` draws them.
+    count : int of 1 or more
+        Number of sets.
+    share : float above 0 and below 1
+        The chance of a value to be in a set.
+
+    Examples
+    --------
+    >>> from cumae import PrivateLearner
+    >>> from cumae.concepts import RandomSets
+    >>> sets = RandomSets.draw(alpha=0.1, beta=0.01)
+    >>> len(sets.hypotheses)
+    186
+    >>> names = ["Ada"] * 300 + [f"visitor {number}" for number in range(300)]
+    >>> learner = PrivateLearner(sets, epsilon=1.0).fit(names, [1] * 300 + [0] * 300)
+    >>> learner.predict(["Ada"]).tolist(), bool(learner.score(names, [1] * 300 + [0] * 300) > 0.85)
+    ([1], True)
+    """
+
+    def __init__(self, key: str, count: int, share: float) -> None:
+        self.key = _check_key(key)
+        self.count = check_count(count, "count", least=1)
+        self.share = check_share(share, "share")
+        if self.count > MOST_SETS:
+            raise InvalidParameter(f"count={count!r} is more than {MOST_SETS:,}; give less.")
+        rules = [Point(), *(RandomSet(key, number, share) for number in range(count))]
+        super().__init__(rules)
+
+    @classmethod
+    def draw(
+        cls, alpha: float, beta: float = 0.05, *, random_state: int | Source | None = None
+    ) -> RandomSets:
+        """Draw a key for as many sets as one of them needs to err on at most a share alpha.
+
+        Parameters
+        ----------
+        alpha : float above 0 and below 1
+            The share of rows on which the best set may err.
+        beta : float above 0 and below 1
+            The chance that no set is as good.
+        random_state : int, Source or None
+            None in production. A seed, which may be known, makes the same key again.
+        """
+        error, chance = check_share(alpha, "alpha"), check_share(beta, "beta")
+        words = source_for(random_state).words(KEY_BYTES // WORD_BYTES)
+        count = math.ceil(4 / error * math.log(1 / chance))
+        return cls(words.astype(">u8").tobytes().hex(), count, error / 2)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RandomSets) and self.hypotheses == other.hypotheses
+
+    def __hash__(self) -> int:
+        return hash((RandomSets, self.key, self.count, self.share))
+
+    def __repr__(self) -> str:
+        return f"RandomSets({self.key!r}, {self.count}, {self.share!r})"
+
+    @claim("IMPROPER")
+    def _labels(self, X: ArrayLike, numbers: Any = None) -> Integers:
+        words = _words(check_column(X), self.key, self.count)
+        inside = _below(words, self.share)
+        labels = np.vstack([np.zeros(len(inside), dtype=np.int64), inside.T])
+        return labels if numbers is None else labels[np.asarray(numbers, dtype=np.int64)]
+
+
+@claim("IMPROPER")
+def _words(column: NDArray[Any], key: str, count: int) -> NDArray[np.uint64]:
+    """Return so many words of 64 bits for each value: the keyed function, one value by itself.
+
+    Equal values have equal words, whatever their types are.
+    """
+    values = column if column.dtype.kind == "M" else column.tolist()
+    begun = hashlib.shake_256(bytes.fromhex(key))
+    found = bytearray()
+    for value in values:
+        function = begun.copy()
+        function.update(_written(plain_value(value)))
+        found += function.digest(WORD_BYTES * count)
+    return np.frombuffer(bytes(found), dtype=">u8").reshape(len(column), count).astype(np.uint64)
+
+
+def _below(words: NDArray[np.uint64], share: float) -> Integers:
+    return (words < np.uint64(int(Fraction(share) * 2**64))).astype(np.int64)
+
+
+def _written(value: Any) -> bytes:
+    """Return a value as bytes, with a letter for its kind in front."""
+    if isinstance(value, str):
+        return b"s" + value.encode("utf-8", "surrogatepass")
+    if isinstance(value, int):
+        return b"n" + hex(value).encode()
+    if isinstance(value, float):
+        return b"n" + value.hex().encode()
+    if isinstance(value, np.datetime64):  # in the largest unit that has no part of it left over
+        return b"t" + str(np.datetime_as_string(value, unit="auto")).encode()
+    return b"t" + str(value.isoformat()).encode()
+
+
+def _check_key(key: object) -> str:
+    known = isinstance(key, str) and len(key) == 2 * KEY_BYTES
+    if not isinstance(key, str) or not known or key.strip("0123456789abcdef"):
+        raise InvalidParameter(f"key is not made of {2 * KEY_BYTES} hexadecimal digits; draw one.")
+    return key

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.data.cells import columns_at
 from cumae.data.containers import bare_columns, cells_of_columns, names_of, select, width_of
 from cumae.data.declared import Bounds, Column
@@ -54,7 +55,12 @@ class Columns:
           ``{"boolean": True}``, ``{"since": "2000-01-01"}``,
           ``{"first": "2000-01-01", "last": "2024-12-31"}`` or, for numbers whose range is not
           known, ``{"numbers": True}``;
-        - a dict of codes and what they stand for: ``{"codes": {1: "male", 2: "female"}}``.
+        - a dict of codes and what they stand for: ``{"codes": {1: "male", 2: "female"}}``;
+        - a dict such as ``{"ordered": "text"}`` for values that are only compared, in predictors
+          with a concept class of one column: texts by their code points, ``"numbers"`` (integers
+          and decimals of any length), ``"dates"`` (also times, with zones or without) or ``"ids"``
+          (UUIDs). ``"max_bytes"`` is the length of the longest text or number, 64 if it is left
+          out. Several such columns are compared one after the other.
 
         A dict may also say how cells are written as text, which is never guessed from cells:
         ``"decimal": ","`` and ``"thousands": "."`` for numbers such as 1.234,5, and
@@ -211,8 +217,30 @@ class Columns:
             As for ``read``.
         """
         how = [column.encoding for column in self.columns]
-        parts = read_columns(columns_at(columns, places, ordinary=ordinary), how)
+        cells = columns_at(columns, places, ordinary=ordinary)
+        for place in self.ordered:  # whose cells are read as they came: nothing may be rounded
+            (cells[place],) = columns_at([columns[place]], places, ordinary=False)
+        parts = read_columns(cells, how)
         return np.hstack(parts) if parts else np.zeros((0, 0))
+
+    @property
+    def ordered(self) -> list[int]:
+        """Places of the columns of ordered values."""
+        return [place for place, column in enumerate(self.columns) if column.order is not None]
+
+    @claim("KEYS")
+    def refuse_ordered(self) -> None:
+        """Refuse columns of ordered values, for learners, before anything is paid; and say why."""
+        names = [self.columns[place].name for place in self.ordered]
+        if names:
+            raise InvalidParameter(
+                f"columns {', '.join(names)} are declared as ordered. A learner publishes its cut, "
+                "and among values of any length no learner can find one privately: the cut would "
+                "be the value of a row. Take EverlastingPredictor or QueryRelease, which answer "
+                "and publish no cut; or declare what is known without the rows, such as (low, "
+                "high) or categories; or declare nothing, and give public values to "
+                "SemiPrivateLearner (X_public)."
+            )
 
     @property
     def numbers_only(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats
 from cumae.codec import cell_from_json, cell_to_json
 from cumae.data.readings import Encoding, canonical, is_missing, places_of_values, read_cells
-from cumae.data.texts import PLAIN, Written
+from cumae.data.texts import LARGEST_WORD, MAX_BYTES, PLAIN, Order, Written
 from cumae.data.texts.written import ENTRIES as WRITTEN_ENTRIES
 from cumae.errors import InvalidParameter
 
@@ -29,7 +29,7 @@ FORMS = (
     "list, for a column that may have missing cells"
 )
 ENTRIES = {"low", "high", "step", "categories", "since", "boolean", "missing"}
-ENTRIES |= {"numbers", "codes", "first", "last", *WRITTEN_ENTRIES}
+ENTRIES |= {"ordered", "max_bytes", "numbers", "codes", "first", "last", *WRITTEN_ENTRIES}
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Column:
         What each category stands for, if the categories are codes.
     written : Written
         How its cells are written as text.
+    order : Order, or None
+        How its cells are compared, for a column of ordered values.
     """
 
     name: str
@@ -67,10 +69,13 @@ class Column:
     declared: bool = False
     labels: tuple[str, ...] | None = None
     written: Written = PLAIN
+    order: Order | None = None
 
     @property
     def kind(self) -> str:
-        """What it holds: categories, dates, booleans or numbers."""
+        """What it holds: ordered values, categories, dates, booleans or numbers."""
+        if self.order is not None:
+            return "ordered"
         if self.categories is not None:
             return "categories"
         if self.since is not None:
@@ -80,6 +85,9 @@ class Column:
     @property
     def encoded(self) -> list[tuple[str, Bounds | None]]:
         """Names and bounds of the columns of numbers that stand for it."""
+        if self.order is not None:
+            words = range(self.order.n_words)
+            return [(f"{self.name} key {word}", (0.0, LARGEST_WORD)) for word in words]
         absent: list[tuple[str, Bounds | None]] = []
         if self.missing:
             absent = [(f"{self.name} {MISSING}", INDICATOR)]
@@ -112,6 +120,8 @@ class Column:
 
         It is for scales, where no rows may be looked at.
         """
+        if self.order is not None:
+            return [None] * self.order.n_words
         if self.categories is not None:
             return [1 / (len(self.categories) + self.missing)] * len(self.encoded)
         return [None, *[MISSING_SHARE] * self.missing]
@@ -125,7 +135,7 @@ class Column:
     @property
     def is_open(self) -> bool:
         """Whether it holds numbers or dates whose range is not known."""
-        return self.categories is None and self.bounds is None
+        return self.categories is None and self.bounds is None and self.order is None
 
     @property
     def range_form(self) -> str:
@@ -167,6 +177,7 @@ class Column:
             self.missing,
             self.stand_in,
             self.written,
+            self.order,
         )
 
     @property
@@ -192,6 +203,8 @@ class Column:
         array
             Cells as a table would hold them; where they may be missing, a tenth of them is.
         """
+        if self.order is not None:
+            return self.order.made_up(spread)
         if self.categories is not None:
             known = np.array([*self.categories, None], dtype=object)[:-1]
             cells = np.asarray(known[(spread * len(known)).astype(int)])
@@ -217,6 +230,8 @@ class Column:
         more: dict[str, Any] = {} if self.labels is None else {"labels": list(self.labels)}
         if self.written != PLAIN:
             more["written"] = self.written.to_dict()
+        if self.order is not None:
+            more["order"] = {"kind": self.order.kind, "max_bytes": self.order.max_bytes}
         return {
             "name": self.name,
             "bounds": None if self.bounds is None else list(self.bounds),
@@ -242,6 +257,7 @@ class Column:
             plain["declared"],
             None if plain.get("labels") is None else tuple(plain["labels"]),
             Written(**plain.get("written", {})),
+            Order(**plain["order"]) if "order" in plain else None,
         )
 
 
@@ -281,7 +297,7 @@ def declared_column(name: str, given: Any) -> Column:  # noqa: PLR0911 - one lin
     return replace(_in_range(name, entries[:-1] if missing else entries), missing=missing)
 
 
-def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
+def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:  # noqa: C901 - one line a form
     """Read a declaration of the form {"low": 0, "high": 9, "missing": True}."""
     wrong = sorted(str(entry) for entry in given if entry not in ENTRIES)
     if wrong:
@@ -297,6 +313,8 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
         found = _of_codes(name, rest["codes"])
     elif set(rest) == {"first", "last"}:
         found = _between_days(name, (rest["first"], rest["last"]))
+    elif {"ordered"} <= set(rest) <= {"ordered", "max_bytes"}:
+        found = _of_order(name, rest["ordered"], rest.get("max_bytes", MAX_BYTES), bool(missing))
     elif set(rest) == {"categories"}:
         found = declared_column(name, list(rest["categories"]))
     elif set(rest) == {"since"}:
@@ -313,6 +331,19 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:
     how = {entry: given[entry] for entry in WRITTEN_ENTRIES if entry in given}
     written = Written.declared(name, how, found.kind)
     return replace(found, missing=found.missing or bool(missing), written=written)
+
+
+def _of_order(name: str, kind: Any, max_bytes: Any, missing: bool) -> Column:
+    """Read the kind of ordered values, and how long their keys may be."""
+    if missing:
+        raise InvalidParameter(
+            f"columns[{name!r}] is ordered, and a missing cell has no place in an order; leave out "
+            '"missing": rows without a value are then not used.'
+        )
+    try:
+        return Column(name, declared=True, order=Order(kind, max_bytes))
+    except InvalidParameter as error:
+        raise InvalidParameter(f"columns[{name!r}]: {error}") from None
 
 
 def _of_codes(name: str, given: Any) -> Column:

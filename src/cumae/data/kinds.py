@@ -24,6 +24,7 @@ NOUNS = {
     "dates": "date",
     "booleans": "boolean",
     "categories": "category",
+    "ordered": "value of its declared order, or is longer than its max_bytes",
 }
 TO_FILL_IN = '["...", "..."]'  # refused as it is, because it names one category twice
 # What to write about a column that must be declared, by what its type can hold; and why.
@@ -37,6 +38,14 @@ LINES = {
     "durations": ("None", "durations: give them as numbers, such as days"),
     "bytes": ("None", "bytes: give them as text or as numbers"),
 }
+# What a column may hold by its type, if it is declared to have an order.
+ORDERED_BY = {
+    "text": {"text", "objects", ""},
+    "ids": {"text", "objects", ""},
+    "dates": {"dates", "text", "objects", ""},
+    "numbers": {"numbers", "booleans", "text", "objects", ""},
+}
+NOT_ORDERED = "{} by its type, but declared as ordered {}"
 UNREADABLE = {"dates", "durations", "bytes"}  # by models that get a data frame as it is
 # What the types of numpy and pandas can hold; those that are not listed hold numbers, or anything.
 OF_NUMPY = {
@@ -150,6 +159,10 @@ class Problems:
                 self._note(column.name, *LINES[kind])
             if kind == "booleans" and column.bounds is None:
                 return replace(column, bounds=INDICATOR, boolean=True)
+        elif column.order is not None:
+            if kind not in ORDERED_BY[column.order.kind]:
+                given = NOT_ORDERED.format(kind, column.order.kind)
+                self._note(column.name, '{"ordered": "..."}', given)
         elif column.categories is not None:
             self._compare_categories(column, kind)
         elif kind in ("durations", "bytes") or (kind == "dates" and column.since is None):

@@ -307,6 +307,42 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
         seen.refuse(columns.key(seen.column.name))
 
 
+@claim("KEYS")
+def need_keys(rows: Any, columns: Columns) -> None:
+    """Refuse rows of ordered values without a key, before anything is paid.
+
+    A missing cell is no such value: its row is not used, as in other columns. The error is for the
+    owner of the rows, who declared what is in them and how long it is.
+
+    Parameters
+    ----------
+    rows : table
+        All rows.
+    columns : Columns
+        What was declared.
+
+    Raises
+    ------
+    InvalidData
+        Names the first such row of a column.
+    """
+    first = 0
+    for table in rows.pieces() if isinstance(rows, ParquetRows) else [rows]:
+        found = bare_columns(table)
+        for place in columns.ordered:
+            column = columns.columns[place]
+            for start in range(0, len(found[place]), PIECE):
+                cells = unpacked(found[place][start : start + PIECE])
+                wrong = np.isnan(column.read(cells)[:, 0]) & ~missing_cells(cells, text=True)
+                if wrong.any():
+                    row = first + start + int(np.argmax(wrong))
+                    raise InvalidData(
+                        f"column {column.name} holds something that is no {NOUNS['ordered']}, "
+                        f"first in row {row}; mend it, or declare larger max_bytes."
+                    )
+        first += len(found[0])
+
+
 class _Contents:
     """Contents of a column, as far as they were read."""
 
@@ -319,6 +355,10 @@ class _Contents:
     def lacks(self, bare_cells: Any) -> bool:
         """Look at some more cells; tell whether nothing is left of the column so far."""
         cells = unpacked(bare_cells)
+        if self.column.order is not None:
+            gone = missing_cells(cells, text=True)
+            self.there = self.there or not gone.all()
+            return bool(np.isnan(self.column.read(cells)[:, 0]).all())
         if cells.dtype.kind in TYPED.get(self.column.kind, ""):
             return False  # they stand for themselves
         plain = ordinary_cells(cells)
@@ -360,7 +400,8 @@ class _Contents:
             raise InvalidData(
                 f"column {self.column.name} has no cell that can be read as a {noun}; if it is "
                 f"text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}; of dates, declare "
-                "a day to count from; or leave it out."
+                "a day to count from; for a class that only compares, such as Thresholds, declare "
+                '{"ordered": "text"} or "dates"; or leave it out.'
             )
         if self.differ:
             raise InvalidData(

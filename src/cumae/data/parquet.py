@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.data.arrow import arrow_kind, from_arrow, type_from_arrow
-from cumae.data.containers import PIECE, RowSource, frame_of
+from cumae.data.containers import PIECE, ColumnReader, RowSource, frame_of
 from cumae.data.rows import arrow_cells, check_names, check_places, need_cells, refuse_nested
 from cumae.errors import InvalidData, shown
 from cumae.extras import pa, pq
@@ -109,6 +109,12 @@ class ParquetRows(RowSource):
         return rest
 
     def take(self, places: Integers) -> pd.DataFrame:
+        return frame_of(self.names, self._taken(places, exact=False))
+
+    def read(self, places: Integers, columns: ColumnReader) -> Floats:
+        return columns.read_columns(self._taken(places, exact=True), ordinary=True)
+
+    def _taken(self, places: Integers, *, exact: bool) -> list[NDArray[Any]]:
         places = check_places(places, self.n_rows)
         fields = [self._field(name) for name in self.names]
         columns = [np.empty(len(places), dtype=type_from_arrow(field)) for field in fields]
@@ -116,17 +122,24 @@ class ParquetRows(RowSource):
         order = np.argsort(group_of, kind="stable")
         groups, begins = np.unique(group_of[order], return_index=True)
         for group, where in zip(groups, np.split(order, begins[1:]), strict=False):
-            self._copy(int(group), places[where] - self._starts[group], columns, where)
-        return frame_of(self.names, columns)
+            inside = places[where] - self._starts[group]
+            self._copy(int(group), inside, columns, where, exact=exact)
+        return columns
 
     def _copy(
-        self, group: int, inside: Integers, columns: list[NDArray[Any]], where: Integers
+        self,
+        group: int,
+        inside: Integers,
+        columns: list[NDArray[Any]],
+        where: Integers,
+        *,
+        exact: bool,
     ) -> None:
         # A function of its own, so that one row group is gone before the next one is read.
         table = self._read(group, self.names)
         for name, column in zip(self.names, columns, strict=True):
             taken = table.column(name).take(pa.array(inside))
-            column[where] = arrow_cells(taken, self._field(name))
+            column[where] = arrow_cells(taken, self._field(name), exact=exact)
 
     def _read(self, group: int, names: list[str]) -> Any:
         path, place, size = self._groups[group]
@@ -160,7 +173,10 @@ class ParquetRows(RowSource):
             for start in range(0, table.num_rows, PIECE):
                 part = table.slice(start, PIECE)
                 cells = [
-                    np.asarray(arrow_cells(part.column(field.name), field), type_from_arrow(field))
+                    np.asarray(
+                        arrow_cells(part.column(field.name), field, exact=True),
+                        type_from_arrow(field),
+                    )
                     for field in fields
                 ]
                 yield frame_of(self.names, cells)

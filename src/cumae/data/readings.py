@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats
 from cumae.claims import claim
-from cumae.data.texts import PLAIN, Written, moment_in, number_in
+from cumae.data.texts import PLAIN, Order, Written, moment_in, number_in
 from cumae.data.texts.written import LONGEST_TEXT
 from cumae.errors import InvalidParameter, shown
 from cumae.quiet import HiddenFailures
@@ -271,7 +271,7 @@ class Encoding(NamedTuple):
 
     Parameters
     ----------
-    kind : {"numbers", "booleans", "dates", "categories"}
+    kind : {"numbers", "booleans", "dates", "categories", "ordered"}
         What it holds.
     known : dict
         The places of categories.
@@ -287,6 +287,8 @@ class Encoding(NamedTuple):
         The number in the place of a missing one.
     written : Written
         How numbers and dates are written as text.
+    order : Order, or None
+        How ordered values become keys.
     """
 
     kind: str
@@ -297,10 +299,13 @@ class Encoding(NamedTuple):
     missing: bool
     stand_in: float
     written: Written = PLAIN
+    order: Order | None = None
 
 
 def read_cells(cells: NDArray[Any], how: Encoding) -> Floats:
     """Return the numbers that stand for cells, each read by itself; NaN for what is unusable."""
+    if how.order is not None:
+        return how.order.words(cells)
     absent = missing_cells(cells, text=how.declared) if how.missing else None
     if how.kind == "categories":
         return _indicators(cells, absent, how)

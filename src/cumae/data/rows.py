@@ -64,6 +64,12 @@ class ArrayRows(RowSource):
         table = np.asarray(self._table[check_places(places, self.n_rows)])
         return ordinary_cells(table) if table.dtype.kind == "O" else table
 
+    def read(self, places: Integers, columns: ColumnReader) -> Floats:
+        places = check_places(places, self.n_rows)
+        if self._table.dtype.kind != "O":
+            return columns.read(self.take(places))
+        return columns.read_columns(list(self._table.T), places, ordinary=True)
+
 
 class FrameRows(RowSource):
     """Rows of a pandas DataFrame; ``take`` returns a DataFrame whose columns have types of numpy.
@@ -135,15 +141,21 @@ class ArrowRows(RowSource):
         return ArrowRows(self._table.select([self.names.index(name) for name in names]))
 
     def all_columns(self) -> list[NDArray[Any]]:
-        return self._arrays(self._table)
+        return self._arrays(self._table, exact=True)
 
     def take(self, places: Integers) -> pd.DataFrame:
-        chosen = self._table.take(pa.array(check_places(places, self.n_rows)))
-        return frame_of(self.names, self._arrays(chosen))
+        return frame_of(self.names, self._arrays(self._some(places), exact=False))
 
-    def _arrays(self, table: Any) -> list[NDArray[Any]]:
+    def read(self, places: Integers, columns: ColumnReader) -> Floats:
+        arrays = self._arrays(self._some(places), exact=True)
+        return columns.read_columns(arrays, ordinary=True)
+
+    def _some(self, places: Integers) -> Any:
+        return self._table.take(pa.array(check_places(places, self.n_rows)))
+
+    def _arrays(self, table: Any, *, exact: bool) -> list[NDArray[Any]]:
         return [
-            arrow_cells(column, field)
+            arrow_cells(column, field, exact=exact)
             for column, field in zip(table.columns, table.schema, strict=True)
         ]
 
@@ -233,10 +245,19 @@ def check_names(names: list[str]) -> list[str]:
     return names
 
 
-def arrow_cells(column: Any, field: Any) -> NDArray[Any]:
-    """Return a column of Arrow as ordinary cells, as those of pandas are."""
+def arrow_cells(column: Any, field: Any, *, exact: bool = False) -> NDArray[Any]:
+    """Return a column of Arrow as ordinary cells, as those of pandas are.
+
+    Parameters
+    ----------
+    column, field : chunked array and field of Arrow
+        The column, and its type.
+    exact : bool
+        Whether decimals stay what they are, and do not become floats.
+    """
     cells = from_arrow(column, field)
-    return cells if arrow_kind(field.type) else ordinary_cells(cells)  # Decimal, for example
+    as_they_are = arrow_kind(field.type) or (exact and pa.types.is_decimal(field.type))
+    return cells if as_they_are else ordinary_cells(cells)
 
 
 def refuse_nested(field: Any) -> None:

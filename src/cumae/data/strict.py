@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cumae.arrays import Floats
+from cumae.claims import claim
 from cumae.data.containers import array_of
 from cumae.data.readings import is_missing
 from cumae.errors import InvalidData, InvalidParameter
@@ -264,6 +265,23 @@ def kind_of_type(kind: type) -> str | None:
     if kind is dt.date:
         return "dates"
     return "datetimes" if kind is dt.datetime else None
+
+
+@claim("HIST")
+def plain_value(value: Any) -> Any:
+    """Return a value in a form of its own: whole numbers as int, whatever the other rows are.
+
+    Python would call 7 and 7.0 one value, and keep the form of the row that came first.
+
+    Examples
+    --------
+    >>> from cumae.data import plain_value
+    >>> plain_value(7.0), plain_value(0.5), plain_value(True), plain_value("7")
+    (7, 0.5, 1, '7')
+    """
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    return int(value) if isinstance(value, bool) else value
 
 
 def fits_float(value: int) -> bool:

@@ -387,6 +387,7 @@ class Learner(PrivateEstimator, ABC):
         """
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
+        columns.refuse_ordered()
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)

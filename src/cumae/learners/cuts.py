@@ -17,6 +17,7 @@ from cumae.concepts import (
     FiniteClass,
     Halfspaces,
     Points,
+    RandomSets,
     Rectangles,
     Thresholds,
     TreeCuts,
@@ -34,7 +35,7 @@ LARGEST_GRID = {
     3: 16**3,
 }  # points, by columns: a box is drawn within a second
 LARGEST = float(np.finfo(np.float64).max)
-ONE_COLUMN = (Points, Thresholds, UnionOfIntervals)
+ONE_COLUMN = (Points, RandomSets, Thresholds, UnionOfIntervals)
 
 
 def quantile_cuts(table: Floats, count: int) -> list[tuple[int, float]]:

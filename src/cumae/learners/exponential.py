@@ -20,12 +20,13 @@ from cumae.data import (
     Declared,
     cells_of_columns,
     check_column,
+    family,
     names_of,
     table_of,
     width_of,
 )
 from cumae.effort import Effort
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
@@ -132,6 +133,20 @@ class ConceptLearner(Learner):
             # One column of text, dates or whatever has an order; all of it must be of one type.
             check_alike(rows.public, rows.X, "X_public")
             alike(rows.public, rows.X)
+        # Without public values, only numbers have candidates that follow from a range.
+        lacking = rows.public is None and self._concept.needs_points and not self._counts_values
+        if lacking and rows.X.ndim == 1 and family(rows.X) != "numbers":
+            raise InvalidData(
+                f"X holds {family(rows.X)}, whose order has no end that is known. A learner "
+                "publishes its cut, and there no learner can find one privately: it would be the "
+                "value of a row. Give public values as X_public; or take EverlastingPredictor or "
+                'QueryRelease with columns=[{"ordered": "text"}], which publish no cut.'
+            )
+
+    @property
+    def _counts_values(self) -> bool:
+        """Whether points are values that many rows share, which may be of any kind."""
+        return False
 
     @claim("KLNRS", "GENERIC", "SSPP")
     def _draw(
@@ -169,7 +184,8 @@ class ConceptLearner(Learner):
 class PrivateLearner(ConceptLearner):
     """Draw one hypothesis by the exponential mechanism: pure privacy, all rows labelled.
 
-    Candidates are those that public rows define, or an even grid within declared bounds. A single
+    Candidates are those that public rows define, or an even grid within declared bounds; or all
+    concepts of a finite class, such as ``Conjunctions``, ``Parities`` and ``RandomSets``. A single
     column that is declared without bounds (``columns=[float]``) gets a range privately, for half of
     epsilon, and the grid has points beyond it, too. With
     probability 1 - beta it makes at most (2 / epsilon) (ln candidates + ln 1/beta) more errors on
@@ -252,7 +268,7 @@ class PrivateLearner(ConceptLearner):
                 facts={"range_epsilon": share, "draw_epsilon": left, "n_candidates": found},
                 work=one_draw(sizes),
             )
-        if isinstance(concept, FiniteClass):
+        if not concept.needs_points:
             points = rows.X[:0]
         elif rows.public is not None:
             points = public_points(concept, rows.public, count)
@@ -260,7 +276,7 @@ class PrivateLearner(ConceptLearner):
             points = joined(concept, grid_points(sizes.columns.need_bounds(), count))
         self._check_draw(sizes, len(points), self.epsilon)
         found = self._drawn_from.n_candidates(points)  # refuses more points than can be counted
-        by_values = rows.public is not None and not isinstance(concept, FiniteClass)
+        by_values = rows.public is not None and concept.needs_points
         drawn_from = {"points": count} if by_values else {"n_candidates": found}
         return LearningPlan(
             concept.choose_cost(self.epsilon),
@@ -274,7 +290,7 @@ class PrivateLearner(ConceptLearner):
 
     def _finds_range(self, sizes: Sizes, rows: Rows) -> bool:
         """Tell whether the only column has no range, and a grid of candidates needs one."""
-        needed = not isinstance(self._concept, FiniteClass) and rows.public is None
+        needed = self._concept.needs_points and rows.public is None
         # Without any declaration, a single column may hold whatever has an order.
         declared = self.columns is not None and sizes.features == 1
         return needed and declared and bool(sizes.columns.open)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cumae.claims import claim
-from cumae.concepts import ConceptClass
-from cumae.data import Columns, Declared, check_table
+from cumae.concepts import ConceptClass, Points
+from cumae.data import Columns, Declared, check_column, check_table
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.learners.base import (
     DECLARED,
@@ -26,10 +26,10 @@ from cumae.outlook import Fact
 from cumae.parameters import DELTA, EPSILON, Kind, Object, Or
 from cumae.privacy import Budget, parallel
 from cumae.randomness import SYSTEM, Source
-from cumae.sanitizers import Quantiles, Sanitizer, StableThresholds
+from cumae.sanitizers import Quantiles, Sanitizer, StabilityHistogram, StableThresholds
 
 OBJECT = Object("Sanitizer", (Sanitizer,), "an object of cumae.sanitizers")
-SANITIZER = Or("auto", Or("quantiles", Or("stable", OBJECT)))
+SANITIZER = Or("auto", Or("quantiles", Or("stable", Or("histogram", OBJECT))))
 
 
 @claim("GENERIC")
@@ -49,11 +49,13 @@ class GenericLearner(BoundedLearner):
         Privacy parameter.
     delta : float from 0 and below 1
         Privacy parameter, for sanitizers that need one.
-    sanitizer : Sanitizer, or "stable", or "quantiles", or "auto"
+    sanitizer : Sanitizer, or "histogram", or "stable", or "quantiles", or "auto"
         ``"quantiles"`` works within declared bounds, or over all floats where there are none;
-        ``"stable"`` needs no bounds but a delta; ``"auto"`` takes the second if a delta was given
-        and bounds are missing, else the first. An object from ``cumae.sanitizers`` has an epsilon
-        and a delta of its own.
+        ``"stable"`` needs no bounds but a delta; ``"histogram"`` needs a delta and finds the values
+        that many rows share, in one column of numbers, texts or dates. With a delta, ``"auto"``
+        takes ``"histogram"`` for ``Points`` and ``"stable"`` where bounds are missing; else it
+        takes ``"quantiles"``. An object from ``cumae.sanitizers`` has an epsilon and a delta of its
+        own.
     n_points : int of 1 or more, or "auto"
         Points for a column. ``"auto"`` takes 63 for a single column. For each of several columns
         it takes 7, or 3 if labels are few. Boxes take labels times epsilon over 8, between 3 and
@@ -116,7 +118,8 @@ class GenericLearner(BoundedLearner):
     def _check_readable(self, rows: Rows) -> None:
         super()._check_readable(rows)
         if rows.public is None:
-            check_table(rows.X)  # sanitizers take numbers
+            # All other sanitizers take numbers.
+            (check_column if self._counts_values else check_table)(rows.X)
 
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[int]:
         """Decide how many points a column gets: that is all of the steps."""
@@ -142,7 +145,8 @@ class GenericLearner(BoundedLearner):
             )
         sanitizer = self._sanitizer(sizes.columns, count, SYSTEM)  # its cost: nothing is drawn
         sanitizer.check_size(sizes.unlabelled, sizes.features)
-        ends = np.arange(sanitizer.n_points + 2.0)  # as many points as there can be
+        most = sanitizer.most_points(sizes.unlabelled)
+        ends = np.arange(most + 2.0)  # as many points as there can be
         points = joined(self._concept, np.tile(ends[:, None], sizes.features))
         self._check_draw(sizes, len(points), self.epsilon)
         return LearningPlan(
@@ -156,6 +160,13 @@ class GenericLearner(BoundedLearner):
             void=sanitizer.source.deterministic,
         )
 
+    @property
+    def _counts_values(self) -> bool:
+        """Whether points are values that many rows share, which may be of any kind."""
+        if self.sanitizer == "auto":
+            return isinstance(self._concept, Points) and self.delta > 0
+        return self.sanitizer == "histogram" or isinstance(self.sanitizer, StabilityHistogram)
+
     def _sanitizer(self, columns: Columns, count: int, source: Source) -> Sanitizer:
         if isinstance(self.sanitizer, Sanitizer):
             asked = self.epsilon < math.inf
@@ -165,6 +176,8 @@ class GenericLearner(BoundedLearner):
                     f"delta={self.delta!r}; give it less, or the learner more."
                 )
             return self.sanitizer
+        if self._counts_values:
+            return StabilityHistogram(self.epsilon, self.delta, random_state=source)
         kind = self.sanitizer
         missing = any(declared is None for declared in columns.bounds)
         if kind == "auto":
@@ -180,7 +193,8 @@ class GenericLearner(BoundedLearner):
             points = public_points(concept, rows.public, count)
             self.n_covering_ = n_covering(concept, points)
         else:
-            released = self._sanitizer(self.columns_, count, source).sanitize(rows.unlabelled.X)
-            points = joined(concept, with_ends(released, self.columns_.bounds))
+            points = self._sanitizer(self.columns_, count, source).sanitize(rows.unlabelled.X)
+            if not self._counts_values:
+                points = joined(concept, with_ends(points, self.columns_.bounds))
             points = cuts_between(concept, points)
         self._draw(points, seen.X, seen.y, source)

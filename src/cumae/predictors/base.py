@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.callers import surroundings
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, FiniteClass, Hypothesis
+from cumae.concepts import BitClass, ConceptClass, FiniteClass, Hypothesis, Keyed
+from cumae.concepts.keyed import comparing
 from cumae.data import (
     Columns,
     Declared,
@@ -26,6 +27,7 @@ from cumae.data import (
     label_codes,
     need_cells,
     need_contents,
+    need_keys,
     read_table,
     row_source,
     undeclared_kinds,
@@ -118,6 +120,12 @@ class Training:
     def width(self) -> int:
         """How many columns of numbers the rows have, once encoded."""
         return self.rows.n_features if self.columns is None else len(self.columns)
+
+    @property
+    def one_column(self) -> bool:
+        """Whether the model is a concept class of one column, of numbers or of ordered values."""
+        one = self.width == 1 or isinstance(self.model, Keyed)
+        return one and isinstance(self.model, ConceptClass)
 
     @property
     def vc_dimension(self) -> int:
@@ -241,6 +249,7 @@ class Predictor(PrivateEstimator, ABC):
     def _check_contents(self, rows: RowSource, reader: QueryReader) -> None:
         # Models that get data frames as they are can use columns of text.
         need_contents(rows, reader.columns, reader.numeric if reader.as_frames else None)
+        need_keys(rows, reader.columns)
 
     def _check_given(self) -> None:
         """Check the parameters, before anything is read."""
@@ -256,6 +265,7 @@ class Predictor(PrivateEstimator, ABC):
         columns = None
         if self.columns is not None:
             columns = Columns(self.columns, rows.names, rows.n_features, rows.kinds)
+        model = comparing(model, columns)
         reader = self._reader(rows, columns, model)
         training = Training(rows, labels, columns, model, len(self.classes), reader)
         if isinstance(model, ConceptClass):
@@ -468,7 +478,7 @@ def _all_work(training: Training, plan: FitPlan[Any], spent: float) -> tuple[Eff
     count, size = int(facts["n_shards"]), int(facts["shard_size"])
     cells = count * size * training.width
     model = training.model
-    if isinstance(model, ConceptClass) and training.width == 1:
+    if training.one_column:
         return *others, Effort("one column", cells, cells)
     if can_grow(model):
         return *others, Effort("small trees", cells, cells)
@@ -480,7 +490,12 @@ def _all_work(training: Training, plan: FitPlan[Any], spent: float) -> tuple[Eff
 
 @claim("BBL", "QUERY")
 def check_own(concept: ConceptClass | None) -> None:
-    """Refuse hypotheses that may refuse a private row: those of cumae label any finite one."""
+    """Refuse hypotheses that may refuse a private row: others of cumae label any finite one."""
+    if isinstance(concept, BitClass):
+        raise InvalidParameter(
+            f"concept_class={concept!r} takes columns of 0 and 1 only, and would refuse a private "
+            "row with another number, which could be seen; take PrivateLearner, or Stumps or Trees."
+        )
     if isinstance(concept, FiniteClass):
         for hypothesis in concept.hypotheses:
             if not isinstance(hypothesis, Hypothesis):

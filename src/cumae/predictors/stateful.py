@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.codec import from_plain, to_plain
+from cumae.concepts import Keyed
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import refuse_within
 from cumae.mechanisms import Coins
@@ -98,7 +99,8 @@ class Fitted:
 
     def given(self) -> dict[str, Any]:
         """Return the parameters, with the model."""
-        model = {} if self.model_from is None else {self.model_from: self.model}
+        asked = self.model.concept if isinstance(self.model, Keyed) else self.model
+        model = {} if self.model_from is None else {self.model_from: asked}
         return {**self.parameters, **model}
 
     def to_facts(self) -> dict[str, Any]:

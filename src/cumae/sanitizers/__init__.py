@@ -12,6 +12,7 @@ True
 
 from cumae.codec import register
 from cumae.sanitizers.base import Sanitizer
+from cumae.sanitizers.histogram import StabilityHistogram
 from cumae.sanitizers.multiplicative_weights import MultiplicativeWeights
 from cumae.sanitizers.quantiles import Quantiles
 from cumae.sanitizers.ranges import Ranges
@@ -24,6 +25,7 @@ __all__ = [
     "Ranges",
     "Sanitizer",
     "SmallDatabase",
+    "StabilityHistogram",
     "StableThresholds",
 ]
 
@@ -33,6 +35,7 @@ register(
     {
         "Quantiles": Quantiles,
         "Ranges": Ranges,
+        "StabilityHistogram": StabilityHistogram,
         "StableThresholds": StableThresholds,
     },
 )

@@ -33,8 +33,13 @@ class Sanitizer(Mechanism):
     def check_size(self, n_rows: int, n_columns: int) -> None:
         """Refuse a table of a size that ``sanitize`` would refuse, before anything is paid."""
 
+    def most_points(self, n_rows: int) -> int:
+        """Return how many points there are at most, if the table has so many rows."""
+        del n_rows
+        return self.n_points
+
     @abstractmethod
-    def sanitize(self, X: ArrayLike) -> Floats:
+    def sanitize(self, X: ArrayLike) -> NDArray[Any]:
         """Return the points, one a line, with the columns of ``X``.
 
         The numbers of rows and columns of ``X`` are public; neighbours differ in one row. Each call
@@ -62,7 +67,7 @@ def share_of(epsilon: float, share: Fraction) -> float:
     return near if Fraction(near) <= exact else math.nextafter(near, 0.0)
 
 
-@claim("QUANT", "STABLE")
+@claim("QUANT", "STABLE", "HIST")
 def over(epsilon: float, divisor: Fraction | int) -> Fraction | float:
     """Return a quotient of epsilon, exactly; infinity stays what it is."""
     return Fraction(epsilon) / divisor if math.isfinite(epsilon) else epsilon

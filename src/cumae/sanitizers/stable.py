@@ -37,7 +37,7 @@ DEPTHS = (12, 20, 28, 36, 44, 52)
 LEAST_EPSILON = 1e-6
 
 
-@claim("STABLE")
+@claim("STABLE", "HIST")
 def least_count(rate: float, chance: float) -> int:
     """Return the least threshold that a bin with one row passes with at most that chance.
 

@@ -22,6 +22,7 @@ from cumae.sanitizers import (
     Ranges,
     Sanitizer,
     SmallDatabase,
+    StabilityHistogram,
     StableThresholds,
 )
 
@@ -121,6 +122,25 @@ def stable_thresholds(epsilon: float, delta: float, sanitizer: Any = StableThres
     return a_row(make, delta, _lopsided(epsilon / 2, 0.0, 1e300), -1e300)
 
 
+def stability_histogram(
+    epsilon: float, delta: float, sanitizer: Any = StabilityHistogram
+) -> Attack:
+    """Return the attack on a row of two values, of which one just reaches the threshold.
+
+    The row leaves the value that reaches it for the other one, so that both odds change.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the sanitizer may cost.
+    sanitizer : class
+        The class of the sanitizer that is attacked.
+    """
+    least = sanitizer(epsilon, delta).threshold
+    rows = [-1.0] * least + [1.0] * (least - 1)
+    return a_row(partial(sanitizer, epsilon, delta), delta, rows, 1.0)
+
+
 def ranges(epsilon: float, delta: float, sanitizer: Any = Ranges) -> Attack:
     """Return the attack on a row that decides in which of two neighbouring steps a quartile lies.
 
@@ -193,6 +213,7 @@ def _lopsided(epsilon: float, most: float, above: float) -> list[float]:
 ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "Quantiles": (quantiles,),
     "Ranges": (ranges,),
+    "StabilityHistogram": (stability_histogram,),
     "StableThresholds": (stable_thresholds,),
     "SmallDatabase": (small_database,),
     "MultiplicativeWeights": (multiplicative_weights,),

@@ -11,7 +11,7 @@ LEFT_OUT = "leave out"
 FORMS = (
     "{low = 0, high = 120}, {low = 0, high = 120, step = 1}, {numbers = true}, "
     '{categories = ["A", "B"]}, {boolean = true}, {since = 2020-01-01}, '
-    '{first = 2020-01-01, last = 2024-12-31}, {codes = {1 = "A", 2 = "B"}}, or '
+    '{first = 2020-01-01, last = 2024-12-31}, {codes = {1 = "A", 2 = "B"}}, {ordered = "text"}, or '
     '"leave out"; with missing = true where cells may be missing'
 )
 HEAD = """\
@@ -31,6 +31,9 @@ HEAD = """\
 #   {{since = 2020-01-01}}               dates such as 2020-12-31, counted from a day; or
 #                                      {{first = 2020-01-01, last = 2024-12-31}}
 #   {{codes = {{1 = "male", 2 = "female"}}}}  codes, and what they stand for
+#   {{ordered = "text"}}                 values that are only compared, for --model thresholds,
+#                                      intervals or points; or "numbers", "dates", "ids"; with
+#                                      max_bytes = 128 if a text may have more than 64 bytes
 #   "leave out"                        nothing is learnt from this column (a name, an id)
 # and add missing = true where cells may be missing: {{low = 0, high = 120, missing = true}}
 #

@@ -46,6 +46,7 @@ ENTRIES: tuple[tuple[set[str], set[str]], ...] = (
     ({"boolean"}, set()),
     ({"since"}, OF_DATES),
     ({"first", "last"}, OF_DATES),
+    ({"ordered"}, {"max_bytes"}),
 )
 OF_FILE = {"encoding", "separator", *OF_NUMBERS, *OF_DATES}
 # Columns of these kinds cannot be read unless they are declared.

@@ -77,7 +77,8 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         autocompletion=complete_model,
-        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, ridge.",
+        help="publish: kernel, logistic, curves, booster; release and everlasting: tree, "
+        "ridge; or thresholds, intervals, points for a single column, or for ordered ones.",
     ),
 ]
 MaxQueries = Annotated[
@@ -243,16 +244,17 @@ def _check_names(out: str, keys: str | None, *, oracle: bool) -> None:
 
 def _estimator(
     route: RouteName, model: str | None, situation: Situation, aim: Aim, out: str
-) -> tuple[Any, Advice]:
+) -> tuple[Any, Advice | None]:
     """Return what will be fitted, and what is forecast; say why, and what should be known."""
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
 
+    advice: Advice | None
     if route is RouteName.AUTO:
         estimator, advice = best_of(situation, out)
         say(paragraph(advice.sentence))
     else:
         estimator, advice = _named(route, model, situation, aim), advice_on(situation, route, model)
-    for line in advice.cautions:
+    for line in () if advice is None else advice.cautions:
         say(paragraph(f"Careful: {line}"))
     return estimator, advice
 

@@ -33,7 +33,9 @@ PUBLISHED = {
     "curves": "PrivateLogisticRegression",
     "booster": "PrivateBooster",
 }
-ASKED = ("tree", "ridge")
+# Classes of rules that only compare; ordered columns need one of them.
+COMPARING = {"thresholds": "Thresholds", "intervals": "Intervals", "points": "Points"}
+ASKED = ("tree", "ridge", *COMPARING)
 MODELS: Mapping[RouteName, tuple[str, ...]] = {
     RouteName.PUBLISH: tuple(PUBLISHED),
     RouteName.RELEASE: ASKED,
@@ -119,12 +121,17 @@ def asked(route: RouteName, name: str | None, max_queries: int, **shared: Any) -
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
 
     import cumae  # noqa: PLC0415
+    from cumae import concepts  # noqa: PLC0415
 
-    models = {"tree": DecisionTreeClassifier(max_depth=4), "ridge": RidgeClassifier()}
-    estimator = models[name or "tree"]
+    chosen = name or "tree"
+    if chosen in COMPARING:
+        model = {"concept_class": getattr(concepts, COMPARING[chosen])()}
+    else:
+        models = {"tree": DecisionTreeClassifier(max_depth=4), "ridge": RidgeClassifier()}
+        model = {"estimator": models[chosen]}
     if route is RouteName.RELEASE:
-        return cumae.QueryRelease(estimator, max_queries=max_queries, **shared)
-    return cumae.EverlastingPredictor(estimator, **shared)
+        return cumae.QueryRelease(**model, max_queries=max_queries, **shared)
+    return cumae.EverlastingPredictor(**model, **shared)
 
 
 def situation_of(
@@ -171,6 +178,11 @@ def best_of(situation: Situation, out: str) -> tuple[Any, Advice]:
     from cumae.planning.advice import advise  # noqa: PLC0415
     from cumae.planning.routes import ROUTES  # noqa: PLC0415
 
+    if any(column.kind == "ordered" for column in situation.columns.values()):
+        raise InvalidParameter(
+            "ordered columns can only be compared: give --model thresholds, intervals or points, "
+            "and an oracle as output (-o oracle.db). A published rule would show a private value."
+        )
     names = ORACLE_ROUTES if names_oracle(out) else None
     routes = [
         route
@@ -184,8 +196,8 @@ def best_of(situation: Situation, out: str) -> tuple[Any, Advice]:
     return advice.best.route.estimator(situation), advice
 
 
-def advice_on(situation: Situation, route: RouteName, model: str | None) -> Advice:
-    """Return what is forecast for a route that was asked for.
+def advice_on(situation: Situation, route: RouteName, model: str | None) -> Advice | None:
+    """Return what is forecast for a route that was asked for; None for rules that only compare.
 
     Parameters
     ----------
@@ -199,6 +211,8 @@ def advice_on(situation: Situation, route: RouteName, model: str | None) -> Advi
     from cumae.planning.advice import advise  # noqa: PLC0415
     from cumae.planning.routes import ROUTES  # noqa: PLC0415
 
+    if model in COMPARING:
+        return None
     pure = situation.delta == 0
     published_routes = {"booster": "trees" if pure else "booster", "curves": "logistic"}
     chosen = model or ("booster" if pure else "kernel")

@@ -1,6 +1,18 @@
-"""How numbers and dates are written as text, by what was declared and by nothing else."""
+"""How numbers, dates and ordered values are written, by what was declared and by nothing else."""
 
 from cumae.data.texts.dates import moment_in, refuse_format
+from cumae.data.texts.ordered import LARGEST_WORD, MAX_BYTES, Order, middle_keys, next_key
 from cumae.data.texts.written import PLAIN, Written, number_in
 
-__all__ = ["PLAIN", "Written", "moment_in", "number_in", "refuse_format"]
+__all__ = [
+    "LARGEST_WORD",
+    "MAX_BYTES",
+    "PLAIN",
+    "Order",
+    "Written",
+    "middle_keys",
+    "moment_in",
+    "next_key",
+    "number_in",
+    "refuse_format",
+]

@@ -27,7 +27,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, IntervalUnion, Rectangle, Threshold, Thresholds
+from cumae.concepts import ConceptClass, IntervalUnion, Keyed, Rectangle, Threshold, Thresholds
 from cumae.concepts.base import Hypothesis
 
 Limits: TypeAlias = tuple[float, float] | None
@@ -71,6 +71,11 @@ def represent(
     [0 1 1 1 1 0]
     [0 0 1 1 0 0]
     """
+    if isinstance(model, Keyed):  # the same among ranks, which have no middles and no limits
+        distinct, ranks = model.ranked(table)
+        best = model.concept.erm(ranks, np.ones(len(ranks), dtype=np.int64), signed)
+        rule = represent(model.concept, best, ranks[:, None], signed, None, coin=coin)
+        return model.named(rule, distinct)
     if isinstance(found, Threshold) and isinstance(model, Thresholds):
         column = table[:, 0]
         return Gap.of(found, column).threshold(model.polarity, limits, coin)

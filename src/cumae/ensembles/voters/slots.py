@@ -24,6 +24,8 @@ from cumae.claims import claim
 from cumae.concepts import (
     ConceptClass,
     Intervals,
+    Keyed,
+    KeyRuns,
     Points,
     Rectangle,
     Rectangles,
@@ -34,6 +36,7 @@ from cumae.concepts import (
 )
 from cumae.ensembles.voters.base import Voters, broken
 from cumae.ensembles.voters.columns import BoxVoters, bound_of, runs_of, stack_runs
+from cumae.ensembles.voters.keys import key_ends, stack_keys
 from cumae.ensembles.voters.linear import LINEAR, LinearVoters, Scores, is_affine, scores_of
 from cumae.ensembles.voters.trees import Nodes, WalkVoters, nodes_of, stack_tiers, tiers
 
@@ -339,8 +342,50 @@ class BoxSlots(SlotForm):
         return [BoxVoters(self.n_classes, lows, highs)]
 
 
+@claim("SHARDS", "STORE")
+@dataclass(frozen=True)
+class KeySlots(SlotForm):
+    """Slots of rules about ordered keys.
+
+    Parameters
+    ----------
+    n_classes, width : int
+        Numbers of classes, and of numbers of a key.
+    runs : int
+        The most runs of keys in which a rule labels 1.
+    """
+
+    kind: ClassVar[str] = "keys"
+
+    n_classes: int
+    width: int
+    runs: int
+
+    def _fields(self) -> list[tuple[Any, ...]]:
+        shape = (self.runs, self.width)
+        return [("count", "<i2"), ("lows", "<f8", shape), ("highs", "<f8", shape)]
+
+    def _read(self, model: Any) -> KeyRuns | None:
+        fits = type(model) is KeyRuns and model.width == self.width
+        return model if fits and len(model.runs) <= self.runs else None
+
+    def _write(self, slots: Records, places: Integers, read: list[KeyRuns]) -> None:
+        for place, rule in zip(places.tolist(), read, strict=True):
+            count = len(rule.runs)
+            slots["count"][place] = count
+            if count:
+                slots["lows"][place, :count], slots["highs"][place, :count] = key_ends(rule)
+
+    def _stacked(self, records: Records) -> list[Voters]:
+        there = np.arange(self.runs) < records["count"][:, None]
+        lows, highs = (np.ascontiguousarray(records[name][there]) for name in ("lows", "highs"))
+        if np.isnan(lows).any() or np.isnan(highs).any():
+            raise broken(self.kind)
+        return [stack_keys(len(records), self.n_classes, lows, highs)]
+
+
 FORMS: dict[str, type[SlotForm]] = {
-    form.kind: form for form in (BoxSlots, LinearSlots, RunSlots, TreeSlots)
+    form.kind: form for form in (BoxSlots, KeySlots, LinearSlots, RunSlots, TreeSlots)
 }
 
 
@@ -388,9 +433,12 @@ def slot_form(model: Any, n_classes: int, width: int, shard_rows: int) -> SlotFo
     return None
 
 
-def _concept_form(concept: ConceptClass, width: int) -> SlotForm | None:
+def _concept_form(concept: ConceptClass, width: int) -> SlotForm | None:  # noqa: PLR0911
     # Only these very classes: a subclass may have rules of its own.
     kind = type(concept)
+    if isinstance(concept, Keyed):
+        one = _concept_form(concept.concept, 1)
+        return KeySlots(2, width, one.runs) if isinstance(one, RunSlots) else None
     if kind in (Thresholds, Points, Intervals) or (kind is Rectangles and width == 1):
         return RunSlots(2, 1, 1)
     if kind is Stumps:

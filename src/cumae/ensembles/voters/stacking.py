@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from cumae.concepts import Rectangle, Tree
+from cumae.concepts import KeyRuns, Rectangle, Tree
 from cumae.ensembles.voters.base import StackedVoters, Voters
 from cumae.ensembles.voters.columns import (
     BoxVoters,
@@ -18,6 +18,7 @@ from cumae.ensembles.voters.columns import (
     stack_boxes,
     stack_cuts,
 )
+from cumae.ensembles.voters.keys import KeyVoters, stack_key_runs
 from cumae.ensembles.voters.linear import (
     LINEAR,
     SCALERS,
@@ -39,7 +40,8 @@ from cumae.parameters import check_count
 __all__ = ["LoopVoters", "StackedVoters", "Voters", "stack", "voters_from_arrays"]
 
 KINDS: dict[str, type[StackedVoters]] = {
-    kind.kind: kind for kind in (BoxVoters, CutVoters, LinearVoters, TreeVoters, WalkVoters)
+    kind.kind: kind
+    for kind in (BoxVoters, CutVoters, KeyVoters, LinearVoters, TreeVoters, WalkVoters)
 }
 
 
@@ -85,6 +87,8 @@ def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[V
             found.append(stack_cuts(members, n_classes, width))
         elif kind == "boxes":
             found.append(stack_boxes(members, n_classes))
+        elif kind == "keys":
+            found.append(stack_key_runs(members, n_classes))
         elif kind == "linear":
             found.append(stack_linear(members, n_classes))
         elif kind == "trees":
@@ -122,6 +126,8 @@ def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
     if runs is not None:
         width, where = runs
         return ("cuts", width), where
+    if type(model) is KeyRuns:
+        return ("keys", model.width), model
     if type(model) is Rectangle:
         return ("boxes", len(model.lows)), model
     steps = [model]

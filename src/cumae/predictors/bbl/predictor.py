@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -248,7 +249,7 @@ class GenericBBL(PhasedPredictor):
         """Decide all numbers, from declared facts and the number of rows; they are the steps."""
         check_classes(self.classes)
         training.need_numbers()
-        given = self._options(PublicCounts.of(training))
+        given = replace(self._options(PublicCounts.of(training)), concept=training.model)
         rules = BBLRules.of(given, paper=self.constants == "paper")
         warn_of_noise(rules, *check_phases(rules))
         sizes = rules.sizes()

@@ -57,8 +57,7 @@ def with_prior(
     n_rows : int
         Rows that are used: with ``user_ids`` one for each user.
     """
-    one_column = isinstance(training.model, ConceptClass) and training.width == 1
-    sizes = PublicSizes(n_rows, training.n_classes, has_prior=False, one_column=one_column)
+    sizes = PublicSizes(n_rows, training.n_classes, has_prior=False, one_column=training.one_column)
     promises = (options.epsilon, options.delta, options.columns)
     classes = class_names(options.classes).tolist()
     prior = find_prior(options.prior, training, *promises, classes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, Rectangles, Thresholds
+from cumae.concepts import ConceptClass, Keyed, Rectangles, Thresholds
 from cumae.data import RowSource, as_numbers, read_table
 from cumae.ensembles.growing.boxes import MOST_COLUMNS, MOST_ROWS, many_boxes
 from cumae.ensembles.growing.representatives import Limits, many_thresholds, represent
@@ -152,7 +152,7 @@ class MarginTrainer(Trainer):
         seeds : array of int
             One for each shard.
         """
-        if type(self.model) in (Thresholds, Rectangles) and not hasattr(rows, "columns"):
+        if type(self.model) in (Keyed, Thresholds, Rectangles) and not hasattr(rows, "columns"):
             with HiddenFailures():  # one by one, the other shards do not notice
                 rules = self._many_rules(rows, labels, starts, seeds)
                 if rules is not None:
@@ -187,6 +187,8 @@ class MarginTrainer(Trainer):
         if sizes.min() == 0 or not np.all(np.abs(table) < LARGEST):
             return None
         signed, coins = labels[:, 1] - labels[:, 0], [_coin(seed) for seed in seeds.tolist()]
+        if isinstance(self.model, Keyed):
+            return self._many_keyed(self.model, table, signed, starts, coins)
         if isinstance(self.model, Thresholds):
             if width > 1:
                 return None
@@ -196,6 +198,21 @@ class MarginTrainer(Trainer):
         if width > MOST_COLUMNS or sizes.max() > MOST_ROWS:
             return None
         return list(many_boxes(table, signed, starts, coins))
+
+    @claim("KEYS")
+    def _many_keyed(
+        self, model: Keyed, table: Floats, signed: Integers, starts: Integers, coins: list[bool]
+    ) -> list[Any] | None:
+        """As ``_many_rules``, for thresholds over ordered keys.
+
+        A cut lies at a row of its own shard, or right above one. So ranks among the rows of several
+        shards give the same rules as ranks within a shard.
+        """
+        if type(model.concept) is not Thresholds:
+            return None
+        distinct, ranks = model.ranked(table)
+        rules = many_thresholds(model.concept, ranks, signed, starts, None, coins)
+        return [model.named(rule, distinct) for rule in rules]
 
     def _limits(self) -> Limits:
         """Return the declared bounds of the first column, if there are any."""

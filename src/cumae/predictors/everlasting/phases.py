@@ -19,6 +19,7 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.codec import from_bytes, to_bytes
+from cumae.concepts import Keyed
 from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import PROCESS_ENDS
@@ -116,6 +117,8 @@ class School:
     @functools.cached_property  # each answer asks
     def steady(self) -> bool:
         """Whether votes do not drift from phase to phase, by the model and what was declared."""
+        if isinstance(self.model, Keyed):
+            return isinstance(self.model.concept, STEADY)
         return isinstance(self.model, STEADY) and bool(self.reader.columns.open)
 
     def train(self, recipe: Recipe) -> Ensemble:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, Rectangles, Thresholds, UnionOfIntervals
+from cumae.concepts import ConceptClass, Keyed, Rectangles, Thresholds, UnionOfIntervals
 from cumae.data import Columns, SomeRows, class_names, clean_table, read_table, row_source
 from cumae.effort import Effort
 from cumae.ensembles.blocks import FEW_BLOCK_ROWS, AskedInBlocks, block_rows
@@ -382,6 +382,11 @@ def find_prior(
     """Return the prior to train, from what was declared: the default one where there is none."""
     if prior is False:
         return None
+    if prior is not None and isinstance(training.model, Keyed):
+        raise InvalidParameter(
+            "prior= with ordered columns: a prior is published, and its cut would be the value of "
+            "a row; leave prior out, or give prior=False."
+        )
     if prior is None or prior is True:
         found = default_prior(training)
         if found is None:
