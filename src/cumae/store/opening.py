@@ -129,7 +129,9 @@ class _Opened:
             first = writer.totals.blob
         elif len(blobs) > 2 * MERGE:
             journal.compacted()
-        writer.home.sweep(self.old_pieces(first, writer.totals))
+        old = self.old_pieces(first, writer.totals)
+        if writer.home.n_old(old):  # nothing is written to a file that needs nothing
+            writer.home.sweep(old)
         writer.opened(self.marks)
         found = class_named("predictor", state.kind).from_state(state, journal)
         found.warm_up()
