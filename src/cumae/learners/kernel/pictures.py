@@ -227,7 +227,9 @@ def _ticks(values: tuple[Any, ...], edges: Floats) -> tuple[list[float], list[st
         places = range(0, len(values), step)
         return [float(place) for place in places], [as_text(values[place]) for place in places]
     ends = edges[: len(known) + 1]
-    if isinstance(known[0], dt.datetime):
+    if len(known) <= MOST_TICKS:
+        found, texts = [_number(value) for value in known], [as_text(value) for value in known]
+    elif isinstance(known[0], dt.datetime):
         from matplotlib import dates  # noqa: PLC0415 - only pictures need it
 
         locator = dates.AutoDateLocator(minticks=2, maxticks=4)  # type: ignore[no-untyped-call]
