@@ -83,7 +83,7 @@ def demo(
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")
     attacked = steps.attack(published.name, epsilon, seconds)
     for item in attacked:
-        _say(f"The {item.target}, by {item.part}:")
+        _say(f"The {item.target}, by {item.part} (all numbers are epsilon):")
         for one in item.audits:
             _say(f"  {page.proven(one)}")
         for one in item.planted:

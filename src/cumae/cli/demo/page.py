@@ -145,18 +145,18 @@ def error_chart(found: Findings) -> Chart:
 
 
 def proven(found: Audit) -> str:
-    """Return what an attack proved, and what it could have proven, in one sentence.
+    """Return the epsilon that an attack proved and could have proven, in one sentence.
 
     Examples
     --------
     >>> from cumae.audit import Audit, Claimed
     >>> from cumae.cli.demo.page import proven
     >>> proven(Audit("a row", Claimed(8.0), 0.95, 1000, epsilon=3.2, rho=0.1, mu=0.6))
-    'claimed is epsilon 8, proven 3.20 (1,000 runs could have proven 5.3): not broken.'
+    'claimed 8, proven 3.20 (1,000 runs could prove 5.3): not broken.'
     """
     return (
-        f"claimed is epsilon {found.claimed.epsilon:.3g}, proven {found.as_epsilon:.2f} "
-        f"({found.runs:,} runs could have proven {found.most_as_epsilon:.2g}): {found.verdict}."
+        f"claimed {found.claimed.epsilon:.3g}, proven {found.as_epsilon:.2f} "
+        f"({found.runs:,} runs could prove {found.most_as_epsilon:.2g}): {found.verdict}."
     )
 
 
@@ -329,15 +329,14 @@ def _parts(found: Findings) -> str:
 def _attack_table(found: Findings) -> str:
     rows = [
         [
-            f"{item.target}, planted bug" if one.planted else item.target,
+            f"{item.target}, bug {one.verdict}" if one.planted else item.target,
             f"{one.claimed.epsilon:.3g}",
             f"{one.as_epsilon:.2f}",
             f"{one.most_as_epsilon:.2g}",
             f"{one.runs:,}",
-            one.verdict,
         ]
         for item in found.attacked
         for one in (*item.audits, *item.planted)
     ]
-    heads = ["attacked", "claimed", "proven", "could be", "runs", "verdict"]
+    heads = ["attacked", "claimed", "proven", "could be", "runs"]
     return _table("Epsilon: claimed at most, proven at least", heads, rows)
