@@ -160,6 +160,16 @@ def proven(found: Audit) -> str:
     )
 
 
+def told_attacks(attacked: Sequence[Attacked]) -> list[str]:
+    """Return what is said about all attacks, line by line."""
+    found = []
+    for item in attacked:
+        found.append(f"The {item.target}, by {item.part} (all numbers are epsilon):")
+        found += [f"  {proven(one)}" for one in item.audits]
+        found += [f"  The same {one.planted}: {proven(one)}" for one in item.planted]
+    return found
+
+
 def attack_chart(found: Findings) -> Chart:
     """Return measured against claimed epsilon, of the code and of planted bugs."""
     groups = [(item.target, item.audits) for item in found.attacked]
@@ -247,12 +257,7 @@ answers. Another one opened the file and went on. No noise was used twice: to be
 counted {answered.charged:,} answers as given that may never have left.</p>
 {_figure(error, _error_table(found))}
 <h2>3. An attacker who knows the code</h2>
-<p>It plays against the code that releases numbers, on small tables, in two worlds that differ in
-one row, and tries to tell them apart: {_parts(found)}. What comes before the noise is computed
-once, so that a second has thousands of runs. Points below the line are proven and allowed. Above
-the line a promise is broken. To show that the attack would see it, the same attack is played
-against code with a planted bug, half the noise. Gaussian noise is measured by how far it moves
-(mu), and shown as the epsilon that so much noise has.</p>
+{_about_attacks(found)}
 {_figure(attacks, _attack_table(found))}
 <h2>The full promises</h2>
 <dl><dt>Model</dt><dd>{published.guarantee.to_html()}</dd>
@@ -322,8 +327,15 @@ def _error_table(found: Findings) -> str:
     return _table("Wrong answers", ["answers", "phase", "wrong"], rows)
 
 
-def _parts(found: Findings) -> str:
-    return ", and ".join(f"for the {item.target}, {item.part}" for item in found.attacked)
+def _about_attacks(found: Findings) -> str:
+    parts = ", and ".join(f"for the {item.target}, {item.part}" for item in found.attacked)
+    return f"""\
+<p>It plays against the code that releases numbers, on small tables, in two worlds that differ in
+one row, and tries to tell them apart: {escape(parts)}. What comes before the noise is computed
+once, so that a second has thousands of runs. Points below the line are proven and allowed. Above
+the line a promise is broken. To show that the attack would see it, the same attack is played
+against code with a planted bug, half the noise. Gaussian noise is measured by how far it moves
+(mu), and shown as the epsilon that so much noise has.</p>"""
 
 
 def _attack_table(found: Findings) -> str:
