@@ -96,6 +96,19 @@ def test_the_first_process_was_killed_and_another_one_went_on(demonstration: Dem
         oracle.close()
 
 
+def test_attacks_say_what_they_could_have_proven_and_are_tried_on_a_planted_bug(
+    demonstration: Demonstration,
+) -> None:
+    said = " ".join(demonstration.said.split("3. An attacker")[1].split())
+    lines = re.findall(
+        r"claimed ([\d.]+), proven ([\d.]+) \(([\d,]+) runs could prove ([\d.]+)\)", said
+    )
+    assert len(lines) == 8  # of model and oracle, at two claims, and of planted bugs
+    assert said.count("The same with half the noise, planted: ") == 4
+    assert all(float(found) <= float(most) for _, found, _, most in lines)
+    assert "BROKEN" not in said
+
+
 def test_the_published_model_is_a_file_of_its_own(demonstration: Demonstration) -> None:
     model = PrivateClassifier.load(demonstration.folder / "model.json")
     assert model.guarantee_.within(1.0, 1e-6)
@@ -111,6 +124,7 @@ def test_the_docs_show_what_is_printed(demonstration: Demonstration) -> None:
 
 def _without_figures(text: str) -> str:
     flat = re.sub(r"[\d][\d.,]*", "#", " ".join(text.split()))
+    flat = re.sub(r": (not broken|cannot tell|caught|not caught)\.", ": verdict.", flat)
     flat = re.sub(r"Plan: .*? Promise:", "Plan: Promise:", flat)
     return re.sub(r"(Phase #: # models vote, and noise is added. )+", "Phases. ", flat)
 

@@ -281,13 +281,14 @@ def test_what_cannot_be_attacked_is_told_attack_by_attack(
 
 def test_the_page_on_audits_names_tests_that_exist() -> None:
     """All planted bugs have a line: thirteen first ones, seven of options, four of batches, five of
-    noisy sums, one of evaluations, five of oracles in files, and four of their thieves.
+    noisy sums, one of evaluations, two of releases, five of oracles in files, and four of their
+    thieves.
     """
     root = Path(__file__).parents[2]
     page = (root / "docs" / "audit.md").read_text(encoding="utf-8")
     section = page.split("## Planted bugs")[1]
     rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == 13 + 7 + 4 + 5 + 1 + 5 + 4
+    assert len(rows) == 13 + 7 + 4 + 5 + 1 + 2 + 5 + 4
     named = set(re.findall(r"`(test_\w+)`", "".join(rows)))
     unit = root / "tests" / "unit"
     files = [*unit.glob("test_audit_*.py"), *unit.glob("test_store_[pt]*.py")]

@@ -77,7 +77,8 @@ def attacks_on(
     if not 0 < check_epsilon(epsilon) < math.inf:
         raise InvalidParameter(f"epsilon={epsilon!r} leaves nothing to attack; give 1.0, say.")
     check_delta(delta)
-    found, left_out = [], []
+    found: list[Attack] = []
+    left_out = []
     for build in (SOURCES if sources is None else sources)[name]:
         try:
             make = build if found else partial(_with_plant, build)

@@ -84,12 +84,8 @@ def demo(
 
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")
     attacked = steps.attack(published.name, epsilon, seconds)
-    for item in attacked:
-        _say(f"The {item.target}, by {item.part}:")
-        for one in item.audits:
-            _say(f"  {page.proven(one)}")
-        for one in item.planted:
-            _say(f"  The same {one.planted}: {page.proven(one)}")
+    for line in page.told_attacks(attacked):
+        _say(line)
     found = page.Findings(interviews, advice, published, answered, attacked)
     (output / "index.html").write_text(page.page(found), encoding="utf-8")
     (output / "picture.svg").write_text(picture(page.charts(found)[:2]), encoding="utf-8")

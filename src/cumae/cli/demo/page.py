@@ -145,19 +145,29 @@ def error_chart(found: Findings) -> Chart:
 
 
 def proven(found: Audit) -> str:
-    """Return what an attack proved, and what it could have proven, in one sentence.
+    """Return the epsilon that an attack proved and could have proven, in one sentence.
 
     Examples
     --------
     >>> from cumae.audit import Audit, Claimed
     >>> from cumae.cli.demo.page import proven
     >>> proven(Audit("a row", Claimed(8.0), 0.95, 1000, epsilon=3.2, rho=0.1, mu=0.6))
-    'claimed is epsilon 8, proven 3.20 (1,000 runs could have proven 5.3): not broken.'
+    'claimed 8, proven 3.20 (1,000 runs could prove 5.3): not broken.'
     """
     return (
-        f"claimed is epsilon {found.claimed.epsilon:.3g}, proven {found.as_epsilon:.2f} "
-        f"({found.runs:,} runs could have proven {found.most_as_epsilon:.2g}): {found.verdict}."
+        f"claimed {found.claimed.epsilon:.3g}, proven {found.as_epsilon:.2f} "
+        f"({found.runs:,} runs could prove {found.most_as_epsilon:.2g}): {found.verdict}."
     )
+
+
+def told_attacks(attacked: Sequence[Attacked]) -> list[str]:
+    """Return what is said about all attacks, line by line."""
+    found = []
+    for item in attacked:
+        found.append(f"The {item.target}, by {item.part} (all numbers are epsilon):")
+        found += [f"  {proven(one)}" for one in item.audits]
+        found += [f"  The same {one.planted}: {proven(one)}" for one in item.planted]
+    return found
 
 
 def attack_chart(found: Findings) -> Chart:
@@ -247,12 +257,7 @@ answers. Another one opened the file and went on. No noise was used twice: to be
 counted {answered.charged:,} answers as given that may never have left.</p>
 {_figure(error, _error_table(found))}
 <h2>3. An attacker who knows the code</h2>
-<p>It plays against the code that releases numbers, on small tables, in two worlds that differ in
-one row, and tries to tell them apart: {_parts(found)}. What comes before the noise is computed
-once, so that a second has thousands of runs. Points below the line are proven and allowed. Above
-the line a promise is broken. To show that the attack would see it, the same attack is played
-against code with a planted bug, half the noise. Gaussian noise is measured by how far it moves
-(mu), and shown as the epsilon that so much noise has.</p>
+{_about_attacks(found)}
 {_figure(attacks, _attack_table(found))}
 <h2>The full promises</h2>
 <dl><dt>Model</dt><dd>{published.guarantee.to_html()}</dd>
@@ -322,22 +327,28 @@ def _error_table(found: Findings) -> str:
     return _table("Wrong answers", ["answers", "phase", "wrong"], rows)
 
 
-def _parts(found: Findings) -> str:
-    return ", and ".join(f"for the {item.target}, {item.part}" for item in found.attacked)
+def _about_attacks(found: Findings) -> str:
+    parts = ", and ".join(f"for the {item.target}, {item.part}" for item in found.attacked)
+    return f"""\
+<p>It plays against the code that releases numbers, on small tables, in two worlds that differ in
+one row, and tries to tell them apart: {escape(parts)}. What comes before the noise is computed
+once, so that a second has thousands of runs. Points below the line are proven and allowed. Above
+the line a promise is broken. To show that the attack would see it, the same attack is played
+against code with a planted bug, half the noise. Gaussian noise is measured by how far it moves
+(mu), and shown as the epsilon that so much noise has.</p>"""
 
 
 def _attack_table(found: Findings) -> str:
     rows = [
         [
-            f"{item.target}, planted bug" if one.planted else item.target,
+            f"{item.target}, bug {one.verdict}" if one.planted else item.target,
             f"{one.claimed.epsilon:.3g}",
             f"{one.as_epsilon:.2f}",
             f"{one.most_as_epsilon:.2g}",
             f"{one.runs:,}",
-            one.verdict,
         ]
         for item in found.attacked
         for one in (*item.audits, *item.planted)
     ]
-    heads = ["attacked", "claimed", "proven", "could be", "runs", "verdict"]
+    heads = ["attacked", "claimed", "proven", "could be", "runs"]
     return _table("Epsilon: claimed at most, proven at least", heads, rows)

@@ -210,7 +210,7 @@ def _edges(values: tuple[Any, ...]) -> Floats:
     """
     known = [value for value in values if value is not None]
     if not _is_ordered(values) or len(known) < 2:
-        return np.arange(len(values) + 1) - 0.5
+        return np.arange(len(values) + 1, dtype=np.float64) - 0.5
     at = np.array([_number(value) for value in known])
     middle = (at[1:] + at[:-1]) / 2
     found = [2 * at[0] - middle[0], *middle, 2 * at[-1] - middle[-1]]
@@ -227,13 +227,16 @@ def _ticks(values: tuple[Any, ...], edges: Floats) -> tuple[list[float], list[st
         places = range(0, len(values), step)
         return [float(place) for place in places], [as_text(values[place]) for place in places]
     ends = edges[: len(known) + 1]
-    if isinstance(known[0], dt.datetime):
+    if len(known) <= MOST_TICKS:
+        found, texts = [_number(value) for value in known], [as_text(value) for value in known]
+    elif isinstance(known[0], dt.datetime):
         from matplotlib import dates  # noqa: PLC0415 - only pictures need it
 
         locator = dates.AutoDateLocator(minticks=2, maxticks=4)  # type: ignore[no-untyped-call]
-        days = dates.num2date([ends[0], ends[-1]])
-        found = [float(tick) for tick in locator.tick_values(*days) if ends[0] <= tick <= ends[-1]]
-        texts = [as_text(dates.num2date(tick)) for tick in found]
+        days = dates.num2date([ends[0], ends[-1]])  # type: ignore[no-untyped-call]
+        ticks = locator.tick_values(*days)  # type: ignore[no-untyped-call]
+        found = [float(tick) for tick in ticks if ends[0] <= tick <= ends[-1]]
+        texts = [as_text(day) for day in dates.num2date(found)]  # type: ignore[no-untyped-call]
     else:
         found = _round_ticks(float(ends[0]), float(ends[-1]))
         texts = [_round_text(tick) for tick in found]
@@ -252,7 +255,7 @@ def _number(value: Any) -> float:
         return value
     from matplotlib import dates  # noqa: PLC0415 - only pictures need it
 
-    return float(dates.date2num(value))
+    return float(dates.date2num(value))  # type: ignore[no-untyped-call]
 
 
 def _round_ticks(low: float, high: float) -> list[float]:
