@@ -135,17 +135,13 @@ def fit(
     need_file(data)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
-        output = None
         if oracle:
             check_new_oracle(out, keys)
-        else:
-            output = stack.enter_context(Output(out, force=force))
-        from cumae.cli.files.checks import classes_of  # noqa: PLC0415 - takes a second
-        from cumae.cli.models.private import read_private  # noqa: PLC0415
+        output = None if oracle else stack.enter_context(Output(out, force=force))
+        from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
-        aim = Aim.read(goal, costs, threshold, class_shares, classes_of(classes))
-        form = CsvForm(encoding, separator)
-        table = read_private(data, label, classes, schema, public, form)
+        aim = Aim.read(goal, costs, threshold, class_shares, classes)
+        table = read_private(data, label, classes, schema, public, CsvForm(encoding, separator))
         situation = situation_of(table, epsilon, delta, max_queries, aim)
         estimator, advice = _estimator(route, model, situation, aim, out)
         if oracle and table.public is not None:
