@@ -123,9 +123,9 @@ def calibrate(cells: list[dict[str, Any]]) -> None:
     power = min(tried, key=lambda one: tried[one])
     routes: dict[str, Any] = {USUAL: {"accuracy": curves(cells, USUAL, "accuracy", power)}}
     for name in NAMES:
-        found = {goal: curves(cells, name, goal, power) for goal in ("accuracy", "ranking", "cost")}
-        same = {goal for goal in found if found[goal] == found["accuracy"]} - {"accuracy"}
-        routes[name] = {goal: lines for goal, lines in found.items() if goal not in same}
+        goals = {goal: curves(cells, name, goal, power) for goal in ("accuracy", "ranking", "cost")}
+        same = {goal for goal in goals if goals[goal] == goals["accuracy"]} - {"accuracy"}
+        routes[name] = {goal: lines for goal, lines in goals.items() if goal not in same}
     for name in VOTES:
         asked = [cell for cell in cells if f"{name}, accuracy" in cell]
         if asked:

@@ -294,13 +294,11 @@ class Advice:
     @property
     def rests_on(self) -> tuple[str, ...]:
         """What the forecasts were made from, in a sentence each."""
-        found = {
-            "What privacy costs": [one.expected for one in self.prospects],
-            "How good routes are by the goal": [one.figure for one in self.prospects],
-        }
-        told = {name: [one.rests_on for one in some if one] for name, some in found.items()}
+        costs = [one.expected.rests_on for one in self.prospects if one.expected]
+        figures = [one.figure.rests_on for one in self.prospects if one.figure]
+        named = {"What privacy costs": costs, "How good routes are by the goal": figures}
         return tuple(
-            f"{name} is forecast from {min(some, key=len)}." for name, some in told.items() if some
+            f"{name} is forecast from {min(some, key=len)}." for name, some in named.items() if some
         )
 
     def _repr_html_(self) -> str:

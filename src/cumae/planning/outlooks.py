@@ -53,10 +53,10 @@ def _untaken(estimator: Any, situation: Situation) -> str:
     """Return what was declared about answers and an estimator cannot follow; "" if it can."""
     kind, known = type(estimator).__name__, estimator.get_params(deep=False)
     if situation.goal == "ranking" and not hasattr(type(estimator), "decision_function"):
-        return f'goal="ranking": a {kind} gives answers without chances, which rank nothing.'
+        return f'goal="ranking": {kind} gives answers without chances, which rank nothing.'
     for name in ("costs", "threshold"):
         if getattr(situation, name) is not None and name not in known:
-            return f"{name} is given, and a {kind} cannot follow it."
+            return f"{name} is given, and {kind} cannot follow it."
     return ""
 
 

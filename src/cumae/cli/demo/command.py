@@ -13,6 +13,7 @@ import typer
 from cumae.cli.options import Full
 
 ROWS, QUESTIONS = 253_680, 100_000
+ORACLE = "\n2. An oracle that answers for ever. The models that vote are never published."
 
 Epsilon = Annotated[float, typer.Option(min=0.01, help="Privacy budget: smaller protects more.")]
 Rows = Annotated[int, typer.Option(min=20_000, max=ROWS, help="Interviews of the survey to use.")]
@@ -66,8 +67,7 @@ def demo(
         _say(f"Accuracy for {count:,} other people: {published.accuracy:.1%}. {guessing}")
         _say(f"Gradient boosting without privacy: {published.without:.1%}")
 
-        typer.echo("\n2. An oracle that answers for ever. ", nl=False)
-        typer.echo("The models that vote are never published.")
+        typer.echo(ORACLE)
         _say("A process of its own trains thousands of small models and asks them ...")
         before = first.result()
     given = sum(len(batch.answers) for batch in before)
@@ -77,9 +77,8 @@ def demo(
     typer.echo(promise_lines(answered.guarantee, full=full, indent="   "))
     for phase, models in {batch.phase: batch.models for batch in answered.batches}.items():
         _say(f"Phase {phase}: {models:,} models vote, and noise is added.")
-    right = 1 - answered.wrong(interviews)
-    last = answered.batches[-1].phase
-    _say(f"Accuracy of {count:,} answers, up to phase {last}: {right:.1%}. {guessing}")
+    until, right = answered.batches[-1].phase, 1 - answered.wrong(interviews)
+    _say(f"Accuracy of {count:,} answers, up to phase {until}: {right:.1%}. {guessing}")
     _say("It would go on answering under the same promise.")
 
     typer.echo(f"\n3. An attacker who knows the code, for {seconds:g} seconds.")

@@ -185,13 +185,12 @@ def fit(
     need_files(data, schema, public, unlabelled)
     started = time.monotonic()
     with told(), contextlib.ExitStack() as stack:
-        output = None if oracle else stack.enter_context(Output(out, force=force))
         if oracle:
             check_new_oracle(out, keys)
-        from cumae.cli.files.checks import classes_of  # noqa: PLC0415 - takes a second
-        from cumae.cli.models.private import read_private  # noqa: PLC0415
+        output = None if oracle else stack.enter_context(Output(out, force=force))
+        from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
-        aim = Aim.read(*aims, classes_of(classes))
+        aim = Aim.read(*aims, classes)
         form = CsvForm(encoding, separator)
         table = read_private(data, label, classes, schema, public, form, unlabelled)
         situation = situation_of(table, epsilon, delta, max_queries, aim)

@@ -84,28 +84,28 @@ class Aim:
         costs: str | None,
         threshold: float | None,
         shares: str | None,
-        classes: Sequence[Any],
+        classes: str,
     ) -> Aim:
         """Read options, and refuse what does not fit.
 
         Parameters
         ----------
-        goal, costs, threshold, shares : object
+        goal, costs, threshold, shares, classes : object
             As they were given.
-        classes : sequence
-            The declared classes.
         """
+        from cumae.cli.files.checks import classes_of  # noqa: PLC0415 - takes a second
         from cumae.planning.goals import check_goal  # noqa: PLC0415 - takes seconds to load
 
+        names = classes_of(classes)
         by_cost = costs is not None or threshold is not None
         chosen = goal or (GoalName.COST if by_cost else GoalName.ACCURACY)
         found = cls(
             chosen.value,
-            numbers_of(costs, "--costs", classes),
+            numbers_of(costs, "--costs", names),
             threshold,
-            numbers_of(shares, "--class-shares", classes),
+            numbers_of(shares, "--class-shares", names),
         )
-        check_goal(found.goal, classes, found.costs, found.threshold, found.class_shares)
+        check_goal(found.goal, names, found.costs, found.threshold, found.class_shares)
         return found
 
     @property

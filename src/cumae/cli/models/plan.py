@@ -134,13 +134,12 @@ def plan(
 
     if (data is None) == (rows is None):
         raise typer.BadParameter("give DATA, or --rows with the number of private rows.")
-    if simulate and (public is None or label is None):
+    if simulate and None in (public, label):
         raise typer.BadParameter("--simulate needs --public, with labels, and --label.")
     with told():
         names = classes_of(classes)
-        aim = Aim.read(goal, costs, threshold, class_shares, names)
-        form = CsvForm(encoding, separator)
-        task = _Task.read(data, rows, columns, label, schema, public, form)
+        aim = Aim.read(goal, costs, threshold, class_shares, classes)
+        task = _Task.read(data, rows, columns, label, schema, public, CsvForm(encoding, separator))
         sample = task.sample(label or "", names) if simulate else None
         warn_if_weak(epsilon, delta, task.n_rows)
         say("Comparing routes; no private row is looked at ...")
