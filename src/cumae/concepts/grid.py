@@ -21,6 +21,7 @@ from cumae.privacy.validation import check_epsilon
 from cumae.randomness import Source, integers, source_for, weighted_choice
 from cumae.remembering import remembered
 
+GRIDDED = (Rectangles, Halfspaces)  # classes that have a grid
 # Cuts of a column, by the number of columns. A draw takes a fraction of a second with each.
 BOX_CUTS = {1: 255, 2: 47, 3: 15}
 OFFSETS = {1: 255, 2: 96, 3: 48}
@@ -30,7 +31,7 @@ GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
 def takes_grid(concept: ConceptClass, width: int) -> bool:
     """Tell whether rules of a class can be drawn from a grid in so many columns."""
-    return isinstance(concept, Rectangles | Halfspaces) and width in BOX_CUTS
+    return isinstance(concept, GRIDDED) and width in BOX_CUTS
 
 
 def usual_cuts(concept: ConceptClass, width: int) -> int:

@@ -106,12 +106,22 @@ def largest_rate(pair: Approximate, epsilon: float, delta: float) -> float:
 
 
 def most_points(concept: ConceptClass, width: int) -> int:
-    """Return how many points a schedule may choose, so that a draw takes seconds."""
-    return LARGEST_JOINT.get(width, 100) if isinstance(concept, JOINT) else ANY_NUMBER
+    """Return how many points a schedule may choose, so that a draw takes half a minute at most."""
+    for kind, most in DRAWN_TOGETHER.items():
+        if isinstance(concept, kind):
+            return most.get(width, most[3])
+    return ANY_NUMBER
 
 
 JOINT = (Halfspaces, Projections, Rectangles)  # candidates depend on columns together
 
 
-# With more points a draw takes minutes. Public rows above this number are left out, the last first.
+# Points that define candidates, by the number of columns: a draw takes up to half a minute.
+DRAWN_TOGETHER: dict[type[ConceptClass], dict[int, int]] = {
+    Halfspaces: {1: 10_000, 2: 12_000, 3: 500},
+    Projections: {1: 10_000, 2: 2_000, 3: 100},
+    Rectangles: {1: 10_000, 2: 12_000, 3: 250},
+}
+
+# With more points a draw takes seconds. Public rows above this number are left out, the last first.
 LARGEST_JOINT = {1: 10_000, 2: 2_000, 3: 100}

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from cumae.claims import claim
@@ -22,7 +23,7 @@ from cumae.predictors.bbl.costs import (
     scored_epsilon,
 )
 from cumae.predictors.bbl.given import BBLOptions
-from cumae.predictors.noise import AIMED_NOISE
+from cumae.predictors.noise import AIMED_NOISE, GOOD_NOISE
 from cumae.privacy import ZCDP, Approximate, Cost
 from cumae.theorems.everlasting import paper_rows
 from cumae.theorems.rows import need_rows
@@ -31,7 +32,9 @@ AUTO_BOOST = 1.5  # of a draw: lets a label count most for what it costs
 MOST_FOR_LABELS = 1 / 4  # share of epsilon that the draw at the end of a phase may cost
 SHARES = [2.0 ** (-step / 2) for step in range(26)]  # of queries that are tried
 SMALLEST = 5  # rows of a shard
-ROWS_PER_DIMENSION = 3  # of a shard, for each VC dimension
+MOST_PHASES = 1_000  # that are looked at: sizes that change for longer change little by little
+ROWS_PER_DIMENSION = 3  # of a shard, for each VC dimension, at least
+ENOUGH_PER_DIMENSION = 8  # up to which more noise is accepted for more rows
 NOTHING = Approximate(0.0, 0.0)
 
 
@@ -214,10 +217,13 @@ class BBLRules:
         return min(growth, math.sqrt(growth) * self.noise / self.first_noise)
 
     def _shards(self, rows: int, scale: float) -> int:
-        size = self.given.shard_size
+        size, vc = self.given.shard_size, self.given.counts.vc
         if size is None:
-            least = max(SMALLEST, ROWS_PER_DIMENSION * self.given.counts.vc)
-            size = max(least, int(AIMED_NOISE * rows / scale)) if 0 < scale < math.inf else least
+            size = max(SMALLEST, ROWS_PER_DIMENSION * vc)
+            if 0 < scale < math.inf:
+                aimed, good = (int(noise * rows / scale) for noise in (AIMED_NOISE, GOOD_NOISE))
+                # Boxes of few rows are too small: they gain more by rows than they lose by noise.
+                size = max(size, aimed, min(good, ENOUGH_PER_DIMENSION * vc))
         return max(1, rows // size)
 
 
@@ -237,7 +243,7 @@ def _scored_enough(given: BBLOptions, boost: float) -> BBLRules:
         labels = given.label_share or _label_share(given, boost, rows)
         unknown = BBLRules(given, given.counts.n_rows, boost, labels, 1.0, *none)
         rules = _with_queries(_with_training(unknown))
-        smallest = min(sizes.rows for sizes in rules.all_sizes())
+        smallest = min(sizes.rows for sizes in islice(rules.all_sizes(), MOST_PHASES))
         # More scored rows leave less for votes, which may make phases smaller in turn.
         if given.label_share is not None or labels == 1 or smallest >= 0.9 * rows:
             return rules
