@@ -113,6 +113,11 @@ def most_points(concept: ConceptClass, width: int) -> int:
     return ANY_NUMBER
 
 
+def most_public(concept: ConceptClass, width: int) -> int:
+    """Return how many public points a draw is given, so that it takes seconds."""
+    return LARGEST_JOINT.get(width, 100) if isinstance(concept, JOINT) else ANY_NUMBER
+
+
 JOINT = (Halfspaces, Projections, Rectangles)  # candidates depend on columns together
 
 

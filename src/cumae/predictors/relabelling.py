@@ -179,17 +179,18 @@ class SampleGoal:
     beta: float
     vc: int
     resample: bool
+    n_rules: int | None = None  # public candidates; None if points define them
 
 
 def plan_relabelling(
-    goal: SampleGoal, concept: ConceptClass, boosts: list[float], answers: list[float]
+    goal: SampleGoal, concept: ConceptClass | None, boosts: list[float], answers: list[float]
 ) -> tuple[Relabelling, Approximate]:
     """Return the steps, and what the answers may cost.
 
     More epsilon for the answers, or for the draw, means fewer rows. Of all pairs it takes the one
     with the largest product of rows, the answers' epsilon and the draw's quality: 1 if the
     drawn hypothesis misses the best one by alpha/4 at most (with chance 1 - beta), less in
-    proportion if it may miss it by more.
+    proportion if it may miss it by more. Without a concept class, candidates are public.
     """
     best, chosen = -1.0, (0, 0.0, 0.0)
     for answer in answers:
@@ -213,13 +214,15 @@ def plan_relabelling(
     return steps, Approximate(answer, _inner_delta(goal, steps, answer))
 
 
-def _rows_kept(goal: SampleGoal, inner: Approximate, boost: float, concept: ConceptClass) -> int:
+def _rows_kept(
+    goal: SampleGoal, inner: Approximate, boost: float, concept: ConceptClass | None
+) -> int:
     if goal.epsilon == math.inf:
         return min(goal.n_rows, goal.most)
     if math.inf in (inner.eps, boost):
         return 0
     size = min(goal.n_rows, goal.most)
-    if concept.weight_error(size, boost / 2) > LARGEST_ERROR:
+    if concept is not None and concept.weight_error(size, boost / 2) > LARGEST_ERROR:
         return 0  # floats cannot draw with it
     scored = relabelled(inner, boost, "S", concept, size)
     rate = largest_rate(scored, goal.epsilon * SLACK, goal.delta)
@@ -229,6 +232,8 @@ def _rows_kept(goal: SampleGoal, inner: Approximate, boost: float, concept: Conc
 def _quality(goal: SampleGoal, boost: float, kept: int) -> float:
     """Return 1 if the drawn hypothesis is good enough (by the proof of Lemma 6), else less."""
     candidates = goal.vc * math.log(math.e * max(kept, goal.vc) / goal.vc)
+    if goal.n_rules is not None:
+        candidates = math.log(goal.n_rules)
     error = 2 / boost * (candidates + math.log(3 / goal.beta))  # times the rows
     return min(1.0, goal.alpha / 4 * kept / error) if error > 0 else 1.0
 
