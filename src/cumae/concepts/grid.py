@@ -23,9 +23,10 @@ from cumae.remembering import remembered
 
 GRIDDED = (Rectangles, Halfspaces)  # classes that have a grid
 # Cuts of a column, by the number of columns. A draw takes a fraction of a second with each.
-BOX_CUTS = {1: 255, 2: 47, 3: 15}
+BOX_CUTS = {1: 255, 2: 63, 3: 15}
 OFFSETS = {1: 255, 2: 96, 3: 48}
 MOST_RULES = 20_000_000  # a table of their scores still fits into memory
+SMALLEST = 1e-300  # of a range whose inverse is a float
 GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
 
@@ -188,13 +189,14 @@ def box_gains(cuts: Floats, rows: Floats, gains: Integers) -> Integers:
     cell = np.zeros(len(rows), dtype=np.int64)
     for column, ends in zip(rows.T, cuts, strict=True):
         cell = cell * (count + 1) + np.searchsorted(ends, column, side="right")
-    board = np.zeros((count + 1) ** width, dtype=np.int64)
-    np.add.at(board, cell, gains)
+    kind = np.int32 if len(rows) < 2**31 else np.int64  # sums are no larger; half of the memory
+    board = np.zeros((count + 1) ** width, dtype=kind)
+    np.add.at(board, cell, gains.astype(kind))
     sums = board.reshape((count + 1,) * width)
     first, last = np.array(_ranges(count + 1)).T
     for axis in range(width):  # cells become ranges of cells, one column after the other
         nothing = np.zeros_like(np.take(sums, [0], axis))
-        before = np.concatenate([nothing, np.cumsum(sums, axis)], axis)
+        before = np.concatenate([nothing, np.cumsum(sums, axis, dtype=kind)], axis)
         sums = np.take(before, last, axis) - np.take(before, first, axis)
     return sums.ravel()
 
@@ -255,15 +257,15 @@ def _lines(cuts: Floats) -> tuple[Floats, Floats]:
     """Return a normal for each direction, and its offsets in ascending order."""
     width, count = cuts.shape
     unit = directions(width, count)
-    low, span = cuts[:, 0] / 2, cuts[:, -1] / 2 - cuts[:, 0] / 2  # halves do not overflow
+    low, span = cuts[:, 0] / 2, cuts[:, -1] / 2 - cuts[:, 0] / 2  # halves, which do not overflow
     step = span / max(1, count - 1)
-    low, span = 2 * (low - step), 2 * (span + 2 * step)
-    span = np.where(span > 0, span, np.maximum(1.0, np.abs(low)))
+    low, span = low - step, span + 2 * step
+    span = np.where(span > SMALLEST, span, np.maximum(1.0, np.abs(low)))
     normals = unit / span
     ends = [np.where(side, unit, 0.0).sum(axis=1) for side in (unit < 0, unit > 0)]
     shares = (np.arange(count) + 0.5) / count
     offsets = ends[0][:, None] + (ends[1] - ends[0])[:, None] * shares
-    return normals, offsets + (normals * low).sum(axis=1)[:, None]
+    return normals / 2, offsets + (normals * low).sum(axis=1)[:, None]
 
 
 @remembered(16)

@@ -32,7 +32,8 @@ def check_phases(rules: BBLRules) -> tuple[float, PhaseSizes]:
         found = [(sizes.scale / sizes.shards, sizes) for sizes in phases]
         later = [pair for pair in found if pair[1].number > 1] or found
         noise, best = min(later, key=lambda pair: pair[0])
-        if noise > HOPELESS_NOISE:
+        # With more rows, or a longer life, a warning is enough: here neither would help.
+        if noise > HOPELESS_NOISE and _limited(rules):
             raise InvalidData(
                 f"the noise would be {noise:.0%} of the {best.shards:,} votes of phase "
                 f"{best.number}, and no later phase has less, so that answers would be noise. "
@@ -41,11 +42,16 @@ def check_phases(rules: BBLRules) -> tuple[float, PhaseSizes]:
     return max(found, key=lambda pair: pair[0])
 
 
+def _limited(rules: BBLRules) -> bool:
+    """Tell whether a phase has as few rows as it has because a draw takes no more points."""
+    given = rules.given
+    return given.counts.most < ANY_NUMBER and given.counts.most // 2 < given.max_rows
+
+
 def _cause(rules: BBLRules) -> str:
     """Return why phases are as small as they are, and what would help."""
-    given = rules.given
-    most = given.counts.most
-    if most < ANY_NUMBER and most // 2 < given.max_rows:
+    given, most = rules.given, rules.given.counts.most
+    if _limited(rules):
         grid = "candidates='grid', or " if isinstance(given.concept, GRIDDED) else ""
         return (
             f"Where points define the candidates, a draw from {type(given.concept).__name__} takes "
@@ -53,9 +59,8 @@ def _cause(rules: BBLRules) -> str:
             f"Take {grid}EverlastingPredictor, which has no such limit."
         )
     return (
-        f"{given.counts.n_rows:,} rows with epsilon={given.epsilon!r} and "
-        f"max_rows={given.max_rows:,} are too few. Give more, or take EverlastingPredictor, which "
-        "needs fewer for the same noise."
+        "Give more rows, a larger epsilon, or a larger phase_length, max_rows, growth, query_share "
+        "or label_share; EverlastingPredictor needs fewer rows for the same noise."
     )
 
 

@@ -285,7 +285,7 @@ class GenericBBL(PhasedPredictor):
             float(self.epsilon),
         )
 
-    def _options(self, counts: PublicCounts, grid: GridPlan | None) -> BBLOptions:
+    def _options(self, counts: PublicCounts, grid: GridPlan | None = None) -> BBLOptions:
         return BBLOptions(
             counts,
             self._model(),

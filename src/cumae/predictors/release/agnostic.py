@@ -40,7 +40,6 @@ from cumae.sanitizers.grids import CANDIDATES, N_CUTS
 from cumae.theorems.query_release import SAMPLED, agnostic_sizes
 from cumae.theorems.rows import need_rows
 
-
 # Parameters that the printed algorithm sets, and the value that says so, too.
 PRINTED = {
     "mechanism": "stability",
@@ -107,7 +106,7 @@ class AgnosticQueryRelease(Release):
         quantiles of a twentieth of the rows where no range is declared. Then many more rows can be
         used. ``"auto"`` takes it in two and three columns.
     n_cuts : int of 1 or more, or "auto"
-        Cuts of a column in the grid. For boxes ``"auto"`` is 47 in two columns and 15 in three; for
+        Cuts of a column in the grid. For boxes ``"auto"`` is 63 in two columns and 15 in three; for
         halfspaces, 96 and 48 offsets in each of many directions.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
@@ -282,7 +281,11 @@ class AgnosticQueryRelease(Release):
         )
         drawn_from = concept if grid is None else None
         steps, pair = plan_relabelling(goal, drawn_from, boosts, answers)
-        return replace(steps, grid=grid), replace(demand, epsilon=pair.eps, delta=pair.failure), None
+        return (
+            replace(steps, grid=grid),
+            replace(demand, epsilon=pair.eps, delta=pair.failure),
+            None,
+        )
 
     def _printed(
         self, training: Training, demand: Demand
