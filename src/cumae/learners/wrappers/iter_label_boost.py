@@ -181,7 +181,7 @@ constants='paper', which asks for 129,588,019 and 90,000; take constants='practi
         self.random_state = random_state
 
     def _schedule(
-        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None
+        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None = None
     ) -> Schedule:
         if self.constants == "paper":
             if grid is not None:

@@ -154,7 +154,7 @@ class LabelBoost(RelabellingWrapper):
         self.random_state = random_state
 
     def _schedule(
-        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None
+        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None = None
     ) -> Schedule:
         reserved = self._reserved(sizes.unlabelled)
         for_cuts = 0 if grid is None else grid.n_rows

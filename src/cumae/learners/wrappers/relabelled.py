@@ -84,7 +84,7 @@ class RelabellingWrapper(Published):
 
     @abstractmethod
     def _schedule(
-        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None
+        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None = None
     ) -> Schedule:
         """Choose all sizes from what is public."""
 

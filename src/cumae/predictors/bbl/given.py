@@ -105,7 +105,7 @@ class BBLOptions:
     @classmethod
     def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> BBLOptions:
         """Rebuild what ``to_facts`` returned."""
-        grid = facts.get("grid")  # older states have none
+        grid = facts["grid"]
         made = {
             "counts": PublicCounts(**facts["counts"]),
             "grid": None if grid is None else GridPlan.from_facts(grid, concept),

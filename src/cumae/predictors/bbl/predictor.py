@@ -47,10 +47,10 @@ class GenericBBL(PhasedPredictor):
 
     Rows are split into disjoint shards, and each trains the best concept. Queries are answered by
     their vote. After a fixed number of answers, a hypothesis is drawn among all labellings that
-    the class has for a few of the rows and some of the queries, and labels these queries:
-    they are the rows of the next phase. Algorithm GenericBBL of paper 2, with the changes that its
-    guarantee needs (proofs/BBL.md); :class:`~cumae.predictors.EverlastingPredictor` needs fewer
-    rows for the same noise.
+    the class has for a few of the rows and some of the queries, or among public candidates, and
+    labels these queries: they are the rows of the next phase. Algorithm GenericBBL of paper 2, with
+    the changes that its guarantee needs (proofs/BBL.md);
+    :class:`~cumae.predictors.EverlastingPredictor` needs fewer rows for the same noise.
 
     Parameters
     ----------
@@ -95,6 +95,17 @@ class GenericBBL(PhasedPredictor):
         Share of a phase's rows that are scored when the next ones are labelled.
     epsilon_boost : float above 0, or "auto"
         Parameter of a draw of labels; ``"auto"`` is 1.5.
+    candidates : {"auto", "grid", "points"}
+        What hypotheses are drawn from. ``"points"`` is the paper's own: all ways in which the class
+        labels the scored rows and the kept queries. For boxes and halfspaces in several columns
+        that takes long, so that phases stay small. ``"grid"``, for boxes and halfspaces in up to
+        three columns, is a public grid: evenly spaced within the ranges that ``columns`` declares,
+        and at private quantiles of a twentieth of the training rows where no range is declared.
+        Then queries pay nothing for the draw, and phases may have any size. ``"auto"`` takes it in
+        two and three columns.
+    n_cuts : int of 1 or more, or "auto"
+        Cuts of a column in the grid. For boxes ``"auto"`` is 63 in two columns and 15 in three; for
+        halfspaces, 96 and 48 offsets in each of many directions.
     between_share : float above 0 and up to 1, or "auto"
         With ``votes="between"``, the share of split votes that are paid for; ``"auto"`` is alpha.
     columns : mapping or sequence, or None
@@ -214,8 +225,7 @@ class GenericBBL(PhasedPredictor):
         self.query_share = query_share
         self.label_share = label_share
         self.epsilon_boost = epsilon_boost
-        self.candidates = candidates
-        self.n_cuts = n_cuts
+        self.candidates, self.n_cuts = candidates, n_cuts
         self.between_share = between_share
         self.columns = columns
         self.classes = classes

@@ -186,10 +186,13 @@ class BBLState(State):
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> BBLState:
+        facts = _with_candidates(facts)
         fitted = Fitted.from_facts(facts["fitted"], estimator)
         rules = BBLRules.from_facts(facts["rules"], fitted.model)
         phase = RunningPhase.from_facts(facts["phase"], trains(fitted, rules))
-        following, cuts = facts["following"], facts.get("cuts")  # older states have no cuts
+        following, cuts = facts["following"], facts["cuts"]
+        if (cuts is None) != (rules.given.grid is None):
+            raise TypeError("a grid without cuts")  # from_arrays says that it is broken
         return cls(
             fitted,
             rules,
@@ -200,6 +203,15 @@ class BBLState(State):
             facts["answered"],
             None if cuts is None else GridRules(fitted.model, cuts),
         )
+
+
+def _with_candidates(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts of a state that is older than public candidates as they are written now."""
+    given = facts["rules"]["given"]
+    if "grid" in given or "cuts" in facts:
+        return facts  # a state with one of them needs the other
+    rules = {**facts["rules"], "given": {**given, "grid": None}}
+    return {**facts, "rules": rules, "cuts": None}
 
 
 def trains(fitted: Fitted, rules: BBLRules) -> TrainBest:
