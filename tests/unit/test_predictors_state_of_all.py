@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Any, Any, int]] = {
     "bbl": (bbl(), ONE, 70),
     "bbl, second phase": (bbl(), ONE, 150),
     "bbl, frame": (bbl(Stumps()), FRAME, 70),
-    "bbl, one by one": (bbl(SIDES), THREE, 130),
+    "bbl, one by one": (bbl(SIDES, epsilon=60.0), THREE, 130),
     "bbl, between": (bbl(**BETWEEN), ONE, 70),
     "bbl, fresh": (bbl(fresh=True), ONE, 70),
     "bbl, agnostic": (bbl(agnostic=True, epsilon_boost=1.0), ONE, 70),
