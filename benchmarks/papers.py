@@ -36,7 +36,7 @@ from cumae.predictors import AgnosticQueryRelease, GenericBBL, QueryRelease
 from cumae.predictors.stateful import counter_of
 
 RESULT = Path(__file__).parent / "results" / "papers.json"
-ROWS, QUERIES, FLIPPED, POINT_PHASES = 100_000, 500, 0.1, 6
+ROWS, QUERIES, FLIPPED, POINT_PHASES = 100_000, 500, 0.1, 3
 Rule = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 
 

@@ -143,7 +143,7 @@ def relabelled_by(
     return np.asarray(drawn.predict(points), dtype=np.int64)
 
 
-@claim("AGPRIV", "BBL")
+@claim("AGPRIV")
 def relabel(training: Training, steps: Relabelling, source: Source) -> Training:
     """Draw rows in random order, and label them by a hypothesis that is drawn for their points.
 
