@@ -92,7 +92,7 @@ class GridRules:
         width, count = self.cuts.shape
         if isinstance(self.concept, Rectangles):
             return int(((count + 1) * (count + 2) // 2) ** width) + 1
-        return len(directions(width, count)) * count + 2
+        return int(len(directions(width, count)) * count + 2)
 
     @claim("GRID")
     def choose(

@@ -104,8 +104,8 @@ def _sides(rows: Floats, normals: Floats, offsets: Floats, ones: Integers) -> An
                 margin[i] = UNSURE * margin[i] + TINY
             held, missed = 0, 0
             for i in range(tile):
-                held += np.int64(gap[i] > margin[i])
-                missed += np.int64(-gap[i] > margin[i])
+                held += int(gap[i] > margin[i])
+                missed += int(-gap[i] > margin[i])
             ones[row] += held
             outside[row] += missed
     return ones + outside < size
