@@ -30,11 +30,12 @@ from cumae.checks.replay import (
     events_rebuild_the_state,
     history_of,
 )
-from cumae.concepts import Thresholds
+from cumae.concepts import Rectangles, Thresholds
 from tests.laws import NO_WEIGHTS
 
 RNG = np.random.default_rng(9)
 X = RNG.random((400, 1))
+PAIRS = np.concatenate([X, X[::-1]], axis=1)
 Y = (X[:, 0] > 0.4).astype(int) ^ (np.arange(400) % 10 == 0)  # some are wrong: not all is clear
 FRAME = pd.DataFrame({"size": X[:, 0], "word": RNG.choice(["ja", "nein"], 400)})
 TEXT = make_pipeline(
@@ -225,6 +226,20 @@ def bbl(rows: int = 60, **changes: Any) -> GenericBBL:
     return GenericBBL(Thresholds(), **(given | changes), random_state=3).fit(X[:rows], Y[:rows])
 
 
+def gridded_bbl() -> GenericBBL:
+    given: dict[str, Any] = {"epsilon": 300.0, "shard_size": 5, "phase_length": 20}
+    given |= {"query_share": 0.5, "label_share": 0.1, "n_cuts": 3}
+    return GenericBBL(Rectangles(), **given, random_state=3).fit(PAIRS[:60], Y[:60])
+
+
+def over_short_phases_of_boxes(one: Any) -> None:
+    one.predict(PAIRS[:17])
+    one.predict(PAIRS[:25])
+    broken_off(one, lambda: one.predict(PAIRS[:1]))
+    one.predict(PAIRS[:9])
+    assert one.phase_ > 1
+
+
 def over_short_phases(one: Any) -> None:
     """Phases, with a draw of labels, and a training that is broken off and repeated."""
     if one.fresh:
@@ -293,6 +308,7 @@ SCENARIOS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
     "bbl": (bbl, over_short_phases),
     "bbl, fresh": (lambda: bbl(fresh=True), over_short_phases),
     "bbl, in vain": (bbl, broken_between_phases),
+    "bbl, grid": (gridded_bbl, over_short_phases_of_boxes),
     "bbl, between": (lambda: bbl(rows=240, **BETWEEN), until_it_halts),
 }
 

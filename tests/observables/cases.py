@@ -78,11 +78,11 @@ def everlasting(estimator: Any = None, **more: Any) -> Callable[[int], Everlasti
     return make
 
 
-def bbl(**more: Any) -> Callable[[int], GenericBBL]:
+def bbl(concept: Any = None, **more: Any) -> Callable[[int], GenericBBL]:
     """Return what makes a GenericBBL with short phases."""
     given: dict[str, Any] = {"epsilon": 300.0, "shard_size": 5, "phase_length": 20}
     given |= {"query_share": 0.5, "label_share": 0.1}
-    return lambda seed: GenericBBL(Thresholds(), **(given | more), random_state=seed)
+    return lambda seed: GenericBBL(concept or Thresholds(), **(given | more), random_state=seed)
 
 
 def query(estimator: Any = None, **more: Any) -> Callable[[int], QueryRelease]:
@@ -195,6 +195,7 @@ PREDICTORS: dict[str, Case] = {
     "bbl, all queries": Case(bbl(query_share=1.0), n_rows=60),
     "bbl, a quarter": Case(bbl(query_share=0.25, phase_length=40), n_rows=60),
     "bbl, agnostic": Case(bbl(agnostic=True), n_rows=60),
+    "bbl, grid": Case(bbl(Rectangles(), n_cuts=2), kind=THREE, n_rows=60),
     "bbl, fresh": Case(bbl(fresh=True), n_rows=60, steps=("supply", *ALWAYS)),
     "bbl, text answers": Case(bbl(classes=TEXT), n_rows=60),
     "bbl, between": Case(

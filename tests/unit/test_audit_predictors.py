@@ -19,7 +19,8 @@ from cumae.audit.attacks.everlasting import (
     training_row,
     words,
 )
-from cumae.audit.attacks.predictors import ATTACKS, bbl_halt, release_row
+from cumae.audit.attacks.predictors import ATTACKS, bbl_candidates, bbl_halt, release_row
+from cumae.concepts.grid import GridRules
 from cumae.ensembles.split import Split
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import Coins, GaussianNoise, Majority, Spent, VoteRule
@@ -267,3 +268,17 @@ def test_what_is_not_broken_is_not_flagged(attack: Any) -> None:
     few = (*priors.ATTACKS["EverlastingPredictor"], everlasting.shard_sizes)
     promise = {**PROMISE, "epsilon": 1.0} if attack in few else PROMISE
     assert not audited(attack(**promise), runs=200, checks=22).broken
+
+
+# A draw from public candidates that costs more than is paid
+
+
+@pytest.mark.claim("GRID")
+def test_a_draw_that_follows_one_label_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = GridRules.choose
+
+    def sharp(rules: Any, points: Any, X: Any, y: Any, epsilon: float, **more: Any) -> Any:
+        return choose(rules, points, X, y, 40 * epsilon, **more)
+
+    monkeypatch.setattr(GridRules, "choose", sharp)
+    assert audit(bbl_candidates(delta=0.05), runs=100, progress=False).broken

@@ -27,7 +27,7 @@ from cumae import (
     QueryRelease,
     UniversalQueryRelease,
 )
-from cumae.concepts import Projections, Stumps, Threshold, Thresholds
+from cumae.concepts import Halfspaces, Projections, Rectangles, Stumps, Threshold, Thresholds
 from cumae.mechanisms import Spent
 from cumae.predictors import recipes
 from cumae.predictors.state import restore
@@ -131,10 +131,13 @@ CASES: dict[str, tuple[Any, Any, int]] = {
     "bbl": (bbl(), ONE, 70),
     "bbl, second phase": (bbl(), ONE, 150),
     "bbl, frame": (bbl(Stumps()), FRAME, 70),
-    "bbl, one by one": (bbl(SIDES), THREE, 130),
+    "bbl, one by one": (bbl(SIDES, epsilon=60.0), THREE, 130),
     "bbl, between": (bbl(**BETWEEN), ONE, 70),
     "bbl, fresh": (bbl(fresh=True), ONE, 70),
     "bbl, agnostic": (bbl(agnostic=True, epsilon_boost=1.0), ONE, 70),
+    "bbl, boxes": (bbl(Rectangles(), n_cuts=5), THREE[:, :2], 130),
+    "bbl, halfspaces, one by one": (bbl(Halfspaces(), n_cuts=5), THREE[:, :2], 130),
+    "agnostic, boxes": (agnostic(Rectangles(), mechanism="gaussian", n_cuts=5), THREE[:, :2], 40),
 }
 
 

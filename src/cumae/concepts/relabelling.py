@@ -16,6 +16,7 @@ from cumae.privacy.transforms import Bootstrapped, label_boost, subsample
 UP = 1.0 + 1e-12
 
 
+ANY_NUMBER = 10**9  # of points of a draw: more rows than there are
 EPSILONS = [round(0.1 * 1.15**i, 3) for i in range(45)]  # tried for the draw: 0.1 to 47
 
 
@@ -38,7 +39,7 @@ def sampled(pair: Approximate, kept: int, rows: int) -> Approximate:
 
 @claim("ITER")
 def relabelled(
-    pair: Approximate, epsilon: float, role: str, concept: ConceptClass, size: int
+    pair: Approximate, epsilon: float, role: str, concept: ConceptClass | None, size: int
 ) -> Approximate:
     """Return what a pair costs after a draw that labels the rows, for a row of S or of T.
 
@@ -51,11 +52,14 @@ def relabelled(
     role : {"S", "T"}
         Whose cost is asked for: "S" for a row that scores candidates, "T" for a point that
         defines them.
-    concept : ConceptClass
-        What the hypothesis is drawn from.
+    concept : ConceptClass or None
+        What the hypothesis is drawn from; None stands for public candidates, drawn exactly (GRID).
     size : int of 1 or more
         Number of rows, which bounds the rounding errors of the draw.
     """
+    if concept is None:
+        cost = label_boost(Pure(pair.eps), epsilon, role, 1)
+        return Approximate(cost.pure, pair.failure)
     if concept.label_boost_k is None:
         raise InvalidParameter(
             f"{type(concept).__name__} cannot boost labels: it is not known how far one point can "
@@ -102,12 +106,27 @@ def largest_rate(pair: Approximate, epsilon: float, delta: float) -> float:
 
 
 def most_points(concept: ConceptClass, width: int) -> int:
-    """Return how many points a schedule may choose, so that a draw takes seconds."""
-    return LARGEST_JOINT.get(width, 100) if isinstance(concept, JOINT) else 10**9
+    """Return how many points a schedule may choose, so that a draw takes half a minute at most."""
+    for kind, most in DRAWN_TOGETHER.items():
+        if isinstance(concept, kind):
+            return most.get(width, most[3])
+    return ANY_NUMBER
+
+
+def most_public(concept: ConceptClass, width: int) -> int:
+    """Return how many public points a draw is given, so that it takes seconds."""
+    return LARGEST_JOINT.get(width, 100) if isinstance(concept, JOINT) else ANY_NUMBER
 
 
 JOINT = (Halfspaces, Projections, Rectangles)  # candidates depend on columns together
 
 
-# With more points a draw takes minutes. Public rows above this number are left out, the last first.
+# Points that define candidates, by the number of columns: a draw takes up to half a minute.
+DRAWN_TOGETHER: dict[type[ConceptClass], dict[int, int]] = {
+    Halfspaces: {1: 10_000, 2: 12_000, 3: 500},
+    Projections: {1: 10_000, 2: 2_000, 3: 100},
+    Rectangles: {1: 10_000, 2: 12_000, 3: 250},
+}
+
+# With more points a draw takes seconds. Public rows above this number are left out, the last first.
 LARGEST_JOINT = {1: 10_000, 2: 2_000, 3: 100}

@@ -20,7 +20,7 @@ from cumae.audit.distinguishers import Distinguisher
 from cumae.audit.game import Game, InProcess, Seen
 from cumae.audit.results import Claimed
 from cumae.audit.runs import Attack
-from cumae.concepts import FiniteClass, Threshold, Thresholds
+from cumae.concepts import FiniteClass, Rectangles, Threshold, Thresholds
 from cumae.concepts.finite import Predicts
 from cumae.predictors import (
     AgnosticQueryRelease,
@@ -281,6 +281,35 @@ def bbl_row(**options: Any) -> Attack:
     return attack_on_bbl("a label at the boundary", GenericBBL, (rows, labels), play, options)
 
 
+def bbl_candidates(**options: Any) -> Attack:
+    """Attack a label by which of two rules is drawn from a public grid to label the next phase.
+
+    Half of the rows lie in one place, and one label decides which has the majority there. All rows
+    are scored, so that one label moves the odds of the rules by what a scored row pays.
+    """
+    rows = np.repeat([[0.25, 0.25], [0.75, 0.75]], [99, 101], axis=0)
+    labels = np.append(np.zeros(99, dtype=np.int64), np.arange(1, 102) % 2)
+    other = labels.copy()
+    other[-1] = 0  # now one label less than half of them is 1, and no more one above it
+
+    def play(game: Game) -> float:
+        game.train((rows, labels), (rows, other))
+        game.ask(rows)  # a phase: all queries are kept, and get their labels from the rule
+        return ones(game.ask(rows[-100:]))
+
+    given = {
+        "columns": [(0, 1)] * 2,
+        "n_cuts": 1,
+        "candidates": "grid",
+        "label_share": 1.0,
+        "query_share": 1.0,
+        "epsilon_boost": 1.0,
+        **options,
+    }
+    what, table = "a label that decides on a rule", (rows, labels)
+    return attack_on_bbl(what, GenericBBL, table, play, given, estimator=Rectangles())
+
+
 def bbl_halt(**options: Any) -> Attack:
     """Attack a query of the papers' predictor by when it halts: split votes count, others do not.
 
@@ -304,5 +333,5 @@ ATTACKS: dict[str, Sequence[Callable[..., Attack]]] = {
     "QueryRelease": (release_row,),
     "AgnosticQueryRelease": (partial(release_row, AgnosticQueryRelease),),
     "UniversalQueryRelease": (partial(release_row, UniversalQueryRelease),),
-    "GenericBBL": (bbl_row, bbl_halt),
+    "GenericBBL": (bbl_row, bbl_candidates, bbl_halt),
 }

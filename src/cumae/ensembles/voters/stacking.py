@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from cumae.concepts import KeyRuns, Rectangle, Tree
+from cumae.concepts import Halfspace, KeyRuns, Rectangle, Tree
 from cumae.ensembles.voters.base import StackedVoters, Voters
 from cumae.ensembles.voters.columns import (
     BoxVoters,
@@ -18,6 +18,7 @@ from cumae.ensembles.voters.columns import (
     stack_boxes,
     stack_cuts,
 )
+from cumae.ensembles.voters.halfspaces import HalfspaceVoters, floats_of, stack_halfspaces
 from cumae.ensembles.voters.keys import KeyVoters, stack_key_runs
 from cumae.ensembles.voters.linear import (
     LINEAR,
@@ -41,14 +42,22 @@ __all__ = ["LoopVoters", "StackedVoters", "Voters", "stack", "voters_from_arrays
 
 KINDS: dict[str, type[StackedVoters]] = {
     kind.kind: kind
-    for kind in (BoxVoters, CutVoters, KeyVoters, LinearVoters, TreeVoters, WalkVoters)
+    for kind in (
+        BoxVoters,
+        CutVoters,
+        HalfspaceVoters,
+        KeyVoters,
+        LinearVoters,
+        TreeVoters,
+        WalkVoters,
+    )
 }
 
 
 def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[Voters]:
     """Turn models into voters: those of the same kind into arrays, all others into a loop.
 
-    Arrays are made of thresholds, intervals, points, stumps, boxes and trees of
+    Arrays are made of thresholds, intervals, points, stumps, boxes, halfspaces and trees of
     ``cumae.concepts``; and of scikit-learn's decision trees and linear classifiers, also behind
     scalers in a pipeline. They vote as ``predict`` does, except that scores of linear models within
     rounding of a tie may fall to the other side.
@@ -87,6 +96,8 @@ def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[V
             found.append(stack_cuts(members, n_classes, width))
         elif kind == "boxes":
             found.append(stack_boxes(members, n_classes))
+        elif kind == "halfspaces":
+            found.append(stack_halfspaces(members, n_classes))
         elif kind == "keys":
             found.append(stack_key_runs(members, n_classes))
         elif kind == "linear":
@@ -130,6 +141,8 @@ def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
         return ("keys", model.width), model
     if type(model) is Rectangle:
         return ("boxes", len(model.lows)), model
+    if type(model) is Halfspace and floats_of(model) is not None:
+        return ("halfspaces", len(model.normal)), model
     steps = [model]
     if type(model) is Pipeline:
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]

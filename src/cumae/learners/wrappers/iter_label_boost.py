@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import most_points, resampled
+from cumae.concepts.relabelling import resampled
 from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Sizes
@@ -35,6 +35,7 @@ from cumae.parameters import (
 from cumae.privacy import Approximate, Budget
 from cumae.privacy.formulas import SLACK
 from cumae.randomness import Source
+from cumae.sanitizers.grids import CANDIDATES, N_CUTS, GridPlan
 from cumae.theorems.label_boost import base_rows, paper_schedule
 
 GROWTH = 4  # each round of a schedule that was not given labels so many times more rows
@@ -80,6 +81,14 @@ class IterLabelBoost(RelabellingWrapper):
     n_reserved : int of 0 or more, or "auto"
         Unlabelled rows that reach the base without a label; ``"auto"`` is half of them if the base
         can use any, else none.
+    candidates : {"auto", "grid", "points"}
+        What hypotheses are drawn from. ``"points"`` is the paper's own: all ways in which the class
+        labels the kept rows. ``"grid"``, for boxes and halfspaces in up to three columns, is a
+        public grid: evenly spaced within declared ranges, and at private quantiles of a twentieth
+        of the unlabelled rows where none is declared. Then unlabelled rows pay nothing for the
+        draw, and any number of rows can be used. ``"auto"`` takes it in two and three columns.
+    n_cuts : int of 1 or more, or "auto"
+        Cuts of a column in the grid, as in :class:`~cumae.predictors.AgnosticQueryRelease`.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms. Declare it here or in
@@ -123,6 +132,8 @@ constants='paper', which asks for 129,588,019 and 90,000; take constants='practi
         "epsilon_boost": EPSILON_BOOST,
         "resample": Flag(),
         "n_reserved": SOME_ROWS,
+        "candidates": CANDIDATES,
+        "n_cuts": N_CUTS,
         **DECLARED,
     }
 
@@ -142,6 +153,8 @@ constants='paper', which asks for 129,588,019 and 90,000; take constants='practi
         epsilon_boost: float | str = "auto",
         resample: bool = False,
         n_reserved: int | str = "auto",
+        candidates: str = "auto",
+        n_cuts: int | str = "auto",
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -160,23 +173,31 @@ constants='paper', which asks for 129,588,019 and 90,000; take constants='practi
         self.epsilon_boost = epsilon_boost
         self.resample = resample
         self.n_reserved = n_reserved
+        self.candidates = candidates
+        self.n_cuts = n_cuts
         self.columns = columns
         self.classes = classes
         self.budget = budget
         self.random_state = random_state
 
-    def _schedule(self, base: Approximate, sizes: Sizes, vc: int) -> Schedule:
+    def _schedule(
+        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None = None
+    ) -> Schedule:
         if self.constants == "paper":
+            if grid is not None:
+                raise InvalidParameter("constants='paper' has candidates='points'; take these.")
             return self._printed(base, sizes, vc)
         reserved = self._reserved(sizes.unlabelled)
         if isinstance(self.rounds, str):
             check_choice(self.rounds, ("auto",), "rounds")
-            rounds = self._rounds(base, sizes, max(0, sizes.unlabelled - reserved))
+            for_cuts = 0 if grid is None else grid.n_rows
+            rest = max(0, sizes.unlabelled - reserved - for_cuts)
+            rounds = self._rounds(base, sizes, rest, grid)
         else:
             rounds = tuple(check_round(step) for step in self.rounds)
         last = rounds[-1].labelled + rounds[-1].kept if rounds else sizes.labelled
         resample = bool(self.resample)
-        return Schedule(sizes.labelled, sizes.unlabelled, rounds, last, reserved, resample)
+        return Schedule(sizes.labelled, sizes.unlabelled, rounds, last, reserved, resample, grid)
 
     def _printed(self, base: Approximate, sizes: Sizes, vc: int) -> Schedule:
         if base.eps > 1:
@@ -193,7 +214,9 @@ constants='paper', which asks for 129,588,019 and 90,000; take constants='practi
             )
         )
 
-    def _rounds(self, base: Approximate, sizes: Sizes, unlabelled: int) -> tuple[Round, ...]:
+    def _rounds(
+        self, base: Approximate, sizes: Sizes, unlabelled: int, grid: GridPlan | None
+    ) -> tuple[Round, ...]:
         count, inner = self.n_rounds, base
         if self.resample:  # computed for all rows: with fewer, it costs a little less
             inner = resampled(base, sizes.labelled + sizes.unlabelled)
@@ -203,10 +226,10 @@ constants='paper', which asks for 129,588,019 and 90,000; take constants='practi
             # it costs no more than the base; the first one may use up the whole epsilon.
             outermost = number == count - 1
             target = Approximate(self.epsilon * SLACK, self.delta) if outermost else base
-            rates.append(self._rates(inner, target, sizes))
+            rates.append(self._rates(inner, target, sizes, grid))
             inner = target
         shares = [GROWTH**number for number in range(count)]
-        most = most_points(self.concept_class, sizes.features)
+        most = self._most_points(sizes, grid)
         size, rounds = sizes.labelled, []
         for (drawn, labelled, kept), share in zip(reversed(rates), shares, strict=True):
             taken = unlabelled * share // sum(shares)

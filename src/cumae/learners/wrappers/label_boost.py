@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import most_points
 from cumae.data import Declared
 from cumae.errors import InvalidData
 from cumae.learners.base import DECLARED, Sizes
@@ -25,6 +24,7 @@ from cumae.parameters import CHANCE, DELTA, EPSILON, Kind
 from cumae.privacy import Approximate, Budget
 from cumae.privacy.formulas import SLACK
 from cumae.randomness import Source
+from cumae.sanitizers.grids import CANDIDATES, N_CUTS, GridPlan
 from cumae.theorems.label_boost import draw_labels
 
 
@@ -34,8 +34,8 @@ class LabelBoost(RelabellingWrapper):
 
     Algorithm 2 of paper 1, on random parts of the rows where privacy asks for it. For a row of the
     labelled part it costs the base plus 2 ln(1 + exp(epsilon_boost / 2)), for one of the
-    unlabelled part the base plus ln 4, each amplified by the share of rows that is kept. Pure
-    bases stay pure and proper ones proper.
+    unlabelled part the base plus ln 4, each amplified by the share of rows that is kept; with a
+    grid of candidates, ``epsilon_boost`` and nothing. Pure bases stay pure and proper ones proper.
 
     Parameters
     ----------
@@ -63,6 +63,14 @@ class LabelBoost(RelabellingWrapper):
     n_reserved : int of 0 or more, or "auto"
         Unlabelled rows that reach the base without a label; ``"auto"`` is half of them if the base
         can use any, else none.
+    candidates : {"auto", "grid", "points"}
+        What hypotheses are drawn from. ``"points"`` is the paper's own: all ways in which the class
+        labels the kept rows. ``"grid"``, for boxes and halfspaces in up to three columns, is a
+        public grid: evenly spaced within declared ranges, and at private quantiles of a twentieth
+        of the unlabelled rows where none is declared. Then unlabelled rows pay nothing for the
+        draw, and any number of rows can be used. ``"auto"`` takes it in two and three columns.
+    n_cuts : int of 1 or more, or "auto"
+        Cuts of a column in the grid, as in :class:`~cumae.predictors.AgnosticQueryRelease`.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms. Declare it here or in
@@ -101,6 +109,8 @@ class LabelBoost(RelabellingWrapper):
         "n_labelled": SOME_ROWS,
         "n_unlabelled": SOME_ROWS,
         "n_reserved": SOME_ROWS,
+        "candidates": CANDIDATES,
+        "n_cuts": N_CUTS,
         **DECLARED,
     }
 
@@ -118,6 +128,8 @@ class LabelBoost(RelabellingWrapper):
         n_labelled: int | str = "auto",
         n_unlabelled: int | str = "auto",
         n_reserved: int | str = "auto",
+        candidates: str = "auto",
+        n_cuts: int | str = "auto",
         columns: Declared = None,
         classes: Any = (0, 1),
         budget: Budget | None = None,
@@ -134,14 +146,19 @@ class LabelBoost(RelabellingWrapper):
         self.n_labelled = n_labelled
         self.n_unlabelled = n_unlabelled
         self.n_reserved = n_reserved
+        self.candidates = candidates
+        self.n_cuts = n_cuts
         self.columns = columns
         self.classes = classes
         self.budget = budget
         self.random_state = random_state
 
-    def _schedule(self, base: Approximate, sizes: Sizes, vc: int) -> Schedule:
+    def _schedule(
+        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None = None
+    ) -> Schedule:
         reserved = self._reserved(sizes.unlabelled)
-        rest = max(0, sizes.unlabelled - reserved)
+        for_cuts = 0 if grid is None else grid.n_rows
+        rest = max(0, sizes.unlabelled - reserved - for_cuts)
         if self.constants == "paper":
             needed = draw_labels(self.alpha, self.beta, vc, sizes.labelled + rest)
             if sizes.labelled < needed:
@@ -153,8 +170,8 @@ class LabelBoost(RelabellingWrapper):
             step = Round(sizes.labelled, rest, rest)
         else:
             target = Approximate(self.epsilon * SLACK, self.delta)
-            drawn, labelled, kept = self._rates(base, target, sizes)
-            most = most_points(self.concept_class, sizes.features)
+            drawn, labelled, kept = self._rates(base, target, sizes, grid)
+            most = self._most_points(sizes, grid)
             have, wanted = self.n_labelled, self.n_unlabelled
             if isinstance(have, str):
                 have = min(math.floor(labelled * sizes.labelled), most)
@@ -162,4 +179,4 @@ class LabelBoost(RelabellingWrapper):
                 wanted = min(math.floor(kept * rest), max(0, most - have))
             step = Round(int(have), rest, int(wanted), drawn)
         last = step.labelled + step.kept
-        return Schedule(sizes.labelled, sizes.unlabelled, (step,), last, reserved)
+        return Schedule(sizes.labelled, sizes.unlabelled, (step,), last, reserved, grid=grid)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import largest_rate, relabelled
+from cumae.concepts.grid import GridRules
+from cumae.concepts.relabelling import ANY_NUMBER, largest_rate, most_points, relabelled
 from cumae.data import UNLABELLED, Columns, cells_of_columns, check_column, width_of
 from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter
@@ -36,6 +37,7 @@ from cumae.privacy import Approximate
 from cumae.privacy.formulas import SLACK
 from cumae.privacy.plans import Plan, pair_cost, read_pair
 from cumae.randomness import Source, integers, sample
+from cumae.sanitizers.grids import GridPlan, grid_plan, paying
 
 CONSTANTS = Choice(("practical", "paper"))
 EPSILON_BOOST = Or("auto", EPSILON)
@@ -77,10 +79,32 @@ class RelabellingWrapper(Published):
     beta: float
     epsilon_boost: float | str
     n_reserved: int | str
+    candidates: str
+    n_cuts: int | str
 
     @abstractmethod
-    def _schedule(self, base: Approximate, sizes: Sizes, vc: int) -> Schedule:
+    def _schedule(
+        self, base: Approximate, sizes: Sizes, vc: int, grid: GridPlan | None = None
+    ) -> Schedule:
         """Choose all sizes from what is public."""
+
+    def _grid(self, sizes: Sizes) -> GridPlan | None:
+        """Return where public candidates come from; None if points define the candidates."""
+        wanted = self.candidates
+        if self.constants == "paper":  # its candidates are those of the points
+            wanted = "points" if wanted == "auto" else wanted
+        bounds = sizes.columns.bounds
+        if None in bounds and not sizes.unlabelled:  # no rows could pay for the cuts
+            if wanted == "grid":
+                sizes.columns.need_bounds()
+            wanted = "points"
+        given = (wanted, self.n_cuts, self.concept_class)
+        plan = grid_plan(*given, bounds, float(self.epsilon) * SLACK)
+        return None if plan is None else paying(plan, sizes.unlabelled)
+
+    def _most_points(self, sizes: Sizes, grid: GridPlan | None) -> int:
+        """Return how many rows a draw may label."""
+        return most_points(self.concept_class, sizes.features) if grid is None else ANY_NUMBER
 
     def _table(self, columns: Columns, X: Any) -> NDArray[Any]:
         # As learners do: a class that only compares takes one column of anything.
@@ -103,7 +127,8 @@ class RelabellingWrapper(Published):
             raise InvalidData("no row has a label; give some, and -1 for those without.")
         promise = Approximate(base.epsilon, base.delta)
         relabelled(promise, 1.0, "S", concept, 1)  # refuses a class without a proven k
-        schedule = self._schedule(promise, sizes, concept.vc_dimension(sizes.features))
+        grid = self._grid(sizes)
+        schedule = self._schedule(promise, sizes, concept.vc_dimension(sizes.features), grid)
         check_schedule(schedule, sizes.labelled)
         inner = self._plan_base(rows, schedule.last, schedule.reserved)
         total = schedule_cost(
@@ -121,7 +146,8 @@ class RelabellingWrapper(Published):
                 "base or the draw less, or leave the choice to the learner."
             )
         boot = ("BOOT",) if schedule.resample else ()
-        claims = ("ITER", "LB", "SUB", "PAR", *boot, "CHOOSE", *inner.claims)
+        drawn = ("CHOOSE",) if schedule.grid is None else schedule.grid.claims
+        claims = ("ITER", "LB", "SUB", "PAR", *boot, *drawn, *inner.claims)
         return LearningPlan(
             cost,
             tuple(dict.fromkeys(claims)),
@@ -143,12 +169,16 @@ class RelabellingWrapper(Published):
         known = known[sample(len(known), schedule.labelled, source)]
         free = free[sample(len(free), schedule.unlabelled, source)]
         labels = rows.y[known]
+        drawn_from: ConceptClass | GridRules = self.concept_class
+        if schedule.grid is not None:
+            pay, free = free[: schedule.for_cuts], free[schedule.for_cuts :]
+            drawn_from = schedule.grid.rules(table[pay], source)
         for step in schedule.rounds:
             keep = sample(len(known), step.labelled, source)
             # In random order the first ones are a uniform subset.
             taken, free = free[: step.kept], free[step.unlabelled :]
             points = np.concatenate([known[keep], taken])
-            drawn = self.concept_class.choose(
+            drawn = drawn_from.choose(
                 table[points],
                 table[known[keep]],
                 labels[keep],
@@ -175,25 +205,26 @@ class RelabellingWrapper(Published):
         return int(self.n_reserved)
 
     def _drawn_epsilon(
-        self, inner: Approximate, epsilon: float, delta: float, sizes: Sizes
+        self, inner: Approximate, target: Approximate, sizes: Sizes, concept: ConceptClass | None
     ) -> float:
         if isinstance(self.epsilon_boost, str):
             rows = sizes.labelled + sizes.unlabelled
-            return best_epsilon(inner, epsilon, delta, self.concept_class, rows)
+            return best_epsilon(inner, target.eps, target.failure, concept, rows)
         return float(self.epsilon_boost)
 
     def _rates(
-        self, inner: Approximate, target: Approximate, sizes: Sizes
+        self, inner: Approximate, target: Approximate, sizes: Sizes, grid: GridPlan | None
     ) -> tuple[float, float, float]:
         """Return a draw's epsilon, and the shares of labelled and unlabelled rows to keep.
 
         Labelled rows then cost at most ``target``. Unlabelled rows take part in no earlier round,
         so that they may cost all that was asked for.
         """
-        drawn = self._drawn_epsilon(inner, target.eps, target.failure, sizes)
+        concept = self.concept_class if grid is None else None
+        drawn = self._drawn_epsilon(inner, target, sizes, concept)
         rows = sizes.labelled + sizes.unlabelled
-        scored = relabelled(inner, drawn, "S", self.concept_class, rows)
-        taken = relabelled(inner, drawn, "T", self.concept_class, rows)
+        scored = relabelled(inner, drawn, "S", concept, rows)
+        taken = relabelled(inner, drawn, "T", concept, rows)
         return (
             drawn,
             largest_rate(scored, target.eps, target.failure),

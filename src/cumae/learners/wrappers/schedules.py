@@ -17,6 +17,7 @@ from cumae.errors import InvalidData, InvalidParameter
 from cumae.parameters import check_count, described
 from cumae.privacy import Approximate
 from cumae.privacy.validation import check_epsilon
+from cumae.sanitizers.grids import GridPlan
 from cumae.theorems.label_boost import PaperSchedule
 
 
@@ -47,7 +48,8 @@ class Schedule:
     """All sizes of a fit: public, and decided before a row is looked at.
 
     ``labelled`` and ``unlabelled`` rows are kept at first; after the rounds ``last`` labelled rows
-    go to the base (resampled or not), with ``reserved`` unlabelled ones.
+    go to the base (resampled or not), with ``reserved`` unlabelled ones. With a ``grid``, its rows
+    are the first of the unlabelled ones, and serve nothing else.
     """
 
     labelled: int
@@ -56,11 +58,21 @@ class Schedule:
     last: int
     reserved: int = 0
     resample: bool = False
+    grid: GridPlan | None = None
+
+    @property
+    def for_cuts(self) -> int:
+        """Unlabelled rows that serve the cuts of a grid."""
+        return 0 if self.grid is None else self.grid.n_rows
 
 
 @claim("ITER")
 def schedule_cost(
-    base: Approximate, schedule: Schedule, labelled: int, unlabelled: int, concept: ConceptClass
+    base: Approximate,
+    schedule: Schedule,
+    labelled: int,
+    unlabelled: int,
+    concept: ConceptClass | None,
 ) -> Approximate:
     """Return the largest pair over the roles that a row may have, from the inside out.
 
@@ -72,8 +84,8 @@ def schedule_cost(
         What is run.
     labelled, unlabelled : int
         Numbers of rows before anything is dropped.
-    concept : ConceptClass
-        The class that hypotheses are drawn from.
+    concept : ConceptClass, or None
+        The class that hypotheses are drawn from, if points define the candidates.
 
     Returns
     -------
@@ -84,6 +96,9 @@ def schedule_cost(
     inner = resampled(base, schedule.last) if schedule.resample else base
     inner = sampled(inner, schedule.last, sizes[-1])
     roles = [base] if schedule.reserved else []
+    if schedule.grid is not None:
+        concept = None
+        roles += [Approximate(schedule.grid.epsilon, 0.0)] if schedule.for_cuts else []
     for size, step in zip(reversed(sizes[:-1]), reversed(schedule.rounds), strict=True):
         points = step.labelled + step.kept
         if step.kept:
@@ -103,7 +118,7 @@ def labelled_sizes(schedule: Schedule) -> list[int]:
 
 
 def best_epsilon(
-    inner: Approximate, epsilon: float, delta: float, concept: ConceptClass, size: int
+    inner: Approximate, epsilon: float, delta: float, concept: ConceptClass | None, size: int
 ) -> float:
     """Return the epsilon of the draw that lets the labels count most.
 
@@ -150,7 +165,7 @@ def check_schedule(schedule: Schedule, labelled: int) -> None:
     InvalidData
         If it does.
     """
-    used = sum(step.unlabelled for step in schedule.rounds) + schedule.reserved
+    used = sum(step.unlabelled for step in schedule.rounds) + schedule.reserved + schedule.for_cuts
     if schedule.labelled > labelled or used > schedule.unlabelled:
         raise InvalidData(
             f"the schedule asks for {schedule.labelled:,} labelled and {used:,} unlabelled rows, "

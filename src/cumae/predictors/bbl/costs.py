@@ -121,13 +121,13 @@ NO_DRAW = Draw(0.0, 0.0)
 
 
 @claim("BBL")
-def label_draw(concept: ConceptClass, epsilon: float, role: str, points: int) -> Draw:
+def label_draw(concept: ConceptClass | None, epsilon: float, role: str, points: int) -> Draw:
     """Return what a draw of a hypothesis that labels points costs one of these points.
 
     Parameters
     ----------
-    concept : ConceptClass
-        What is drawn from.
+    concept : ConceptClass or None
+        What is drawn from; None stands for public candidates (GRID).
     epsilon : float
         Parameter of the draw.
     role : {"S", "T"}
@@ -136,7 +136,7 @@ def label_draw(concept: ConceptClass, epsilon: float, role: str, points: int) ->
         How many points there are.
     """
     cost = relabelled(Approximate(0.0, 0.0), epsilon, role, concept, points).eps
-    if concept.weight_error(points, epsilon / 2) > 0:
+    if concept is not None and concept.weight_error(points, epsilon / 2) > 0:
         return Draw(0.0, cost)
     return Draw(cost, 0.0)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import most_points
+from cumae.concepts.relabelling import ANY_NUMBER, most_points
 from cumae.errors import InvalidParameter
 from cumae.predictors.base import Training
 from cumae.predictors.bbl.costs import NO_DRAW, Draw, label_draw
@@ -16,6 +16,7 @@ from cumae.predictors.stateful import check_votes
 from cumae.privacy import Approximate
 from cumae.privacy.guarantee import ENDLESS
 from cumae.privacy.plans import Plan
+from cumae.sanitizers.grids import GridPlan
 
 RELATION = (
     "is replaced by any other, and the number of rows and the number and order of queries are "
@@ -36,7 +37,7 @@ class PublicCounts:
     Parameters
     ----------
     n_rows : int
-        Training rows.
+        Training rows, without those that serve the cuts of a grid alone.
     vc : int
         VC dimension of the class for rows of this width.
     most : int
@@ -48,8 +49,10 @@ class PublicCounts:
     most: int
 
     @classmethod
-    def of(cls, training: Training) -> PublicCounts:
+    def of(cls, training: Training, grid: GridPlan | None) -> PublicCounts:
         """Read them off the declared facts."""
+        if grid is not None:
+            return cls(training.rows.n_rows - grid.n_rows, training.vc_dimension, ANY_NUMBER)
         most = most_points(training.model, training.width)
         return cls(training.rows.n_rows, training.vc_dimension, most)
 
@@ -77,6 +80,7 @@ class BBLOptions:
     label_share: float | None
     epsilon_boost: float | None
     between_share: float | None
+    grid: GridPlan | None = None
 
     def __post_init__(self) -> None:
         """Refuse parameters with which no phase can keep the promise."""
@@ -95,12 +99,23 @@ class BBLOptions:
         """Return it for storing, without the concept class."""
         own = {part.name: getattr(self, part.name) for part in fields(self)}
         del own["concept"]
-        return {**own, "counts": asdict(self.counts)}
+        grid = None if self.grid is None else self.grid.to_facts()
+        return {**own, "counts": asdict(self.counts), "grid": grid}
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], concept: ConceptClass) -> BBLOptions:
         """Rebuild what ``to_facts`` returned."""
-        return cls(**{**facts, "counts": PublicCounts(**facts["counts"])}, concept=concept)
+        grid = facts["grid"]
+        made = {
+            "counts": PublicCounts(**facts["counts"]),
+            "grid": None if grid is None else GridPlan.from_facts(grid, concept),
+        }
+        return cls(**{**facts, **made}, concept=concept)
+
+    @property
+    def drawn_from(self) -> ConceptClass | None:
+        """What decides the cost of a draw: the class, or None for public candidates."""
+        return self.concept if self.grid is None else None
 
     @property
     def split_share(self) -> float:
@@ -113,11 +128,12 @@ class BBLOptions:
 
     def first_draw(self, boost: float, first: int) -> Draw:
         """Return what relabelling the training rows costs; nothing if some concept is right."""
-        return label_draw(self.concept, boost, "S", first) if self.agnostic else NO_DRAW
+        return label_draw(self.drawn_from, boost, "S", first) if self.agnostic else NO_DRAW
 
     def plan(self) -> Plan:
         """Return what will be promised, and for what: noise is calibrated to all of epsilon."""
-        claims = ["BBL", "LB", "SUB", "CHOOSE", "SHARDS", "ZCDP", "COMP"]
+        claims = ["BBL", "LB", "SUB", "SHARDS", "ZCDP", "COMP"]
+        claims += ["CHOOSE"] if self.grid is None else self.grid.claims
         claims += ["BT"] if self.votes == "between" else ["MULTI", "NOISE"]
         what = ["one training row"]
         what += ["one query"] * (self.votes == "stateless") + ["one unlabelled row"] * self.fresh

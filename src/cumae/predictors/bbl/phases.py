@@ -11,6 +11,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.grid import GridRules
 from cumae.data import ArrayRows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly
@@ -230,7 +231,7 @@ class LabelledPhase:
 
 @claim("BBL")
 def boost_labels(
-    concept: ConceptClass,
+    concept: ConceptClass | GridRules,
     scored: tuple[Floats, Integers],
     rows: Floats,
     epsilon: float,
@@ -238,12 +239,12 @@ def boost_labels(
 ) -> Integers:
     """Label rows by a hypothesis that is drawn privately.
 
-    The candidates are all ways in which the class can label the scored rows and the new ones. They
-    are scored by how many labels of the scored rows they get right.
+    The candidates are all ways in which the class can label the scored rows and the new ones, or
+    those of a grid. They are scored by how many labels of the scored rows they get right.
 
     Parameters
     ----------
-    concept : ConceptClass
+    concept : ConceptClass or GridRules
         What is drawn from.
     scored : tuple of a table and an array of int
         Rows of the old phase that were sampled, and their labels.

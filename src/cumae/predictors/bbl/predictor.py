@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
+from cumae.concepts.grid import GridRules
 from cumae.data import Declared
 from cumae.effort import Effort
 from cumae.errors import BudgetExhausted, InvalidParameter
@@ -31,10 +32,11 @@ from cumae.predictors.bbl.given import BBLOptions, PublicCounts
 from cumae.predictors.bbl.phases import LabelledPhase, boost_labels, noise_share, votes_of
 from cumae.predictors.bbl.rules import BBLRules
 from cumae.predictors.bbl.state import BBLState, LabelsDrawn, trains
-from cumae.predictors.relabelling import Relabelling, need_boostable, relabel
+from cumae.predictors.relabelling import draw_rows, need_boostable, planned_grid, relabelled_by
 from cumae.predictors.stateful import PhasedPredictor, check_classes
 from cumae.privacy import Budget
-from cumae.randomness import Source, sample, source_for
+from cumae.randomness import Source, source_for
+from cumae.sanitizers.grids import CANDIDATES, N_CUTS, GridPlan
 
 AUTO_COUNT = Or("auto", Count(1))
 AUTO_SHARE = Or("auto", Number(0.0, 1.0, above=True))
@@ -46,10 +48,10 @@ class GenericBBL(PhasedPredictor):
 
     Rows are split into disjoint shards, and each trains the best concept. Queries are answered by
     their vote. After a fixed number of answers, a hypothesis is drawn among all labellings that
-    the class has for a few of the rows and some of the queries, and labels these queries:
-    they are the rows of the next phase. Algorithm GenericBBL of paper 2, with the changes that its
-    guarantee needs (proofs/BBL.md); :class:`~cumae.predictors.EverlastingPredictor` needs fewer
-    rows for the same noise.
+    the class has for a few of the rows and some of the queries, or among public candidates, and
+    labels these queries: they are the rows of the next phase. Algorithm GenericBBL of paper 2, with
+    the changes that its guarantee needs (proofs/BBL.md);
+    :class:`~cumae.predictors.EverlastingPredictor` needs fewer rows for the same noise.
 
     Parameters
     ----------
@@ -94,6 +96,17 @@ class GenericBBL(PhasedPredictor):
         Share of a phase's rows that are scored when the next ones are labelled.
     epsilon_boost : float above 0, or "auto"
         Parameter of a draw of labels; ``"auto"`` is 1.5.
+    candidates : {"auto", "grid", "points"}
+        What hypotheses are drawn from. ``"points"`` is the paper's own: all ways in which the class
+        labels the scored rows and the kept queries. For boxes and halfspaces in several columns
+        that takes long, so that phases stay small. ``"grid"``, for boxes and halfspaces in up to
+        three columns, is a public grid: evenly spaced within the ranges that ``columns`` declares,
+        and at private quantiles of a twentieth of the training rows where no range is declared.
+        Then queries pay nothing for the draw, and phases may have any size. ``"auto"`` takes it in
+        two and three columns.
+    n_cuts : int of 1 or more, or "auto"
+        Cuts of a column in the grid. For boxes ``"auto"`` is 63 in two columns and 15 in three; for
+        halfspaces, 96 and 48 offsets in each of many directions.
     between_share : float above 0 and up to 1, or "auto"
         With ``votes="between"``, the share of split votes that are paid for; ``"auto"`` is alpha.
     columns : mapping or sequence, or None
@@ -160,6 +173,8 @@ class GenericBBL(PhasedPredictor):
         "query_share": AUTO_SHARE,
         "label_share": AUTO_SHARE,
         "epsilon_boost": Or("auto", Number(above=True)),
+        "candidates": CANDIDATES,
+        "n_cuts": N_CUTS,
         "between_share": AUTO_SHARE,
         **SHARED_PARAMETERS,
     }
@@ -184,6 +199,8 @@ class GenericBBL(PhasedPredictor):
         query_share: float | str = "auto",
         label_share: float | str = "auto",
         epsilon_boost: float | str = "auto",
+        candidates: str = "auto",
+        n_cuts: int | str = "auto",
         between_share: float | str = "auto",
         columns: Declared = None,
         classes: Any = (0, 1),
@@ -209,6 +226,7 @@ class GenericBBL(PhasedPredictor):
         self.query_share = query_share
         self.label_share = label_share
         self.epsilon_boost = epsilon_boost
+        self.candidates, self.n_cuts = candidates, n_cuts
         self.between_share = between_share
         self.columns = columns
         self.classes = classes
@@ -238,18 +256,21 @@ class GenericBBL(PhasedPredictor):
         source = source_for(self.random_state)
         plan = self.decide(training)
         rules, guarantee = plan.steps, self._start(training, plan, source)
-        table, labels = self._first_rows(training, rules, source)
+        table, labels, candidates = self._first_rows(training, rules, source)
         fitted = self._fitted(training, guarantee, source)
         first = LabelledPhase.draw(rules.sizes(), table, labels, source)
         phase = first.train(rules, trains(fitted, rules), source)
-        self._go_on(BBLState(fitted, rules, phase, phase.votes.start(source)))
+        spent = phase.votes.start(source)
+        self._go_on(BBLState(fitted, rules, phase, spent, candidates=candidates))
         return self
 
     def decide(self, training: Training) -> FitPlan[BBLRules]:
         """Decide all numbers, from declared facts and the number of rows; they are the steps."""
         check_classes(self.classes)
         training.need_numbers()
-        given = replace(self._options(PublicCounts.of(training)), concept=training.model)
+        grid = self._grid(training)
+        given = self._options(PublicCounts.of(training, grid), grid)
+        given = replace(given, concept=training.model)
         rules = BBLRules.of(given, paper=self.constants == "paper")
         warn_of_noise(rules, *check_phases(rules))
         sizes = rules.sizes()
@@ -267,7 +288,16 @@ class GenericBBL(PhasedPredictor):
         cells = training.rows.n_rows * training.width
         return FitPlan.of(given.plan(), rules, facts, (Effort("draws", cells, cells),))
 
-    def _options(self, counts: PublicCounts) -> BBLOptions:
+    def _grid(self, training: Training) -> GridPlan | None:
+        """Return where public candidates come from; the paper has none."""
+        return planned_grid(
+            "points" if self.constants == "paper" else self.candidates,
+            self.n_cuts,
+            training,
+            float(self.epsilon),
+        )
+
+    def _options(self, counts: PublicCounts, grid: GridPlan | None = None) -> BBLOptions:
         return BBLOptions(
             counts,
             self._model(),
@@ -287,21 +317,22 @@ class GenericBBL(PhasedPredictor):
             _chosen(self.label_share, float),
             _chosen(self.epsilon_boost, float),
             _chosen(self.between_share, float),
+            grid,
         )
 
     @claim("BBL")
     def _first_rows(
         self, training: Training, rules: BBLRules, source: Source
-    ) -> tuple[Floats, Integers]:
-        """Return S_1: sampled in random order, and relabelled if no concept need be right."""
-        n_rows = training.rows.n_rows
+    ) -> tuple[Floats, Integers, GridRules | None]:
+        """Return S_1 and public candidates, if there are any.
+
+        S_1 is sampled in random order, and relabelled if no concept need be right.
+        """
+        table, labels, candidates = draw_rows(training, rules.given.grid, rules.first, source)
         if self.agnostic:
-            steps = Relabelling(n_rows, rules.first, rules.boost, resample=False)
-            found = relabel(training, steps, source)
-            return np.asarray(found.rows.take(np.arange(rules.first))), found.labels
-        table, labels = training.cleaned()
-        drawn = sample(n_rows, rules.first, source)
-        return table[drawn], labels[drawn]
+            drawn_from = candidates or rules.given.concept
+            labels = relabelled_by(drawn_from, table, labels, rules.boost, source)
+        return table, labels, candidates
 
     # What is public
 
@@ -433,7 +464,8 @@ class GenericBBL(PhasedPredictor):
         """Label the rows of the next phase by a private hypothesis, and draw all its coins."""
         rules, phase = state.rules, state.phase
         rows, _ = state.next_rows()
-        labels = boost_labels(rules.given.concept, scored, rows, rules.boost, source)
+        drawn_from = state.candidates or rules.given.concept
+        labels = boost_labels(drawn_from, scored, rows, rules.boost, source)
         drawn = LabelledPhase.draw(rules.sizes(phase.sizes), rows, labels, source)
         recipe = drawn.recipe
         own = (labels, recipe.split.order, recipe.seeds, drawn.places)

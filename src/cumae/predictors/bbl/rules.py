@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from cumae.claims import claim
@@ -22,7 +23,7 @@ from cumae.predictors.bbl.costs import (
     scored_epsilon,
 )
 from cumae.predictors.bbl.given import BBLOptions
-from cumae.predictors.noise import AIMED_NOISE
+from cumae.predictors.noise import AIMED_NOISE, GOOD_NOISE
 from cumae.privacy import ZCDP, Approximate, Cost
 from cumae.theorems.everlasting import paper_rows
 from cumae.theorems.rows import need_rows
@@ -31,7 +32,9 @@ AUTO_BOOST = 1.5  # of a draw: lets a label count most for what it costs
 MOST_FOR_LABELS = 1 / 4  # share of epsilon that the draw at the end of a phase may cost
 SHARES = [2.0 ** (-step / 2) for step in range(26)]  # of queries that are tried
 SMALLEST = 5  # rows of a shard
-ROWS_PER_DIMENSION = 3  # of a shard, for each VC dimension
+MOST_PHASES = 1_000  # that are looked at: sizes that change for longer change little by little
+ROWS_PER_DIMENSION = 3  # of a shard, for each VC dimension, at least
+ENOUGH_PER_DIMENSION = 8  # up to which more noise is accepted for more rows
 NOTHING = Approximate(0.0, 0.0)
 
 
@@ -107,12 +110,11 @@ class BBLRules:
         boost = given.epsilon_boost
         if boost is None:
             boost = AUTO_BOOST if given.epsilon < math.inf else math.inf
-        given.concept.check_draw(boost, given.draw_points(counts.n_rows))
+        if given.grid is None:
+            given.concept.check_draw(boost, given.draw_points(counts.n_rows))
         if given.epsilon == math.inf:
             return _without_privacy(given, boost)
-        labels = given.label_share or _label_share(given, boost)
-        none = (math.inf, math.inf, NOTHING, NOTHING)
-        rules = _with_queries(_with_training(cls(given, counts.n_rows, boost, labels, 1.0, *none)))
+        rules = _scored_enough(given, boost)
         promised = (given.epsilon, given.delta)
         if not fits(rules.training_cost(), *promised) or not fits(rules.query_cost(), *promised):
             raise InvalidParameter(
@@ -141,7 +143,7 @@ class BBLRules:
     @property
     def scored(self) -> float:
         """Pure epsilon of the draw at the end of a phase, for a row of that phase."""
-        draw = label_draw(self.given.concept, self.boost, "S", self.points)
+        draw = label_draw(self.given.drawn_from, self.boost, "S", self.points)
         return scored_epsilon(draw, self.label_share)
 
     def training_cost(self) -> Cost:
@@ -154,7 +156,7 @@ class BBLRules:
 
     def query_cost(self) -> Cost:
         """Cost of a query or a fresh row of any phase, for ever; votes="between": of fresh rows."""
-        draw = label_draw(self.given.concept, self.boost, "T", self.points)
+        draw = label_draw(self.given.drawn_from, self.boost, "T", self.points)
         votes = self._votes(self.noise, self.pair)
         return entering_cost(votes, draw, self.scored, self.query_share)
 
@@ -215,10 +217,13 @@ class BBLRules:
         return min(growth, math.sqrt(growth) * self.noise / self.first_noise)
 
     def _shards(self, rows: int, scale: float) -> int:
-        size = self.given.shard_size
+        size, vc = self.given.shard_size, self.given.counts.vc
         if size is None:
-            least = max(SMALLEST, ROWS_PER_DIMENSION * self.given.counts.vc)
-            size = max(least, int(AIMED_NOISE * rows / scale)) if 0 < scale < math.inf else least
+            size = max(SMALLEST, ROWS_PER_DIMENSION * vc)
+            if 0 < scale < math.inf:
+                aimed, good = (int(noise * rows / scale) for noise in (AIMED_NOISE, GOOD_NOISE))
+                # Boxes of few rows are too small: they gain more by rows than they lose by noise.
+                size = max(size, aimed, min(good, ENOUGH_PER_DIMENSION * vc))
         return max(1, rows // size)
 
 
@@ -230,17 +235,37 @@ def _without_privacy(given: BBLOptions, boost: float) -> BBLRules:
     return BBLRules(given, first, boost, labels, share, 0.0, 0.0, nothing, nothing)
 
 
-def _label_share(given: BBLOptions, boost: float) -> float:
-    """Return the share of a phase's rows that a draw needs for an error of alpha/2 (Lemma C.2).
+def _scored_enough(given: BBLOptions, boost: float) -> BBLRules:
+    """Choose all numbers, with a share of scored rows that is enough in the smallest phase."""
+    none = (math.inf, math.inf, NOTHING, NOTHING)
+    rows = min(given.counts.n_rows, given.max_rows, given.counts.most // 2)
+    while True:
+        labels = given.label_share or _label_share(given, boost, rows)
+        unknown = BBLRules(given, given.counts.n_rows, boost, labels, 1.0, *none)
+        rules = _with_queries(_with_training(unknown))
+        smallest = min(sizes.rows for sizes in islice(rules.all_sizes(), MOST_PHASES))
+        # More scored rows leave less for votes, which may make phases smaller in turn.
+        if given.label_share is not None or labels == 1 or smallest >= 0.9 * rows:
+            return rules
+        rows = smallest
 
-    It is cut so that the draw costs a quarter of epsilon at most.
+
+def _label_share(given: BBLOptions, boost: float, rows: int) -> float:
+    """Return the share of a phase's rows that a draw needs for a small error (Lemma C.2).
+
+    It is alpha/2 where points define the candidates. A rule on a grid has to be found again and
+    again, among others nearby: alpha/10. The share is cut so that the draw costs a quarter of
+    epsilon at most.
     """
-    rows, vc = given.counts.n_rows, given.counts.vc
-    candidates = vc * math.log(math.e * 4 * max(rows, vc) / vc)
-    needed = 2 / boost * (candidates + math.log(2 / given.beta)) / (given.alpha / 2)
-    draw = label_draw(given.concept, boost, "S", given.draw_points(rows))
+    vc = given.counts.vc
+    if given.grid is None:
+        candidates, error = vc * math.log(math.e * 4 * max(rows, vc) / vc), given.alpha / 2
+    else:
+        candidates, error = math.log(given.grid.n_rules), given.alpha / 10
+    needed = 2 / boost * (candidates + math.log(2 / given.beta)) / error
+    draw = label_draw(given.drawn_from, boost, "S", given.draw_points(given.counts.n_rows))
     most = math.expm1(given.epsilon * MOST_FOR_LABELS) / math.expm1(min(draw.pure, 700.0))
-    return min(1.0, needed / rows, most)
+    return min(1.0, needed / max(1, rows), most)
 
 
 def _with_training(rules: BBLRules) -> BBLRules:
@@ -291,7 +316,7 @@ def _with_queries(rules: BBLRules) -> BBLRules:
 
 
 def _later_votes(rules: BBLRules, *, coarse: bool) -> tuple[float, BBLRules]:
-    draw = label_draw(rules.given.concept, rules.boost, "T", rules.points)
+    draw = label_draw(rules.given.drawn_from, rules.boost, "T", rules.points)
     value, noise, pair = _votes(rules, draw, rules.query_share, coarse=coarse)
     return value, replace(rules, noise=noise, pair=pair)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
+from cumae.concepts.grid import GridRules
 from cumae.data import ArrayRows
 from cumae.ensembles.split import Split
 from cumae.mechanisms import Between, Spent
@@ -83,6 +84,8 @@ class BBLState(State):
         The next phase, once its labels were drawn.
     waiting : FreshRows
         Supplied rows that wait to be labelled.
+    candidates : GridRules, or None
+        Public candidates of all draws, which never change; None if points define them.
     answered : int
         Answers given since fit.
     """
@@ -97,6 +100,7 @@ class BBLState(State):
     following: LabelledPhase | None = None
     waiting: FreshRows = field(default_factory=FreshRows)
     answered: int = 0
+    candidates: GridRules | None = None
 
     @property
     def rule(self) -> Votes:
@@ -128,7 +132,7 @@ class BBLState(State):
         if first:
             draw = rules.given.first_draw(rules.boost, rules.first)
         else:
-            draw = label_draw(rules.given.concept, rules.boost, "T", rules.points)
+            draw = label_draw(rules.given.drawn_from, rules.boost, "T", rules.points)
         share = rules.first / rules.given.counts.n_rows if first else rules.query_share
         pays = {"width": draw.width, "shift": draw.shift, "scored": rules.scored, "share": share}
         return [{"step": "entered", **{name: plain_number(pays[name]) for name in pays}}]
@@ -177,14 +181,18 @@ class BBLState(State):
             "following": None if self.following is None else self.following.to_facts(),
             "waiting": self.waiting.to_facts(),
             "answered": self.answered,
+            "cuts": None if self.candidates is None else self.candidates.cuts,
         }
 
     @classmethod
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> BBLState:
+        facts = _with_candidates(facts)
         fitted = Fitted.from_facts(facts["fitted"], estimator)
         rules = BBLRules.from_facts(facts["rules"], fitted.model)
         phase = RunningPhase.from_facts(facts["phase"], trains(fitted, rules))
-        following = facts["following"]
+        following, cuts = facts["following"], facts["cuts"]
+        if (cuts is None) != (rules.given.grid is None):
+            raise TypeError("a grid without cuts")  # from_arrays says that it is broken
         return cls(
             fitted,
             rules,
@@ -193,7 +201,17 @@ class BBLState(State):
             None if following is None else LabelledPhase.from_facts(following),
             FreshRows.from_facts(facts["waiting"]),
             facts["answered"],
+            None if cuts is None else GridRules(fitted.model, cuts),
         )
+
+
+def _with_candidates(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts of a state that is older than public candidates as they are written now."""
+    given = facts["rules"]["given"]
+    if "grid" in given or "cuts" in facts:
+        return facts  # a state with one of them needs the other
+    rules = {**facts["rules"], "given": {**given, "grid": None}}
+    return {**facts, "rules": rules, "cuts": None}
 
 
 def trains(fitted: Fitted, rules: BBLRules) -> TrainBest:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import EPSILONS, most_points
+from cumae.concepts.relabelling import ANY_NUMBER, EPSILONS, most_points
 from cumae.data import ArrayRows, Declared
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time
@@ -27,6 +27,7 @@ from cumae.predictors.relabelling import (
     agnostic_costs,
     need_boostable,
     plan_relabelling,
+    planned_grid,
 )
 from cumae.predictors.release.answers import Demand, plan_answers
 from cumae.predictors.release.base import ASSUMPTIONS, VOTE_PARAMETERS, PlannedRelease, Release
@@ -35,8 +36,20 @@ from cumae.privacy import Approximate, Budget
 from cumae.privacy.guarantee import up_to
 from cumae.privacy.plans import Plan, pair_cost, read_pair
 from cumae.randomness import Source, source_for
+from cumae.sanitizers.grids import CANDIDATES, N_CUTS
 from cumae.theorems.query_release import SAMPLED, agnostic_sizes
 from cumae.theorems.rows import need_rows
+
+# Parameters that the printed algorithm sets, and the value that says so, too.
+PRINTED = {
+    "mechanism": "stability",
+    "n_shards": "auto",
+    "max_unstable": "auto",
+    "epsilon_boost": "auto",
+    "epsilon_answers": "auto",
+    "candidates": "points",
+    "n_cuts": "auto",
+}
 
 
 @claim("AGPRIV")
@@ -86,6 +99,15 @@ class AgnosticQueryRelease(Release):
     resample : bool
         Whether shards get rows drawn with replacement, as in the paper: it costs more, and only
         the paper's proof needs it.
+    candidates : {"auto", "grid", "points"}
+        What the hypothesis is drawn from. ``"points"`` is the paper's own: all ways in which the
+        class labels the drawn rows. ``"grid"``, for boxes and halfspaces in up to three columns, is
+        a public grid: evenly spaced within the ranges that ``columns`` declares, and at private
+        quantiles of a twentieth of the rows where no range is declared. Then many more rows can be
+        used. ``"auto"`` takes it in two and three columns.
+    n_cuts : int of 1 or more, or "auto"
+        Cuts of a column in the grid. For boxes ``"auto"`` is 63 in two columns and 15 in three; for
+        halfspaces, 96 and 48 offsets in each of many directions.
     columns : mapping or sequence, or None
         What each column holds: numbers and their range, categories, true and false, or dates, and
         whether cells may be missing. :class:`~cumae.Columns` has the forms.
@@ -147,6 +169,8 @@ class AgnosticQueryRelease(Release):
         "epsilon_boost": Or("auto", Number(above=True)),
         "epsilon_answers": Or("auto", Number(above=True)),
         "resample": Flag(),
+        "candidates": CANDIDATES,
+        "n_cuts": N_CUTS,
         **SHARED_PARAMETERS,
     }
 
@@ -167,6 +191,8 @@ class AgnosticQueryRelease(Release):
         epsilon_boost: float | str = "auto",
         epsilon_answers: float | str = "auto",
         resample: bool = False,
+        candidates: str = "auto",
+        n_cuts: int | str = "auto",
         columns: Declared = None,
         classes: Any = (0, 1),
         n_jobs: int | None = None,
@@ -188,6 +214,8 @@ class AgnosticQueryRelease(Release):
         self.epsilon_boost = epsilon_boost
         self.epsilon_answers = epsilon_answers
         self.resample = resample
+        self.candidates = candidates
+        self.n_cuts = n_cuts
         self.columns = columns
         self.classes = classes
         self.n_jobs = n_jobs
@@ -217,7 +245,8 @@ class AgnosticQueryRelease(Release):
         training.need_numbers()
         planned = self._printed if self.constants == "paper" else self._chosen
         steps, demand, printed = planned(training, self._demand(2))
-        training.model.check_draw(steps.epsilon, steps.n_sampled)
+        if steps.grid is None:
+            training.model.check_draw(steps.epsilon, steps.n_sampled)
         answers = plan_answers("stability" if self.constants == "paper" else self.mechanism, demand)
         # Shards are planned for the sample: a table of its size, which takes no memory.
         sized = ArrayRows(np.broadcast_to(0.0, (steps.n_sampled, training.width)))
@@ -225,38 +254,46 @@ class AgnosticQueryRelease(Release):
         n_shards, _ = self._count_shards(sampled, answers, printed)
         rule = answers.rule(n_shards)
         cost = read_pair(rule.cost, demand.epsilon, demand.delta)
-        costs = agnostic_costs(cost, steps, training.model)
+        costs = agnostic_costs(cost, steps, training.model if steps.grid is None else None)
         plan = self._plan(costs[-1][1], steps, answers.claims)
         self._warn_of_noise(steps.n_sampled, n_shards, answers)
         return PlannedRelease(demand, answers, rule, n_shards, plan, steps, costs)
 
     def _chosen(self, training: Training, demand: Demand) -> tuple[Relabelling, Demand, int | None]:
         """Choose the sample, and what its answers may cost, from what is public."""
+        concept = training.model
+        grid = planned_grid(self.candidates, self.n_cuts, training, float(self.epsilon))
         goal = SampleGoal(
-            training.rows.n_rows,
-            most_points(training.model, training.width),
+            training.rows.n_rows - (0 if grid is None else grid.n_rows),
+            most_points(concept, training.width) if grid is None else ANY_NUMBER,
             self.epsilon,
             self.delta,
             self.alpha,
             self.beta,
             training.vc_dimension,
             bool(self.resample),
+            None if grid is None else grid.n_rules,
         )
         every = [math.inf] if self.epsilon == math.inf else EPSILONS
         boosts, answers = (
             every if asked == "auto" else [float(asked)]
             for asked in (self.epsilon_boost, self.epsilon_answers)
         )
-        steps, pair = plan_relabelling(goal, training.model, boosts, answers)
-        return steps, replace(demand, epsilon=pair.eps, delta=pair.failure), None
+        drawn_from = concept if grid is None else None
+        steps, pair = plan_relabelling(goal, drawn_from, boosts, answers)
+        return (
+            replace(steps, grid=grid),
+            replace(demand, epsilon=pair.eps, delta=pair.failure),
+            None,
+        )
 
     def _printed(
         self, training: Training, demand: Demand
     ) -> tuple[Relabelling, Demand, int | None]:
         """Return what Algorithm 3 prints: the sample, what its answers may cost, and the shards."""
-        for name in ("mechanism", "n_shards", "max_unstable", "epsilon_boost", "epsilon_answers"):
+        for name, own in PRINTED.items():
             value = getattr(self, name)
-            if value != "auto" and (name, value) != ("mechanism", "stability"):
+            if value not in ("auto", own):
                 raise InvalidParameter(
                     f"{name}={value!r} with constants='paper', which sets it; leave it at 'auto'."
                 )
@@ -277,7 +314,8 @@ class AgnosticQueryRelease(Release):
                 "epsilon_answers at 'auto', or take another mechanism."
             )
         boot = ("BOOT",) if steps.resample else ()
-        claims = ("AGPRIV", "LB", "SUB", *boot, "CHOOSE", "QUERY", "SHARDS", *claims, "COMP")
+        drawn = ("CHOOSE",) if steps.grid is None else steps.grid.claims
+        claims = ("AGPRIV", "LB", "SUB", *boot, *drawn, "QUERY", "SHARDS", *claims, "COMP")
         covers = up_to(self.max_queries)
         return Plan(cost, claims, assumptions=ASSUMPTIONS[:1], covers=covers)
 
@@ -291,6 +329,7 @@ class AgnosticQueryRelease(Release):
                 "epsilon": pair.eps,
                 "delta": pair.failure,
                 "rows": steps.n_rows if name == "sampled" else steps.n_sampled,
+                **({"candidates": "grid"} if steps.grid and name == "relabelled" else {}),
             }
             for name, pair in planned.costs
         ]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from cumae.claims import claim
-from cumae.concepts.relabelling import most_points
+from cumae.concepts.relabelling import most_public
 from cumae.predictors.base import Training
 from cumae.predictors.release.agnostic import AgnosticQueryRelease
 from cumae.predictors.release.base import PlannedRelease
@@ -128,7 +128,7 @@ def count_first(options: FirstOptions, training: Training) -> int:
     asked = (options.alpha, options.beta, training.vc_dimension)
     if options.constants == "paper":
         return first_queries(*asked)
-    return min(first_queries(*asked, PRACTICAL), most_points(training.model, training.width))
+    return min(first_queries(*asked, PRACTICAL), most_public(training.model, training.width))
 
 
 def first_release(
@@ -153,7 +153,7 @@ def first_release(
     shared: dict[str, Any] = {name: getattr(options, name) for name in names}
     asked = (training.model, epsilon, options.delta, count)
     if options.release == "agnostic":
-        shared |= {"mechanism": mechanism, "constants": options.constants}
+        shared |= {"mechanism": mechanism, "constants": options.constants, "candidates": "points"}
         return AgnosticQueryRelease(*asked, **shared)
     if options.constants == "paper":
         chances = (options.alpha, options.beta)

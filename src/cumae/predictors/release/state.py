@@ -142,6 +142,8 @@ class AgnosticState(ReleaseState):
             "delta_answers": stages[0]["delta"],
             "resample": any(stage["name"] == "resampled" for stage in stages),
         }
+        if any(stage.get("candidates") == "grid" for stage in stages):
+            found["candidates"] = "grid"
         return [_relabelled(found, self.fitted.model)]
 
 
@@ -291,4 +293,5 @@ def _relabelled(found: dict[str, Any], concept: Any) -> dict[str, Any]:
         **pays,
         "resample": found["resample"],
         "concept": to_plain(concept),
+        **{name: found[name] for name in ("candidates",) if name in found},
     }
