@@ -130,19 +130,17 @@ def voters_from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> Voters:
     return KINDS[kind].from_arrays(arrays)
 
 
+RULES = {KeyRuns: "keys", Rectangle: "boxes", Halfspace: "halfspaces"}
+
+
 def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
     """Return what kind of array a model fits into, and what it adds to that."""
     # Only these very classes: a subclass may predict in its own way.
-    runs = runs_of(model)
+    runs, width = runs_of(model), _width(model)
     if runs is not None:
-        width, where = runs
-        return ("cuts", width), where
-    if type(model) is KeyRuns:
-        return ("keys", model.width), model
-    if type(model) is Rectangle:
-        return ("boxes", len(model.lows)), model
-    if type(model) is Halfspace and floats_of(model) is not None:
-        return ("halfspaces", len(model.normal)), model
+        return ("cuts", runs[0]), runs[1]
+    if width is not None:
+        return (RULES[type(model)], width), model
     steps = [model]
     if type(model) is Pipeline:
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
@@ -154,3 +152,14 @@ def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
         nodes = last if type(last) is Nodes else nodes_of(last, n_classes)
         return ("trees", nodes.width, nodes.single), nodes
     return ("loop",), model
+
+
+def _width(model: Any) -> int | None:
+    """Return the number of columns of a rule of ``RULES``; None for any other model."""
+    if type(model) is KeyRuns:
+        return model.width
+    if type(model) is Rectangle:
+        return len(model.lows)
+    if type(model) is Halfspace and floats_of(model) is not None:
+        return len(model.normal)
+    return None
