@@ -26,6 +26,7 @@ from cumae.data import (
     label_codes,
     need_cells,
     need_contents,
+    need_labels,
     read_table,
     row_source,
     undeclared_kinds,
@@ -217,6 +218,7 @@ class Predictor(PrivateEstimator, ABC):
             rows = rows.without(y)
         training = self._described(rows, labels)
         if not is_inside():
+            need_labels(labels, self.classes)
             self._check_contents(rows, training.reader)
         return training
 

@@ -43,7 +43,8 @@ ENTRIES: tuple[tuple[set[str], set[str]], ...] = (
     ({"numbers"}, OF_NUMBERS),
     ({"categories"}, set()),
     ({"codes"}, set()),
-    ({"boolean"}, set()),
+    ({"boolean"}, {"yes", "no"}),
+    ({"yes", "no"}, set()),
     ({"since"}, OF_DATES),
     ({"first", "last"}, OF_DATES),
 )
