@@ -139,8 +139,8 @@ def decide(
         Returns the number of shards with which the model learns: ``Predictor._try_out``.
     """
     rules, prior, promised, missing = with_prior(options, training, n_rows)
+    warn_of_drift(options.prior, training, missing)  # before the trial, which may take a minute
     rules, sizes = tried_out(rules, training, shards_that_learn)
-    warn_of_drift(options.prior, training, missing)
     if prior is None or options.prior_share != "auto":  # which gives the prior what helps most
         rules.warn_of_noise()
     majority = rules.majority(rules.first, rules.trust_rows)
@@ -167,7 +167,7 @@ def tried_out(
     """
     if not training.tried:
         return rules, []
-    plain, schedule = rules.trainer(training.model, training.columns), rules.schedule
+    plain, schedule = rules.trainer(training.shard_model, training.columns), rules.schedule
     trainer = choose_weighted(plain, training.rows, schedule.shard_size(rules.first))
     sizes: list[dict[str, Any]] = []
     if not (schedule.fixed or isinstance(training.model, ConceptClass)):

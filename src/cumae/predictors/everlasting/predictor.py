@@ -278,7 +278,7 @@ class EverlastingPredictor(PhasedPredictor):
         plan = decide(options, training, len(kept), self._try_out)
         rules, prior = plan.steps.rules, plan.steps.prior
         guarantee = self._start(training, plan, source)
-        school = School(rules, training.model, training.reader, self.columns is not None)
+        school = School(rules, training.shard_model, training.reader, self.columns is not None)
         order = kept[permutation(len(kept), source)]  # the split into parts, from counts alone
         trust_end = rules.prior_rows + rules.trust_rows
         if prior is not None:
