@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 
 from cumae import (
     Budget,
@@ -18,11 +23,12 @@ from cumae import (
 )
 from cumae.data import Columns
 from cumae.data.declared import Column
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter, VotesIgnored, WeakPrivacy
 from cumae.learners import AccuracyBoost, PrivateLogisticRegression
 from tests.census import run
 
 ROWS = 1_200
+KNOWN = {"age": (18, 98), "smoker": bool}
 
 
 def patients(smoker: Any, *, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -30,7 +36,9 @@ def patients(smoker: Any, *, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     coins = np.random.default_rng(seed)
     smokes = coins.random(ROWS) < 0.5
     age = coins.integers(18, 99, ROWS)
-    return pd.DataFrame({"age": age, "smoker": [smoker(one) for one in smokes.tolist()]}), smokes.astype(int)
+    return pd.DataFrame(
+        {"age": age, "smoker": [smoker(one) for one in smokes.tolist()]}
+    ), smokes.astype(int)
 
 
 OURS: dict[str, Any] = {
@@ -195,3 +203,70 @@ def test_what_copies_get_is_not_looked_at_again() -> None:
     X.loc[:11, "smoker"] = "yes"
     model = OURS["boosted"]({"age": (18, 98), "smoker": ["yes", "no"]})
     assert model.fit(X, y).guarantee_.epsilon <= 1
+
+
+# "Python took a delta of .01 for 500 rows, and an epsilon of 100, without a word."
+
+
+@pytest.mark.filterwarnings("always::cumae.errors.WeakPrivacy")
+@pytest.mark.parametrize("name", ["kernel", "chosen", "everlasting", "release", "boosted"])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"epsilon": 100.0}, "epsilon = 100 hardly protects anybody"),
+        ({"delta": 0.01}, r"delta = 0.01 is not below 1 divided by the number of rows \(500\)"),
+    ],
+)
+def test_a_promise_that_protects_nobody_is_warned_of_once(
+    name: str, given: dict[str, float], said: str
+) -> None:
+    X, y = patients(bool)
+    one = OURS[name](KNOWN)
+    if name == "boosted":
+        one.set_params(**{f"base__{key}": value for key, value in given.items()})
+    else:
+        one.set_params(**given)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        one.fit(X[:500], y[:500])
+    weak = [told for told in heard if told.category is WeakPrivacy]
+    assert len(weak) == 1
+    assert re.search(said, str(weak[0].message))
+    assert weak[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error::cumae.errors.WeakPrivacy")
+def test_usual_promises_are_not_warned_of() -> None:
+    X, y = patients(bool)
+    OURS["kernel"](KNOWN).fit(X, y)
+    OURS["kernel"](KNOWN).set_params(epsilon=math.inf).fit(X, y)
+
+
+# "My estimator has no say, and nothing told me."
+
+
+@pytest.fixture(scope="module")
+def ignored() -> Any:
+    """Return an oracle whose estimator votes by coins, and what its fit warned of."""
+    X, y = patients(bool)
+    oracle = EverlastingPredictor(
+        DummyClassifier(strategy="uniform"), epsilon=3.0, delta=1e-6, shard_size=10, random_state=0
+    )
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        oracle.fit(X.astype(float), y)
+    return oracle, [told for told in heard if told.category is VotesIgnored]
+
+
+def test_a_trust_of_0_is_told_by_fit_status_and_show(ignored: Any, tmp_path: Path) -> None:
+    oracle, (told,) = ignored
+    assert oracle.trust_ == 0
+    assert "trust_ is 0: the votes of DummyClassifier count nothing" in str(told.message)
+    assert "The prior alone answers." in str(oracle)
+    oracle.save_to(tmp_path / "o.db")
+    for command in ("status", "show"):
+        shown = run(command, str(tmp_path / "o.db"))
+        assert "the votes count nothing, and the published prior alone" in " ".join(
+            shown.stdout.split()
+        )
+        assert json.loads(run(command, str(tmp_path / "o.db"), "--json").stdout)["trust"] == 0

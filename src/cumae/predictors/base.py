@@ -42,7 +42,7 @@ from cumae.ensembles.trial import (
     try_out,
 )
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown, warn
-from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay, warn_if_weak
 from cumae.live import NOT_KEPT, forget, refuse_within
 from cumae.made_up import MadeUpRows, few_labels, stand_in_row
 from cumae.outlook import FitPlan, Outlook, check_table_counts, foresee
@@ -418,6 +418,7 @@ class Predictor(PrivateEstimator, ABC):
         none.
         """
         guarantee = surroundings(self, self.epsilon).judge(self._promised(plan, source))
+        warn_if_weak(self.epsilon, self.delta, training.rows.n_rows)
         warn_if_clones_pay(self, self.epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)

@@ -7,7 +7,6 @@ value.
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,13 +18,12 @@ from cumae.cli.files.tables import FileBlock, TableFile, TableHead, TextRows, jo
 from cumae.data import Column, Columns, RowSource, faults_of
 from cumae.data.lenient import OUTSIDE, UNKNOWN, fault_marks, refuse_unfit
 from cumae.data.readings import canonical, category_codes, is_missing, missing_cells, places_of
-from cumae.errors import InvalidData, InvalidParameter, warn
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.progress import Progress
 
 BLOCK_ROWS = 65_536  # that are looked at together
 MISSING = "missing value"
 UNFIT = (UNKNOWN, OUTSIDE)  # faults of cells that can be used, but say nothing
-LARGE_EPSILON = 10.0  # from here on a promise says little
 
 
 def classes_of(given: str, option: str = "--classes") -> list[Any]:
@@ -57,21 +55,6 @@ def classes_of(given: str, option: str = "--classes") -> list[Any]:
     if all(text.isdecimal() and text.isascii() and str(int(text)) == text for text in whole):
         return [int(text) for text in texts]
     return list(texts)
-
-
-def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
-    """Warn of an epsilon or a delta that hardly protects anybody; the number of rows is public."""
-    if epsilon > LARGE_EPSILON:
-        warn(
-            f"epsilon = {epsilon:g} hardly protects anybody: one row may make an outcome "
-            f"exp({epsilon:g}) times as likely. 1 is usual.",
-        )
-    if delta * n_rows >= 1:
-        safe = 10.0 ** -math.ceil(math.log10(n_rows) + 1)  # a tenth of 1 / n_rows, or less
-        warn(
-            f"delta = {delta:g} is not below 1 divided by the number of rows ({n_rows:,}): so "
-            f"large a delta would allow to show somebody's row as it is. Give {safe:.0e}, say.",
-        )
 
 
 class LabelColumn:

@@ -190,11 +190,9 @@ def _estimator(
 
 
 def _learn(estimator: Any, table: PrivateTable) -> None:
-    from cumae.cli.files.checks import warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.messages import say  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
-    warn_if_weak(estimator.epsilon, estimator.delta, table.rows.n_rows)
     say(f"Fitting {type(estimator).__name__} to {table.rows.n_rows:,} private rows ...")
     public = [table.public] if isinstance(estimator, Learner) else []
     estimator.fit(table.rows, table.labels, *public)
@@ -206,8 +204,9 @@ def _as_bytes(learner: Any) -> bytes:
 
 def _describe(estimator: Any, table: PrivateTable, *, full: bool, as_json: bool) -> None:
     """Say what would be fitted, and what the owner should know about the rows."""
-    from cumae.cli.files.checks import fault_lines, warn_if_weak  # noqa: PLC0415
+    from cumae.cli.files.checks import fault_lines  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+    from cumae.estimators import warn_if_weak  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
     warn_if_weak(estimator.epsilon, estimator.delta, table.rows.n_rows)

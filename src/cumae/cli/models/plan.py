@@ -114,10 +114,11 @@ def plan(
 
     Example: `cumae plan adult.csv --label income --schema schema.toml --epsilon 1 --delta 1e-6`
     """
-    from cumae.cli.files.checks import classes_of, warn_if_weak  # noqa: PLC0415
+    from cumae.cli.files.checks import classes_of  # noqa: PLC0415
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
+    from cumae.estimators import warn_if_weak  # noqa: PLC0415
     from cumae.planning import plan as plan_routes  # noqa: PLC0415
 
     if (data is None) == (rows is None):

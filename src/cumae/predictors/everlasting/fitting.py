@@ -13,7 +13,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
 from cumae.ensembles.sizing import try_sizes
-from cumae.errors import AnswersDrift, InvalidParameter, listed, warn
+from cumae.errors import AnswersDrift, InvalidParameter, VotesIgnored, listed, warn
 from cumae.learners import Learner
 from cumae.mechanisms import Coins
 from cumae.outlook import Fact, FitPlan
@@ -244,3 +244,26 @@ def choose_trust(
     noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
     n_shards = phase.ensemble.n_shards
     return prior.choose_trust(noisy, n_shards, shares, labels, epsilon, coins.source)
+
+
+def warn_if_ignored(estimator: Any, prior: Prior, trust: float) -> None:
+    """Tell the caller of ``fit`` that an estimator has no say; the trust is published.
+
+    Parameters
+    ----------
+    estimator : classifier or Pipeline, or None
+        What was given; of trees that nobody asked for nothing is said.
+    prior : Prior
+        What answers.
+    trust : float
+        How much the votes count.
+    """
+    if estimator is None or trust:
+        return
+    warn(
+        f"trust_ is 0: the votes of {type(estimator).__name__} count nothing, and the prior, a "
+        f"published {type(prior.learner).__name__}, answers alone, because the votes added nothing "
+        "to it on rows that neither had seen. That is fine for answers; to hear the estimator, "
+        "take more rows, a larger epsilon, or prior=False.",
+        VotesIgnored,
+    )

@@ -31,7 +31,13 @@ from cumae.predictors.base import (
     check_fitted,
     options_of,
 )
-from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
+from cumae.predictors.everlasting.fitting import (
+    Decision,
+    choose_trust,
+    decide,
+    first_phase,
+    warn_if_ignored,
+)
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
 from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
@@ -289,6 +295,7 @@ class EverlastingPredictor(PhasedPredictor):
             places = order[rules.prior_rows : trust_end]
             spent = phase.majority.reserved(spent, len(places))
             trust = choose_trust(training, places, prior, phase, self.epsilon, Coins(source))
+            warn_if_ignored(self.estimator, prior, trust)
         admission = admission.of_new_phase(rules.cap(phase.n_rows))
         fitted = self._fitted(training, guarantee, source, size_trial_=plan.steps.sizes_tried)
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission, hide, spent))
@@ -324,6 +331,8 @@ class EverlastingPredictor(PhasedPredictor):
         told = "No prior."
         if prior is not None:
             told = f"Prior: {type(prior.learner).__name__}; trust in votes: {self.trust_:g}."
+            if not self.trust_:
+                told += " The prior alone answers."
         first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
         return f"{first}\n{told}\nPromise: {self.guarantee_}"
 
