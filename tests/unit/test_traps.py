@@ -230,6 +230,10 @@ def test_a_promise_that_protects_nobody_is_warned_of_once(
         warnings.simplefilter("always")
         one.fit(X[:500], y[:500])
     weak = [told for told in heard if told.category is WeakPrivacy]
+    if name == "chosen" and "delta" in given:  # it takes trees here, which need no delta
+        assert one.guarantee_.delta == 0
+        assert not weak
+        return
     assert len(weak) == 1
     assert re.search(said, str(weak[0].message))
     assert weak[0].filename == __file__

@@ -150,6 +150,8 @@ class Advice:
     def curves(self, against: str = "rows") -> Curves:
         """Return what privacy costs each route against rows or epsilon; it prints as a table.
 
+        Each value has a plan of its own, so that curves and plans say the same.
+
         Parameters
         ----------
         against : {"rows", "epsilon"}
@@ -161,8 +163,7 @@ class Advice:
             The values; ``draw`` draws them.
         """
         routes = [found.route for found in self.prospects if found.expected is not None]
-        facts = {found.route.name: found.outlook.facts for found in self.prospects}
-        return Curves.of(self.situation, routes, facts, against)
+        return Curves.of(self.situation, routes, against)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw what privacy costs each route, against rows and against epsilon.

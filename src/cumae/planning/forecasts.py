@@ -115,9 +115,7 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
     return rows * situation.epsilon * shared
 
 
-def forecast(
-    route: Route, situation: Situation, facts: Mapping[str, Any], scale: float = 1.0
-) -> Expected | None:
+def forecast(route: Route, situation: Situation, facts: Mapping[str, Any]) -> Expected | None:
     """Return what privacy would cost a route; None if the route was never measured.
 
     Parameters
@@ -128,8 +126,6 @@ def forecast(
         The public facts.
     facts : mapping
         What the estimator's plan says.
-    scale : float
-        By how much the strength has grown since that plan was made.
     """
     known = calibration()
     found = known["routes"].get(stands_for(route, facts) or route.name)
@@ -137,7 +133,7 @@ def forecast(
         return None
     cases = (situation, replace(situation, n_public=0), replace(situation, concept_class=None))
     curves = next((found[context(one)] for one in cases if context(one) in found), found["any"])
-    reached = scale * strength(route, situation, facts)
+    reached = strength(route, situation, facts)
     low, likely, high = (
         _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high")
     )
