@@ -102,7 +102,7 @@ def _parts(given: ColumnTransformer, columns: Columns) -> Iterator[tuple[str, An
     ]
     for _, _, wanted in asked:
         left = [place for place in left if place not in wanted]
-    for name, how, wanted in [*asked, ("remainder", given.remainder, left)]:
+    for name, how, wanted in [*asked, ("other columns", given.remainder, left)]:
         if isinstance(how, str) and how == DROPPED:
             continue
         coded, plain = _divided(name, how, [columns.columns[place] for place in wanted], columns)
