@@ -39,6 +39,8 @@ ROUTES = {
     "logistic": lambda columns: PrivateLogisticRegression(1.0, 1e-6, columns=columns),
     "trees": lambda columns: PrivateBooster(1.0, columns=columns),
 }
+ENOUGH = 100  # rows for each column, from which on nothing is added
+PLANNER = Path(__file__).parents[1] / "src" / "cumae" / "planning" / "wide.json"
 RESULTS = Path(__file__).parent / "results" / "wide.json"
 
 
@@ -75,6 +77,24 @@ def measured(n_rows: int, width: int, kind: str) -> dict[str, Any]:
     }
 
 
+def for_the_planner(tables: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what each route loses against tables with enough rows, by rows for each column."""
+    ratios = sorted({min(ENOUGH, one["rows"] / one["columns"]) for one in tables})
+    routes: dict[str, Any] = {}
+    for name in ROUTES:
+        routes[name] = {}
+        for kind in ("few", "all"):
+            lost = {ratio: [] for ratio in ratios}
+            for one in tables:
+                if one["kind"] == kind:
+                    ratio = min(ENOUGH, one["rows"] / one["columns"])
+                    lost[ratio].append(one["best"] - one[name])
+            usual = np.mean(lost[ENOUGH])
+            found = [round(float(np.mean(lost[ratio]) - usual), 3) for ratio in ratios]
+            routes[name][kind] = np.maximum.accumulate(found[::-1])[::-1].tolist()
+    return {"knots": [round(float(np.log10(ratio)), 3) for ratio in ratios], "routes": routes}
+
+
 def main() -> None:
     """Measure, print and write."""
     began, found = time.process_time(), []
@@ -88,6 +108,7 @@ def main() -> None:
         "tables": found,
         "cpu_seconds": round(time.process_time() - began),
     }
+    PLANNER.write_text(json.dumps(for_the_planner(found), indent=1) + "\n", encoding="utf-8")
     RESULTS.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cumae.planning.routes import Route, Situation
+from cumae.planning.width import widened
 from cumae.privacy import Gaussian, calibrate
 from cumae.remembering import remembered
 
@@ -139,7 +140,14 @@ def forecast(route: Route, situation: Situation, facts: Mapping[str, Any]) -> Ex
     )
     behind = float(np.interp(math.log10(max(reached, LEAST)), curves["knots"], curves["behind"]))
     instead = stands_for(route, facts)
-    return Expected(likely, low, high, behind, _rests_on(instead, situation, known))
+    more = widened(instead or route.name, reached / situation.n_features)
+    return Expected(
+        min(likely + more.likely, max(likely, WORST)),
+        min(low + more.low, max(low, WORST)),
+        min(high + more.high, max(high, WORST)),
+        behind + more.behind,
+        _rests_on(instead, situation, known, wide=more.likely > 0),
+    )
 
 
 def stands_for(route: Route, facts: Mapping[str, Any]) -> str | None:
@@ -177,7 +185,9 @@ def _at(reached: float, knots: list[float], values: list[float]) -> float:
     return found if found <= 0 else min(found * 10 ** (-beyond / 2), max(found, WORST))
 
 
-def _rests_on(instead: str | None, situation: Situation, known: Mapping[str, Any]) -> str:
+def _rests_on(
+    instead: str | None, situation: Situation, known: Mapping[str, Any], *, wide: bool
+) -> str:
     tables, rows = known["tables"], known["rows"]
     text = f"{len(tables)} tables with {rows[0]:,} to {rows[1]:,} rows"
     if not rows[0] <= situation.n_labelled <= rows[1]:
@@ -186,4 +196,6 @@ def _rests_on(instead: str | None, situation: Situation, known: Mapping[str, Any
         text += f", on which the route {instead!r} was measured in its place"
     if len(situation.classes) > 2:
         text += ", all of two classes"
+    if wide:
+        text += f", and from made-up ones that are as wide as this one ({situation.n_features:,})"
     return text

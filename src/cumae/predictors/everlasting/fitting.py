@@ -246,19 +246,19 @@ def choose_trust(
     return prior.choose_trust(noisy, n_shards, shares, labels, epsilon, coins.source)
 
 
-def warn_if_ignored(estimator: Any, prior: Prior, trust: float) -> None:
+def warn_if_ignored(estimator: Any, prior: Prior | None, trust: float | None) -> None:
     """Tell the caller of ``fit`` that an estimator has no say; the trust is published.
 
     Parameters
     ----------
     estimator : classifier or Pipeline, or None
         What was given; of trees that nobody asked for nothing is said.
-    prior : Prior
-        What answers.
-    trust : float
+    prior : Prior, or None
+        What answers; None if there is none, and votes alone count.
+    trust : float, or None
         How much the votes count.
     """
-    if estimator is None or trust:
+    if estimator is None or prior is None or trust:
         return
     warn(
         f"trust_ is 0: the votes of {type(estimator).__name__} count nothing, and the prior, a "

@@ -295,10 +295,10 @@ class EverlastingPredictor(PhasedPredictor):
             places = order[rules.prior_rows : trust_end]
             spent = phase.majority.reserved(spent, len(places))
             trust = choose_trust(training, places, prior, phase, self.epsilon, Coins(source))
-            warn_if_ignored(self.estimator, prior, trust)
         admission = admission.of_new_phase(rules.cap(phase.n_rows))
         fitted = self._fitted(training, guarantee, source, size_trial_=plan.steps.sizes_tried)
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission, hide, spent))
+        warn_if_ignored(self.estimator, prior, trust)  # last: as an error, it must not lose a fit
         return self
 
     def decide(self, training: Training) -> FitPlan[Decision]:
