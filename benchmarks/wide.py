@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ SIZES = (
     (8_000, 100),
 )
 DECIDING = 3
-ROUTES = {
+ROUTES: dict[str, Callable[[Any], Any]] = {
     "kernel": lambda columns: PrivateKernelClassifier(1.0, 1e-6, columns=columns),
     "booster": lambda columns: PrivateBooster(1.0, 1e-6, columns=columns),
     "logistic": lambda columns: PrivateLogisticRegression(1.0, 1e-6, columns=columns),
@@ -57,7 +58,8 @@ def table(n_rows: int, width: int, deciding: int, seed: int) -> tuple[Any, Any, 
 def measured(n_rows: int, width: int, kind: str) -> dict[str, Any]:
     """Return the share of right answers of each route, on the mean over seeds."""
     deciding = DECIDING if kind == "few" else width
-    best, right = [], {name: [] for name in ROUTES}
+    best: list[float] = []
+    right: dict[str, list[float]] = {name: [] for name in ROUTES}
     for seed in range(SEEDS):
         X, y, rule = table(n_rows, width, deciding, seed)
         best.append(rule)
@@ -84,7 +86,7 @@ def for_the_planner(tables: list[dict[str, Any]]) -> dict[str, Any]:
     for name in ROUTES:
         routes[name] = {}
         for kind in ("few", "all"):
-            lost = {ratio: [] for ratio in ratios}
+            lost: dict[float, list[float]] = {ratio: [] for ratio in ratios}
             for one in tables:
                 if one["kind"] == kind:
                     ratio = min(ENOUGH, one["rows"] / one["columns"])

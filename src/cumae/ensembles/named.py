@@ -163,7 +163,7 @@ def _chosen(name: str, wanted: Any, columns: Columns) -> list[int]:
         wanted = wanted(frame_of(known, [column.made_up(spread) for column in columns.columns]))
     if isinstance(wanted, slice):
         return (places.loc if _is_named(wanted) else places.iloc)[wanted].tolist()
-    asked = [wanted] if np.isscalar(wanted) else list(wanted)
+    asked: list[Any] = [wanted] if np.isscalar(wanted) else list(wanted)
     if asked and all(isinstance(one, bool | np.bool_) for one in asked):
         asked = np.flatnonzero(asked).tolist()
     lacking = [one for one in asked if isinstance(one, str) and one not in places.index]

@@ -148,10 +148,12 @@ def _folded(scaler: Any, weights: Floats, offsets: Floats) -> tuple[Floats, Floa
     found = np.zeros((len(weights), scaler.n_features_in_))
     for name, how, places in scaler.transformers_:
         behind = weights[:, scaler.output_indices_[name]]
+        if not behind.shape[1]:  # dropped
+            continue
         if not isinstance(how, str) and type(how) is not FunctionTransformer:  # which changes none
             behind, offsets = _folded(how, behind, offsets)
-        if behind.shape[1]:
-            np.add.at(found, (slice(None), places), behind)  # a column may be chosen twice
+        for column, place in zip(behind.T, np.arange(len(found[0]))[places], strict=True):
+            found[:, place] += column  # which may be chosen twice
     return found, offsets
 
 
