@@ -18,6 +18,8 @@ from cumae.errors import (
     StoreFailed,
     TooFewRows,
     UnknownCost,
+    VotesIgnored,
+    WeakPrivacy,
 )
 
 __version__ = "0.1.0.dev0"
@@ -146,6 +148,8 @@ __all__ = [
     "TooFewRows",
     "UniversalQueryRelease",
     "UnknownCost",
+    "VotesIgnored",
+    "WeakPrivacy",
     "__version__",
     "bad_rows",
     "open",

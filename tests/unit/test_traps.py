@@ -25,6 +25,7 @@ from cumae.data import Columns
 from cumae.data.declared import Column
 from cumae.errors import InvalidData, InvalidParameter, VotesIgnored, WeakPrivacy
 from cumae.learners import AccuracyBoost, PrivateLogisticRegression
+from cumae.planning import plan
 from tests.census import run
 
 ROWS = 1_200
@@ -274,3 +275,22 @@ def test_a_trust_of_0_is_told_by_fit_status_and_show(ignored: Any, tmp_path: Pat
             shown.stdout.split()
         )
         assert json.loads(run(command, str(tmp_path / "o.db"), "--json").stdout)["trust"] == 0
+
+
+# "My table has a hundred columns, of which three matter."
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "taken"),
+    [(2_000, 100, "trees"), (3_000, 100, "trees"), (3_000, 20, "kernel"), (60_000, 100, "kernel")],
+)
+def test_the_planner_knows_what_many_columns_cost(n_rows: int, n_columns: int, taken: str) -> None:
+    """`python -m benchmarks.wide` has the shares of right answers that this follows from."""
+    advice = plan(n_rows, columns=[(0, 1)] * n_columns, epsilon=1.0, delta=1e-6)
+    assert advice.best is not None
+    assert advice.best.route.name == taken
+    expected = advice["kernel"].expected
+    assert expected is not None
+    wide = n_rows < 100 * n_columns
+    assert (expected.likely > 0.1) == wide  # not one point, where the kernel is at .65 to .7
+    assert ("as wide as this one" in expected.rests_on) == wide

@@ -9,6 +9,7 @@ decide, or all of them. Nobody knows beforehand which kind a table is, so both c
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -19,6 +20,7 @@ import numpy as np
 from cumae.remembering import remembered
 
 STANDS_FOR = {"everlasting": "kernel", "learner": "trees"}  # which learn in the same way
+FEWEST = 1.3  # twenty rows for each column, as a logarithm: from here on down they are few
 MOST_BEHIND = 0.05  # as in the forecasts, where more than five points count as five
 
 
@@ -31,7 +33,7 @@ class Wider:
     low, likely, high : float
         On the kind of table that suits it better, on the mean of both, and on the other kind.
     behind : float
-        How much more it loses than the route that loses least.
+        How far it is behind the route that loses least, as far as rows are few.
     """
 
     low: float = 0.0
@@ -70,17 +72,20 @@ def widened(route: str, per_column: float) -> Wider:
     0.0
     """
     known = measured()
-    name = STANDS_FOR.get(route, route)
-    if name not in known["routes"]:
+    name, place = STANDS_FOR.get(route, route), math.log10(max(per_column, 1.0))
+    knots, losses = known["knots"], known["routes"]
+    if name not in losses or place >= knots[-1]:
         return NOTHING
-    lost = {one: _lost(kinds, per_column) for one, kinds in known["routes"].items()}
-    low, high = sorted(lost[name])
-    likely = {one: float(np.mean(both)) for one, both in lost.items()}
-    behind = min(likely[name] - min(likely.values()), MOST_BEHIND)
-    return Wider(low, likely[name], high, behind)
-
-
-def _lost(kinds: Mapping[str, list[float]], per_column: float) -> list[float]:
-    """Return what a route loses on each kind of table, against tables with enough rows."""
-    knots, place = measured()["knots"], np.log10(max(per_column, 1.0))
-    return [max(0.0, float(np.interp(place, knots, values))) for values in kinds.values()]
+    lost = {
+        one: [float(np.interp(place, knots, values)) for values in kinds.values()]
+        for one, kinds in losses.items()
+    }
+    more = [
+        max(0.0, value - values[-1])
+        for value, values in zip(lost[name], losses[name].values(), strict=True)
+    ]
+    least = min(float(np.mean(both)) for both in lost.values())
+    # The usual forecasts fade out from where rows are enough to where they are fewest.
+    fewer = min(1.0, (knots[-1] - place) / (knots[-1] - FEWEST))
+    behind = min(fewer * (float(np.mean(lost[name])) - least), MOST_BEHIND)
+    return Wider(min(more), float(np.mean(more)), max(more), behind)
