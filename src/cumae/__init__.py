@@ -19,6 +19,8 @@ from cumae.errors import (
     StoreFailed,
     TooFewRows,
     UnknownCost,
+    VotesIgnored,
+    WeakPrivacy,
 )
 
 __version__ = "0.1.0.dev0"
@@ -148,6 +150,8 @@ __all__ = [
     "TooFewRows",
     "UniversalQueryRelease",
     "UnknownCost",
+    "VotesIgnored",
+    "WeakPrivacy",
     "__version__",
     "bad_rows",
     "load",

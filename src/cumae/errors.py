@@ -12,11 +12,13 @@
     ├── MissingPackage     (also ImportError)   an optional package is not installed
     └── StoreFailed        (also RuntimeError)  a durable oracle cannot be read, written or trusted
 
-and five warnings: ``TooFewRows``, a fit will work, but drown in noise; ``ConstantAnswers``, it will
-work, but is likely to answer every row alike; ``AnswersDrift``, it will work, but its answers
+and seven warnings: ``TooFewRows``, a fit will work, but drown in noise; ``ConstantAnswers``, it
+will work, but is likely to answer every row alike; ``AnswersDrift``, it will work, but its answers
 change from phase to phase; ``EveryFitPays``, it will work, but clones of the same estimator are
 fitted in a loop, and each fit pays; ``GuaranteeVoid``, it will work, but its guarantee does not
-hold, because something around it has read the rows.
+hold, because something around it has read the rows; ``WeakPrivacy``, it will work, but its epsilon
+or delta hardly protects anybody; ``VotesIgnored``, it worked, but the estimator that was given has
+no say in the answers.
 
 A message says what was wrong, with which value of which parameter, and what to do about
 it. Of the data it names a row and a column at most, never a value.
@@ -95,6 +97,14 @@ class EveryFitPays(UserWarning):
 
 class GuaranteeVoid(UserWarning):
     """Something around a fit reads the rows as well, so that the guarantee of the fit is void."""
+
+
+class WeakPrivacy(UserWarning):
+    """The epsilon or the delta that was asked for hardly protects anybody."""
+
+
+class VotesIgnored(UserWarning):
+    """The published prior alone answers: the votes of the estimator count nothing."""
 
 
 def shown(value: object) -> str:

@@ -20,11 +20,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import metaestimators
 
 from cumae.claims import claim
-from cumae.errors import EveryFitPays, warn
+from cumae.errors import EveryFitPays, WeakPrivacy, warn
 from cumae.outlook import Outlook
 from cumae.privacy import Guarantee
 from cumae.quiet import is_quiet
 
+LARGE_EPSILON = 10.0  # from here on a promise says little
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -192,6 +193,35 @@ def warn_if_clones_pay(estimator: PrivateEstimator, epsilon: float) -> None:
         "not cover, or search on public rows. After a search guarantee_ is void: scores chose.",
         EveryFitPays,
     )
+
+
+def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
+    """Warn of an epsilon or a delta that hardly protects anybody; the number of rows is public.
+
+    A fit that is part of another one, or of a shard, leaves that to the whole.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What is asked for; an infinite epsilon promises nothing, and says so itself.
+    n_rows : int
+        Private rows.
+    """
+    if is_inside() or is_quiet() or epsilon == math.inf:
+        return
+    if epsilon > LARGE_EPSILON:
+        warn(
+            f"epsilon = {epsilon:g} hardly protects anybody: one row may make an outcome "
+            f"exp({epsilon:g}) times as likely. 1 is usual.",
+            WeakPrivacy,
+        )
+    if n_rows and delta * n_rows >= 1:
+        safe = 10.0 ** -math.ceil(math.log10(n_rows) + 1)  # a tenth of 1 / n_rows, or less
+        warn(
+            f"delta = {delta:g} is not below 1 divided by the number of rows ({n_rows:,}): so "
+            f"large a delta would allow to show somebody's row as it is. Give {safe:.0e}, say.",
+            WeakPrivacy,
+        )
 
 
 def is_first_told(estimator: PrivateEstimator) -> bool:

@@ -29,6 +29,8 @@ class MadeUpRows(RowSource):
         What is declared about the columns, as in :class:`~cumae.Columns`.
     n_rows, n_features : int
         Size of the table.
+    frame : bool
+        Whether it is a data frame also without declared names.
 
     Examples
     --------
@@ -41,9 +43,13 @@ class MadeUpRows(RowSource):
     (2, 2)
     """
 
-    def __init__(self, declared: Declared, n_rows: int, n_features: int) -> None:
+    def __init__(
+        self, declared: Declared, n_rows: int, n_features: int, *, frame: bool = False
+    ) -> None:
         self.n_rows, self.n_features = n_rows, n_features
         self.names = _names(declared, n_features)
+        if frame and self.names is None:
+            self.names = [f"column {place}" for place in range(n_features)]
         self.is_frame = self.names is not None
         self._columns = Columns(declared, self.names, n_features)
         kinds = {"categories": "objects", "dates": "dates", "ordered": "objects"}

@@ -336,7 +336,7 @@ def score_noise(learner: Learner, epsilon: float) -> list[int]:
 @pytest.mark.statistical
 def test_private_score_has_the_noise_of_its_epsilon() -> None:
     """One row moves the number of right answers by 1: Laplace noise of rate epsilon."""
-    learner = PrivateLearner(columns=[(0, 200_000), (0, 1)], epsilon=math.inf, n_points=9)
+    learner = PrivateLearner(columns=[(0, 200_000), (0, 200_000)], epsilon=math.inf, n_points=9)
     learner.fit(X, Y)
     assert 0.8 < learner.score(X, Y) < 0.99  # so that the noise is not cut off
     x = np.arange(-300, 301)

@@ -228,6 +228,25 @@ def test_curves_print_as_a_table(advice: Advice) -> None:
         advice.curves("nonsense")
 
 
+@pytest.mark.parametrize("against", ["rows", "epsilon"])
+@pytest.mark.parametrize("columns", [None, [(0, 1)] * 8])
+def test_curves_say_what_plans_say_at_the_same_points(against: str, columns: Any) -> None:
+    """Without declared ranges an everlasting predictor has no prior, until rows or epsilon do."""
+    given: dict[str, Any] = {"columns": columns, "n_features": 8, "n_queries": 1_000}
+    here = plan(3_000, epsilon=0.5, **given)
+    curves = here.curves(against)
+    for place in (0, 3, 6):
+        value = curves.values[place]
+        there = (
+            plan(int(value), epsilon=0.5, **given)
+            if against == "rows"
+            else plan(3_000, epsilon=value, **given)
+        )
+        for name, costs in curves.costs.items():
+            assert costs[place] == there[name].expected
+    assert len({cost.likely for cost in curves.costs["everlasting"] if cost is not None}) > 1
+
+
 def test_curves_are_drawn(advice: Advice) -> None:
     figure = advice.plot()
     panels = figure.axes

@@ -35,6 +35,9 @@ def status(
     typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else described(found, full=full))
 
 
+IGNORED = "0: the votes count nothing, and the published prior alone answers (docs/everlasting.md)"
+
+
 def described(found: Status, *, full: bool = False) -> str:
     """Return lines about an oracle, for people."""
     from cumae.cli.files.messages import under  # noqa: PLC0415
@@ -55,6 +58,8 @@ def described(found: Status, *, full: bool = False) -> str:
         ("disk", f"{found.n_bytes:,} bytes"),
         ("in use", _users(found)),
     ]
+    if totals.weight == 0:
+        lines.insert(2, ("trust", IGNORED))
     if totals.charged:
         lines.insert(5, ("charged", f"{totals.charged:,} without an answer, after restarts"))
     if totals.rollbacks:

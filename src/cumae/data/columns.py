@@ -55,12 +55,16 @@ class Columns:
           ``{"boolean": True}``, ``{"since": "2000-01-01"}``,
           ``{"first": "2000-01-01", "last": "2024-12-31"}`` or, for numbers whose range is not
           known, ``{"numbers": True}``;
-        - a dict of codes and what they stand for: ``{"codes": {1: "male", 2: "female"}}``;
+        - a dict of codes and what they stand for: ``{"codes": {1: "male", 2: "female"}}``, or of
+          the codes of yes and no: ``{"yes": "J", "no": ["N", "-"]}``;
         - a dict such as ``{"ordered": "text"}`` for values that are only compared, in predictors
           with a concept class of one column: texts by their code points, ``"numbers"`` (integers
           and decimals of any length), ``"dates"`` (also times, with zones or without) or ``"ids"``
           (UUIDs). ``"max_bytes"`` is the length of the longest text or number, 64 if it is left
           out. Several such columns are compared one after the other.
+
+        A number may be written in several ways: the cell "1.0" is the category "1", and "0.0" is
+        false. A text that begins with zeros, such as 007, is a code and no number.
 
         A dict may also say how cells are written as text, which is never guessed from cells:
         ``"decimal": ","`` and ``"thousands": "."`` for numbers such as 1.234,5, and

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from cumae.arrays import Floats
 from cumae.codec import cell_from_json, cell_to_json
-from cumae.data.readings import Encoding, canonical, is_missing, places_of_values, read_cells
+from cumae.data.readings import (
+    Encoding,
+    canonical,
+    is_missing,
+    number_said,
+    places_of_values,
+    read_cells,
+)
 from cumae.data.texts import LARGEST_WORD, MAX_BYTES, PLAIN, Order, Written
 from cumae.data.texts.written import ENTRIES as WRITTEN_ENTRIES
 from cumae.errors import InvalidParameter
@@ -28,8 +35,9 @@ FORMS = (
     'datetime.date(2000, 1, 1), or (first day, last day); add "missing" to a tuple, or None to a '
     "list, for a column that may have missing cells"
 )
+SIDES = ("yes", "no")  # of a boolean
 ENTRIES = {"low", "high", "step", "categories", "since", "boolean", "missing"}
-ENTRIES |= {"ordered", "max_bytes", "numbers", "codes", "first", "last", *WRITTEN_ENTRIES}
+ENTRIES |= {"ordered", "max_bytes", "numbers", "codes", "first", "last", *SIDES, *WRITTEN_ENTRIES}
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,8 @@ class Column:
         How its cells are written as text.
     order : Order, or None
         How its cells are compared, for a column of ordered values.
+    truth : pair of tuples, or None
+        The codes of yes and those of no, for a boolean that is written by codes of its own.
     """
 
     name: str
@@ -70,6 +80,7 @@ class Column:
     labels: tuple[str, ...] | None = None
     written: Written = PLAIN
     order: Order | None = None
+    truth: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
 
     @property
     def kind(self) -> str:
@@ -185,10 +196,18 @@ class Column:
         """The places of the categories, by their values and by what these look like as text.
 
         So the category 3 is found in a list, where it is a number, and in a CSV file that was read
-        as text.
+        as text. A category such as "3.0" is also found as the number that it says, unless another
+        one says the same. The codes of a boolean have the place 1 for yes, and 0 for no.
         """
-        known = places_of_values(self.categories or ())
-        return {canonical(value): place for value, place in known.items()} | known
+        if self.truth is not None:
+            known = {code: 1 - side for side, codes in enumerate(self.truth) for code in codes}
+        else:
+            known = places_of_values(self.categories or ())
+        said = [(number_said(value), place) for value, place in known.items() if type(value) is str]
+        numbers = [number for number, _ in said]
+        alone = {number: place for number, place in said if numbers.count(number) == 1}
+        alone.pop(None, None)
+        return alone | {canonical(value): place for value, place in known.items()} | known
 
     def made_up(self, spread: Floats) -> NDArray[Any]:
         """Return cells within what is declared, in raw form, from numbers between 0 and 1.
@@ -205,8 +224,11 @@ class Column:
         """
         if self.order is not None:
             return self.order.made_up(spread)
-        if self.categories is not None:
-            known = np.array([*self.categories, None], dtype=object)[:-1]
+        listed = self.categories
+        if self.truth is not None:
+            listed = (self.truth[1][0], self.truth[0][0])
+        if listed is not None:
+            known = np.array([*listed, None], dtype=object)[:-1]
             cells = np.asarray(known[(spread * len(known)).astype(int)])
             if self.missing:
                 cells[spread >= 0.9] = None
@@ -232,6 +254,8 @@ class Column:
             more["written"] = self.written.to_dict()
         if self.order is not None:
             more["order"] = {"kind": self.order.kind, "max_bytes": self.order.max_bytes}
+        if self.truth is not None:
+            more["truth"] = [[cell_to_json(code) for code in codes] for codes in self.truth]
         return {
             "name": self.name,
             "bounds": None if self.bounds is None else list(self.bounds),
@@ -247,6 +271,7 @@ class Column:
     def from_dict(cls, plain: Mapping[str, Any]) -> Column:
         """Rebuild what ``to_dict`` returned."""
         bounds, categories, since = plain["bounds"], plain["categories"], plain["since"]
+        yes, no = (tuple(map(cell_from_json, codes)) for codes in plain.get("truth", ((), ())))
         return cls(
             plain["name"],
             None if bounds is None else tuple(bounds),
@@ -258,6 +283,7 @@ class Column:
             None if plain.get("labels") is None else tuple(plain["labels"]),
             Written(**plain.get("written", {})),
             Order(**plain["order"]) if "order" in plain else None,
+            (yes, no) if yes else None,
         )
 
 
@@ -319,8 +345,8 @@ def _from_entries(name: str, given: Mapping[Any, Any]) -> Column:  # noqa: C901 
         found = declared_column(name, list(rest["categories"]))
     elif set(rest) == {"since"}:
         found = declared_column(name, _day(name, rest["since"]))
-    elif set(rest) == {"boolean"}:
-        found = declared_column(name, bool if rest["boolean"] else float)
+    elif rest and set(rest) <= {"boolean", *SIDES}:
+        found = _of_truth(name, rest)
     elif not rest or rest == {"numbers": True}:
         found = declared_column(name, float)
     elif {"low", "high"} <= set(rest) <= {"low", "high", "step"}:
@@ -356,6 +382,23 @@ def _of_codes(name: str, given: Any) -> Column:
             '{1: "male", 2: "female"}, in which no label stands twice.'
         )
     return replace(_of_categories(name, list(given)), labels=labels)
+
+
+def _of_truth(name: str, given: Mapping[Any, Any]) -> Column:
+    """Read a boolean, which may be written by codes: {"yes": "J", "no": ["N", "-"]}."""
+    if set(given) == {"boolean"}:
+        return declared_column(name, bool if given["boolean"] else float)
+    sides = [given.get(side, []) for side in SIDES]
+    sides = [side if isinstance(side, list) else [side] for side in sides]
+    codes = [code for side in sides for code in side]
+    right = all(isinstance(code, str | int | float) and not is_missing(code) for code in codes)
+    if not (right and all(sides) and len(set(codes)) == len(codes) and given.get("boolean", True)):
+        raise InvalidParameter(
+            f"columns[{name!r}] has yes and no, which must be codes that are all different: "
+            '{"yes": "J", "no": "N"}, say, or a list of codes for each.'
+        )
+    yes, no = map(tuple, sides)
+    return Column(name, INDICATOR, boolean=True, declared=True, truth=(yes, no))
 
 
 def _of_categories(name: str, given: list[Any]) -> Column:

@@ -117,7 +117,10 @@ def missing_line(column: Column, key: str) -> str:
     entries = [canonical(bound) for bound in bounds]
     if column.since is not None:
         entries = [repr(column.since + dt.timedelta(days=day)) for day in (0.0, *bounds[1:])]
-    if column.boolean:
+    if column.truth is not None:
+        yes, no = map(list, column.truth)
+        form = f'{{"yes": {yes!r}, "no": {no!r}, "missing": True}}'
+    elif column.boolean:
         form = '{"boolean": True, "missing": True}'
     elif entries:
         form = f'({", ".join(entries)}, "missing")'

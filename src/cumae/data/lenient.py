@@ -13,6 +13,7 @@ judge every row as the other functions do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from cumae.data.containers import (
     RowSource,
     bare_columns,
     frame_of,
+    length_of,
     names_of,
     width_of,
 )
@@ -45,6 +47,7 @@ from cumae.quiet import HiddenFailures, warnings_raise
 EXACT = 2**53  # up to here every whole number has an exact float
 FLOAT = np.dtype(np.float64)
 NOTHING = (type(None), float, np.floating, str, np.datetime64, type(pd.NA), type(pd.NaT))  # missing
+FEWEST = 0.01  # of the cells that are there, in a column that is worth its price
 TYPED = {"numbers": "bf", "booleans": "b", "dates": "M"}  # numpy's types that need no reading
 
 
@@ -270,12 +273,12 @@ def clean_table(
 
 @claim("SHARDS")
 def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = None) -> None:
-    """Refuse columns of which nothing is left once they are read, before anything is paid.
+    """Refuse columns of which (nearly) nothing is left once they are read, before any payment.
 
-    That is a column without a single cell that can be read, such as one of text that was not
-    declared; one without a single declared category; or one whose numbers differ, but all become
-    the same float. A column whose cells are all missing is taken, unless all columns are like that.
-    If one cell can be read, or one number differs enough, a column is taken as it is.
+    That is a column of which less than one cell in a hundred fits what was declared: can be read,
+    is a declared category, or lies within the declared range; or one whose numbers differ, but all
+    become the same float. Missing cells do not count, and a column whose cells are all missing is
+    taken, unless all columns are like that. Reading stops as soon as enough cells fit.
 
     Parameters
     ----------
@@ -292,7 +295,8 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
         Names the first such column, or says that all cells are missing.
     """
     read = range(len(columns.columns)) if places is None else places
-    left = {place: _Contents(columns.columns[place]) for place in read}
+    enough = max(1, math.ceil(FEWEST * length_of(rows)))
+    left = {place: _Contents(columns.columns[place], enough) for place in read}
     tables = rows.pieces() if isinstance(rows, ParquetRows) else [rows]
     for table in tables:
         found = bare_columns(table)
@@ -344,42 +348,70 @@ def need_keys(rows: Any, columns: Columns) -> None:
 
 
 class _Contents:
-    """Contents of a column, as far as they were read."""
+    """Contents of a column, as far as they were read.
 
-    def __init__(self, column: Column) -> None:
-        self.column = column
+    Parameters
+    ----------
+    column : Column
+        What was declared about it.
+    enough : int
+        How many cells must fit.
+    """
+
+    def __init__(self, column: Column, enough: int) -> None:
+        self.column, self.enough = column, enough
         self.first: Any = None  # the first cell that is a number, and the float that it became
         self.number: float | None = None
         self.there = self.differ = False  # whether a cell is not missing; whether numbers differ
+        self.same = True  # whether all numbers so far became the same float
+        self.count = self.readable = self.fitting = 0  # cells that are not missing, and of these
 
     def lacks(self, bare_cells: Any) -> bool:
-        """Look at some more cells; tell whether nothing is left of the column so far."""
+        """Look at some more cells; tell whether too little is left of the column so far."""
         cells = unpacked(bare_cells)
         if self.column.order is not None:
             gone = missing_cells(cells, text=True)
             self.there = self.there or not gone.all()
             return bool(np.isnan(self.column.read(cells)[:, 0]).all())
         if cells.dtype.kind in TYPED.get(self.column.kind, ""):
-            return False  # they stand for themselves
+            if self.column.bounds is None:
+                return False  # they stand for themselves
+            self.same, present = False, ~missing_cells(cells)
+            self.there = self.there or bool(present.any())
+            self._count(self.column.read(cells)[:, 0], present)
+            return self.fitting < self.enough
         plain = ordinary_cells(cells)
         present = ~missing_cells(plain, text=self.column.declared)
         odd = not all(isinstance(cell, NOTHING) for cell in cells[~present])
         self.there = self.there or odd or bool(present.any())
         cells, plain = cells[present], plain[present]
         if self.column.categories is not None:
-            return not _known(plain, self.column).any()
+            self.count += len(plain)
+            self.fitting += int(np.count_nonzero(_known(plain, self.column)))
+            return self.fitting < self.enough
         found = self.column.read(plain)[:, 0]
         readable = ~np.isnan(found)
+        self._count(found, np.ones(len(found), dtype=bool))
         cells, found = cells[readable], found[readable]
-        if not len(found):
-            return True
+        if len(found):
+            self._compare(cells, found)
+        return self.same or self.fitting < self.enough
+
+    def _count(self, found: Floats, present: NDArray[np.bool_]) -> None:
+        """Count cells that are there, those of them that can be read, and those within bounds."""
+        self.count += int(np.count_nonzero(present))
+        self.readable += int(np.count_nonzero(present & ~np.isnan(found)))
+        low, high = (-np.inf, np.inf) if self.column.bounds is None else self.column.bounds[:2]
+        self.fitting += int(np.count_nonzero(present & (found >= low) & (found <= high)))
+
+    def _compare(self, cells: NDArray[Any], found: Floats) -> None:
+        """Compare numbers with the first one."""
         if self.number is None:
             self.number, self.first = found[0], cells[0]
-        same = bool(np.all(found == self.number))
-        if same and self.column.kind == "numbers" and not self.differ:
+        self.same = self.same and bool(np.all(found == self.number))
+        if self.same and self.column.kind == "numbers" and not self.differ:
             apart = cells != self.first if cells.dtype.kind in "iu" else map(self._apart, cells)
             self.differ = any(apart)
-        return same
 
     def _apart(self, cell: Any) -> bool:
         """Tell whether an exact number differs from the first; texts and floats are left out."""
@@ -390,24 +422,71 @@ class _Contents:
 
     def refuse(self, key: str) -> None:
         """Raise what is wrong with the column, if anything is."""
-        if self.there and self.column.categories is not None:
+        name, present = self.column.name, max(self.count, int(self.there))
+        if self.column.categories is not None:
+            refuse_unfit(name, self.fitting, present, "that is one of its declared categories")
+        elif fits_too_few(self.readable, present):
+            some = "hardly a cell" if self.readable else "no cell"
             raise InvalidData(
-                f"column {self.column.name} has no cell that is one of its declared categories; "
-                "compare their spelling, or leave it out."
+                f"column {name} has {some} that can be read as a {NOUNS[self.column.kind]}; if it "
+                f"is text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}; of dates, "
+                "declare a day to count from; for a class that only compares, such as Thresholds, "
+                'declare {"ordered": "text"} or "dates"; or leave it out.'
             )
-        if self.there and self.number is None:
-            noun = NOUNS[self.column.kind]
-            raise InvalidData(
-                f"column {self.column.name} has no cell that can be read as a {noun}; if it is "
-                f"text, declare what can occur: columns={{{key}: {TO_FILL_IN}}}; of dates, declare "
-                "a day to count from; for a class that only compares, such as Thresholds, declare "
-                '{"ordered": "text"} or "dates"; or leave it out.'
-            )
-        if self.differ:
+        refuse_unfit(name, self.fitting, present, "within its declared range")
+        if self.same and self.differ:
             raise InvalidData(
                 f"column {self.column.name} holds numbers that differ, but that all become the "
                 "same float; subtract a constant from them, or leave the column out."
             )
+
+
+@claim("SHARDS")
+def need_labels(codes: Integers, classes: Sequence[Any]) -> None:
+    """Refuse labels of which (nearly) none is a declared class, before anything is paid.
+
+    Parameters
+    ----------
+    codes : array of int
+        The place of each label in the classes, or -1.
+    classes : sequence
+        The declared classes.
+
+    Raises
+    ------
+    InvalidData
+        If less than one label in a hundred is a class.
+    """
+    if fits_too_few(int(np.count_nonzero(codes >= 0)), len(codes)):
+        raise InvalidData(
+            f"hardly a label, or none, is one of classes={tuple(classes)!r}, so that nothing could "
+            'be learnt; compare how they are written: "1" is not 1, and not "1.0".'
+        )
+
+
+def fits_too_few(fitting: int, present: int) -> bool:
+    """Tell whether (nearly) no cell of those that are there fits a declaration."""
+    return fitting < FEWEST * present
+
+
+def refuse_unfit(column: str, fitting: int, present: int, what: str) -> None:
+    """Refuse a column of which (nearly) no cell fits its declaration, for its owner's eyes alone.
+
+    Parameters
+    ----------
+    column : str
+        How a message names it.
+    fitting, present : int
+        Cells that fit, and cells that are not missing.
+    what : str
+        What fits, for the message.
+    """
+    if fits_too_few(fitting, present):
+        some = "hardly a cell" if fitting else "no cell"
+        raise InvalidData(
+            f"column {column} has {some} {what}, so that nothing could be learnt from it; compare "
+            "how its cells are written, and in which unit, or leave it out."
+        )
 
 
 def _known(cells: NDArray[Any], column: Column) -> NDArray[np.bool_]:
@@ -516,10 +595,30 @@ def faults_of(
     most : int or None
         How many cells to return of each fault; None for all.
     """
+    return [
+        (int(row), fault)
+        for fault, mark in fault_marks(cells, column).items()
+        for row in np.flatnonzero(mark)[:most]
+    ]
+
+
+UNKNOWN, OUTSIDE = "none of the declared categories", "outside its declared bounds"
+
+
+def fault_marks(cells: NDArray[Any], column: Column) -> dict[str, NDArray[np.bool_]]:
+    """Return which cells have which fault, for the eyes of the owner of the rows alone.
+
+    Parameters
+    ----------
+    cells : array
+        Cells of the column.
+    column : Column
+        What was declared about it.
+    """
     missing = missing_cells(cells, text=column.declared)
     marks = {} if column.missing else {"missing value": missing}
     if column.categories is not None:
-        marks["none of the declared categories"] = ~missing & ~_known(cells, column)
+        marks[UNKNOWN] = ~missing & ~_known(cells, column)
     else:
         found = column.read(cells)[:, 0]
         good = ~np.isnan(found)
@@ -528,7 +627,5 @@ def faults_of(
         marks["infinite value"] = np.isinf(found)
         if column.bounds is not None:
             outside = (found < column.bounds[0]) | (found > column.bounds[1])
-            marks["outside its declared bounds"] = np.isfinite(found) & outside
-    return [
-        (int(row), fault) for fault, mark in marks.items() for row in np.flatnonzero(mark)[:most]
-    ]
+            marks[OUTSIDE] = np.isfinite(found) & outside
+    return marks

@@ -139,7 +139,7 @@ def number_of(cell: Any) -> float:
     return math.nan
 
 
-TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "0": 0.0}
+TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
 
 def numbers_in_text(cells: NDArray[Any], written: Written = PLAIN) -> Floats:
@@ -169,8 +169,16 @@ def numbers_in_text(cells: NDArray[Any], written: Written = PLAIN) -> Floats:
     return found
 
 
-def booleans(cells: NDArray[Any]) -> Floats:
+def booleans(cells: NDArray[Any], known: dict[Any, int] | None = None) -> Floats:
     """Return 1 for what is true and 0 for what is false; NaN for all else.
+
+    Parameters
+    ----------
+    cells : array
+        The cells.
+    known : dict, or None
+        The codes that were declared, with 1 for what is true; without any, true and false, yes and
+        no, and the numbers 1 and 0.
 
     Examples
     --------
@@ -178,7 +186,12 @@ def booleans(cells: NDArray[Any]) -> Floats:
     >>> from cumae.data.readings import booleans
     >>> booleans(np.array([True, 0, "Yes", "false", "1.0", 2, None], dtype=object)).tolist()
     [1.0, 0.0, 1.0, 0.0, 1.0, nan, nan]
+    >>> booleans(np.array(["J", "N", "yes"]), {"J": 1, "N": 0}).tolist()
+    [1.0, 0.0, nan]
     """
+    if known:
+        codes = category_codes(cells, known)
+        return np.where(codes < 0, np.nan, codes)
     if cells.dtype.kind in "OU":
         objects = cells.astype(object)
         found = np.fromiter(map(_truth, objects), dtype=np.float64, count=len(objects))
@@ -188,10 +201,10 @@ def booleans(cells: NDArray[Any]) -> Floats:
 
 
 def _truth(cell: Any) -> float:
-    if type(cell) is str:
-        known = TRUTH.get(cell[:LONGEST_TEXT].strip().lower())
-        return number_in(cell) if known is None else known
-    return number_of(cell)
+    if type(cell) is not str:
+        return number_of(cell)
+    found = TRUTH.get(cell[:LONGEST_TEXT].strip().lower())
+    return number_in(cell) if found is None else found
 
 
 def days_since(cells: NDArray[Any], since: dt.datetime, form: str | None = None) -> Floats:
@@ -266,6 +279,37 @@ def canonical(value: Any) -> Any:
     return value
 
 
+def number_said(text: str) -> Any:
+    """Return the number that a text says, as ``canonical`` writes it; None if it says none.
+
+    A text that begins with zeros, such as 007, is a code and no number.
+
+    Examples
+    --------
+    >>> from cumae.data.readings import number_said
+    >>> [number_said(text) for text in ("1.0", "1e0", " 1", "007", "0.0", "one")]
+    ['1', '1', '1', None, '0', None]
+    """
+    digits = text.strip().lstrip("+-")
+    found = math.nan if digits[:1] == "0" and digits[1:2].isdigit() else number_in(text)
+    return None if math.isnan(found) else canonical(found)
+
+
+def category_codes(cells: NDArray[Any], known: dict[Any, int]) -> NDArray[np.int64]:
+    """As ``codes_of``, for categories, which may be numbers that are written in several ways.
+
+    A text that is no known value, but says a number, stands for the value that is this number.
+    """
+    if cells.dtype.kind in "Oiuf" and all(isinstance(value, str) for value in known):
+        cells = np.fromiter(map(canonical, cells.tolist()), dtype=object, count=len(cells))
+    codes = codes_of(cells, known)
+    if cells.dtype.kind in "OU":
+        for place in np.flatnonzero(codes < 0).tolist():
+            if isinstance(cells[place], str):
+                codes[place] = known.get(number_said(str(cells[place])), -1)
+    return codes
+
+
 class Encoding(NamedTuple):
     """How the cells of one column are read, and which numbers stand for them.
 
@@ -274,7 +318,7 @@ class Encoding(NamedTuple):
     kind : {"numbers", "booleans", "dates", "categories", "ordered"}
         What it holds.
     known : dict
-        The places of categories.
+        The places of categories; for booleans by codes, 1 for each code of what is true.
     marked : tuple of int
         The places of the categories that have a column of 0 and 1.
     since : datetime, or None
@@ -312,7 +356,7 @@ def read_cells(cells: NDArray[Any], how: Encoding) -> Floats:
     if how.since is not None:
         found = days_since(cells, how.since, how.written.format)
     elif how.kind == "booleans":
-        found = booleans(cells)
+        found = booleans(cells, how.known)
     else:
         found = numbers_in_text(cells, how.written) if how.declared else numbers(cells)
     if absent is None:
@@ -325,9 +369,7 @@ def _indicators(cells: NDArray[Any], absent: NDArray[np.bool_] | None, how: Enco
 
     A cell that is a declared category is not missing, even if it is an empty text.
     """
-    if cells.dtype.kind in "Oiuf" and all(isinstance(value, str) for value in how.known):
-        cells = np.fromiter(map(canonical, cells.tolist()), dtype=object, count=len(cells))
-    codes = codes_of(cells, how.known)
+    codes = category_codes(cells, how.known)
     marks = [codes == place for place in how.marked]
     if absent is not None:
         marks.append(absent & (codes < 0))

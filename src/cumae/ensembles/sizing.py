@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import joblib
 import numpy as np
 from scipy.special import ndtr
+from sklearn.pipeline import Pipeline
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
@@ -39,6 +40,8 @@ LARGEST = 800  # rows of a shard that is tried
 MOST_CELLS = 2**24  # of a made-up table; a size that needs more is not tried
 NEARLY = 0.2  # of what the best size has beyond chance: a smaller one may have so much less
 LEARNT = 0.005  # share of right answers beyond chance from which on a model has learnt something
+USUAL_OF_MANY, FACTOR_OF_MANY = 50, 4  # smallest size, and next one, of forests and the like
+OF_MANY = ("sklearn.ensemble", "sklearn.neural_network")
 TOO_NOISY = 1.0  # noise, as a share of the votes, beyond which no larger size is tried
 SHARPNESS = 2.0  # of labels: with it the best rule is right about four times in five
 RARE = 0.15  # share of the other classes where the first one is common
@@ -82,7 +85,8 @@ def try_sizes(
     """Return the smallest size, from the usual one on, that is nearly as good as any.
 
     Sizes are doubled until two in a row are no better than an earlier one. The usual size is kept
-    if the model learns nothing with any of them.
+    if the model learns nothing with any of them. Estimators that train many models, such as
+    forests, take long and learn little from few rows: their sizes begin higher, and grow faster.
 
     Parameters
     ----------
@@ -101,12 +105,15 @@ def try_sizes(
     progress : bool, or None
         Whether to show a progress bar; None shows it on a terminal.
     """
+    factor = 2
+    if is_of_many(trainer.model):  # each of its shards takes long to train, and to ask
+        usual, factor = max(usual, min(USUAL_OF_MANY, n_rows // 2)), FACTOR_OF_MANY
     count = min(MOST_MODELS, max(FEWEST_MODELS, n_rows // usual // SHARDS_PER_MODEL))
     chance = 1 / trainer.n_classes
     scores: list[tuple[int, float]] = []
     best, worse = chance, 0
     most = min(LARGEST, n_rows // 2, MOST_CELLS // (count * rows.n_features))
-    for size in _doubled(usual, most):
+    for size in _growing(usual, most, factor):
         learns = best > chance + LEARNT
         if learns and (worse == 2 or noise * size / n_rows > TOO_NOISY):
             break
@@ -121,10 +128,26 @@ def try_sizes(
     return SizeTrial(chosen, tuple(scores))
 
 
-def _doubled(size: int, most: int) -> Iterator[int]:
+def _growing(size: int, most: int, factor: int) -> Iterator[int]:
     while size <= most:
         yield size
-        size *= 2
+        size *= factor
+
+
+def is_of_many(model: Any) -> bool:
+    """Tell by its class whether a classifier, or the last step of a Pipeline, trains many models.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from cumae.ensembles.sizing import is_of_many
+    >>> is_of_many(RandomForestClassifier()), is_of_many(DecisionTreeClassifier())
+    (True, False)
+    """
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    named = hasattr(last, "get_params") and "n_estimators" in last.get_params(deep=False)
+    return named or type(last).__module__.startswith(OF_MANY)
 
 
 @claim("SHARDS")

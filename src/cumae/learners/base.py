@@ -38,7 +38,7 @@ from cumae.data import (
 )
 from cumae.effort import total_effort
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
-from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, restate, warn_if_clones_pay, warn_if_weak
 from cumae.live import forget
 from cumae.made_up import few_labels, made_up_table
 from cumae.mechanisms import LaplaceNoise
@@ -298,6 +298,7 @@ class Learner(PrivateEstimator, ABC):
         epsilon, delta = self.limits()
         source = self._source()
         plan, guarantee = self._decided(sizes, rows, source)
+        warn_if_weak(epsilon, delta, sizes.labelled + sizes.unlabelled)
         warn_if_clones_pay(self, epsilon)
         around = surroundings(self, epsilon)
         if self.budget is not None:

@@ -239,6 +239,8 @@ class Advice:
     def curves(self, against: str = "rows") -> Curves:
         """Return what privacy costs each route against rows or epsilon; it prints as a table.
 
+        Each value has a plan of its own, so that curves and plans say the same.
+
         Parameters
         ----------
         against : {"rows", "epsilon"}
@@ -255,8 +257,7 @@ class Advice:
                 "curves are of the accuracy that privacy costs, and say nothing about "
                 f"{'rare classes' if self.situation.is_rare else self.situation.compared}."
             )
-        facts = {found.route.name: found.outlook.facts for found in self.prospects}
-        return Curves.of(self.situation, routes, facts, against)
+        return Curves.of(self.situation, routes, against)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw what privacy costs each route, against rows and against epsilon.

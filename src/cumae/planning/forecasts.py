@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cumae.planning.routes import ROUTES, Route, Situation
+from cumae.planning.width import widened
 from cumae.privacy import Gaussian, calibrate
 from cumae.remembering import remembered
 
@@ -120,9 +121,7 @@ def strength(route: Route, situation: Situation, facts: Mapping[str, Any]) -> fl
     return rows * situation.epsilon * shared
 
 
-def forecast(
-    route: Route, situation: Situation, facts: Mapping[str, Any], scale: float = 1.0
-) -> Expected | None:
+def forecast(route: Route, situation: Situation, facts: Mapping[str, Any]) -> Expected | None:
     """Return what privacy would cost a route; None if the route was never measured.
 
     Parameters
@@ -133,15 +132,13 @@ def forecast(
         The public facts.
     facts : mapping
         What the estimator's plan says.
-    scale : float
-        By how much the strength has grown since that plan was made.
     """
     known = calibration()
     name = stands_for(route, facts) or route.name
     if name not in known["routes"]:
         return None
     curves = _curves(name, situation)
-    reached = scale * strength(route, situation, facts)
+    reached = strength(route, situation, facts)
     low, likely, high = (
         _at(reached, curves["knots"], curves[name]) for name in ("low", "likely", "high")
     )
@@ -150,7 +147,15 @@ def forecast(
     lead = _at(power, best["knots"], best["likely"]) - _behind(power, best)
     usual = max(likely, behind + lead)
     instead = stands_for(route, facts)
-    return Expected(likely, low, high, behind, usual, _rests_on(instead, situation, known))
+    more = widened(instead or route.name, reached / situation.n_features)
+    return Expected(
+        min(likely + more.likely, max(likely, WORST)),
+        min(low + more.low, max(low, WORST)),
+        min(high + more.high, max(high, WORST)),
+        behind + more.behind,
+        usual,
+        _rests_on(instead, situation, known, wide=more.likely > 0),
+    )
 
 
 def _curves(name: str, situation: Situation) -> Mapping[str, list[float]]:
@@ -203,7 +208,9 @@ def _at(reached: float, knots: list[float], values: list[float]) -> float:
     return found if found <= 0 else min(found * 10 ** (-beyond / 2), max(found, WORST))
 
 
-def _rests_on(instead: str | None, situation: Situation, known: Mapping[str, Any]) -> str:
+def _rests_on(
+    instead: str | None, situation: Situation, known: Mapping[str, Any], *, wide: bool
+) -> str:
     tables, rows = known["tables"], known["rows"]
     text = f"{len(tables)} tables with {rows[0]:,} to {rows[1]:,} rows"
     if not rows[0] <= situation.n_labelled <= rows[1]:
@@ -212,4 +219,6 @@ def _rests_on(instead: str | None, situation: Situation, known: Mapping[str, Any
         text += f", on which the route {instead!r} was measured in its place"
     if len(situation.classes) > 2:
         text += ", all of two classes"
+    if wide:
+        text += f", and from made-up ones that are as wide as this one ({situation.n_features:,})"
     return text

@@ -10,7 +10,8 @@ import numpy as np
 
 from cumae.errors import InvalidParameter
 from cumae.extras import PLOT, needing
-from cumae.planning.forecasts import VOTES, forecast, mu_within
+from cumae.planning.forecasts import Expected, forecast
+from cumae.planning.outlooks import outlook
 from cumae.planning.routes import Route, Situation
 
 POINTS = 7  # of a curve
@@ -29,7 +30,7 @@ class Curves:
     values : tuple of float
         Its values.
     costs : mapping from str to a tuple of Expected
-        For each route, by its name, what privacy costs at these values.
+        For each route, by its name, what privacy costs at these values; None where it cannot run.
     """
 
     against: str
@@ -41,10 +42,9 @@ class Curves:
         cls,
         situation: Situation,
         routes: Sequence[Route],
-        facts: Mapping[str, Mapping[str, Any]],
         against: str,
     ) -> Curves:
-        """Forecast for values around those of a situation.
+        """Forecast for values around those of a situation, each by a plan of its own.
 
         Parameters
         ----------
@@ -52,8 +52,6 @@ class Curves:
             The public facts.
         routes : sequence of Route
             What is compared.
-        facts : mapping
-            What the plan of each route says about the situation.
         against : {"rows", "epsilon"}
             What changes.
         """
@@ -67,13 +65,7 @@ class Curves:
         else:
             values = tuple(float(middle * factor) for factor in factors)
             changed = [replace(situation, epsilon=value) for value in values]
-        costs = {
-            route.name: tuple(
-                forecast(route, one, facts[route.name], _scale(route, situation, one))
-                for one in changed
-            )
-            for route in routes
-        }
+        costs = {route.name: tuple(_cost(route, one) for one in changed) for route in routes}
         return cls(against, values, costs)
 
     def __str__(self) -> str:
@@ -83,8 +75,8 @@ class Curves:
         lines = [" ".join([TITLES[self.against].rjust(first), *(name.rjust(11) for name in names)])]
         for place, value in enumerate(self.values):
             told = f"{value:,.0f}" if self.against == "rows" else f"{value:.2g}"
-            points = [round(100 * self.costs[name][place].likely, 1) + 0.0 for name in names]
-            cells = [f"{cost:.1f}".rjust(11) for cost in points]
+            costs = [self.costs[name][place] for name in names]
+            cells = [_points(cost).rjust(11) for cost in costs]
             lines.append(" ".join([told.rjust(first), *cells]))
         return "\n".join(lines)
 
@@ -96,11 +88,13 @@ class Curves:
         axes : matplotlib axes
             Where to draw.
         """
-        for place, (name, costs) in enumerate(self.costs.items()):
-            likely = [100 * cost.likely for cost in costs]
-            axes.plot(self.values, likely, marker="o", markersize=3, color=f"C{place}", label=name)
+        for place, (route, costs) in enumerate(self.costs.items()):
+            low, likely, high = (
+                [np.nan if cost is None else 100 * getattr(cost, name) for cost in costs]
+                for name in ("low", "likely", "high")
+            )
+            axes.plot(self.values, likely, marker="o", markersize=3, color=f"C{place}", label=route)
             if place == 0:
-                low, high = ([100 * getattr(c, end) for c in costs] for end in ("low", "high"))
                 axes.fill_between(self.values, low, high, color="C0", alpha=0.15, linewidth=0)
         axes.set_xscale("log")
         axes.set_xlabel(TITLES[self.against])
@@ -135,11 +129,11 @@ def plot_all(curves: Sequence[Curves], axes: Any = None) -> Any:
     return panels[0].figure
 
 
-def _scale(route: Route, here: Situation, there: Situation) -> float:
-    """Return by how much votes stand out more there than here: noise does not grow with rows."""
-    if route.name not in VOTES:
-        return 1.0
-    rows = there.n_labelled / here.n_labelled
-    mu = mu_within(here.epsilon, here.delta)
-    noise = mu_within(there.epsilon, there.delta) / mu if mu else there.epsilon / here.epsilon
-    return rows * noise
+def _cost(route: Route, situation: Situation) -> Expected | None:
+    """Return what privacy costs a route, as a plan says for this very situation."""
+    seen = outlook(route, situation)
+    return forecast(route, situation, seen.facts) if seen.can_run else None
+
+
+def _points(cost: Expected | None) -> str:
+    return "-" if cost is None else f"{round(100 * cost.likely, 1) + 0.0:.1f}"

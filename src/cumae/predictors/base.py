@@ -28,12 +28,14 @@ from cumae.data import (
     need_cells,
     need_contents,
     need_keys,
+    need_labels,
     read_table,
     row_source,
     undeclared_kinds,
 )
 from cumae.effort import Effort, total_effort
 from cumae.ensembles.growing.trees import can_grow
+from cumae.ensembles.named import chooses_by_name
 from cumae.ensembles.trainer import Trainer
 from cumae.ensembles.trial import (
     check_model,
@@ -42,7 +44,7 @@ from cumae.ensembles.trial import (
     try_out,
 )
 from cumae.errors import InvalidData, InvalidParameter, LiveState, TooFewRows, shown, warn
-from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay
+from cumae.estimators import PrivateEstimator, is_inside, warn_if_clones_pay, warn_if_weak
 from cumae.live import NOT_KEPT, forget, refuse_within
 from cumae.made_up import MadeUpRows, few_labels, stand_in_row
 from cumae.outlook import FitPlan, Outlook, check_table_counts, foresee
@@ -73,6 +75,10 @@ MODELS = (
 LEAST_ROWS_PER_CLASS = 2
 FEW_SHARDS = 50  # shards that "auto" keeps at least when the estimator needs larger ones
 
+UNKNOWN_NAMES = (
+    "the estimator chooses columns by name, and a plan knows no names; so it was not tried on "
+    "made-up rows, and columns of text would leave it without a prior. Declare columns=."
+)
 ESTIMATOR = Or(None, Object("classifier, Pipeline or ConceptClass"))
 TEXT_SIZE = Count(LEAST_TEXT_BYTES)  # the parameter text_bytes
 # What every predictor has after its own parameters, in this order.
@@ -102,7 +108,12 @@ class Training:
     @property
     def trainer(self) -> Trainer:
         """What trains one shard."""
-        return Trainer(self.model, self.n_classes, self.columns)
+        return Trainer(self.shard_model, self.n_classes, self.columns)
+
+    @property
+    def shard_model(self) -> Any:
+        """The estimator in the form in which a shard trains it."""
+        return self.reader.shard_model(self.model)
 
     @claim("STORE")
     def prepared(self) -> Training:
@@ -225,6 +236,7 @@ class Predictor(PrivateEstimator, ABC):
             rows = rows.without(y)
         training = self._described(rows, labels)
         if not is_inside():
+            need_labels(labels, self.classes)
             self._check_contents(rows, training.reader)
         return training
 
@@ -268,6 +280,7 @@ class Predictor(PrivateEstimator, ABC):
         model = comparing(model, columns)
         reader = self._reader(rows, columns, model)
         training = Training(rows, labels, columns, model, len(self.classes), reader)
+        reader.shard_model(model)  # refuses columns that it names and X does not have
         if isinstance(model, ConceptClass):
             if training.n_classes > 2:
                 raise InvalidParameter(
@@ -308,21 +321,23 @@ class Predictor(PrivateEstimator, ABC):
         """Decide as ``fit`` does before it pays; refuse what it refuses."""
         self._check_given()
         n_samples, n_features, n_public, _ = check_table_counts(n_samples, n_features, n_public)
-        training = self._stand_in(n_samples, n_features, tried=check_flag(trial, "trial"))
+        unknown = self.columns is None and chooses_by_name(self._model())
+        tried = check_flag(trial, "trial") and not unknown
+        training = self._stand_in(n_samples, n_features, tried=tried, frame=unknown)
         began = time.process_time()
         plan = self.decide(replace(training, n_public=n_public or None))
         effort = total_effort(_all_work(training, plan, time.process_time() - began))
         guarantee = self._promised(plan, source_for(self.random_state))
         if self.budget is not None:
             self.budget.check(plan.cost, delta=self.delta, what=type(self).__name__)
-        told: tuple[str, ...] = ()
+        told: tuple[str, ...] = (UNKNOWN_NAMES,) if unknown else ()
         if n_public and not self.takes_public:
-            told = (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
+            told += (f"{type(self).__name__} takes no public rows; {n_public:,} are left out.",)
         return Outlook.of(type(self).__name__, guarantee, plan.facts, effort, told)
 
-    def _stand_in(self, n_samples: int, n_features: int, *, tried: bool) -> Training:
+    def _stand_in(self, n_samples: int, n_features: int, *, tried: bool, frame: bool) -> Training:
         """Return made-up rows in the place of private ones; they take no memory."""
-        rows = MadeUpRows(self.columns, n_samples, n_features)
+        rows = MadeUpRows(self.columns, n_samples, n_features, frame=frame)
         need_cells(rows)
         one = MadeUpRows(self.columns, 1, n_features)
         label_codes(one, few_labels(self.classes, 1, 0), self.classes)  # checks the classes
@@ -413,6 +428,7 @@ class Predictor(PrivateEstimator, ABC):
         none.
         """
         guarantee = surroundings(self, self.epsilon).judge(self._promised(plan, source))
+        warn_if_weak(self.epsilon, self.delta, training.rows.n_rows)
         warn_if_clones_pay(self, self.epsilon)
         if self.budget is not None:
             self.budget.spend(plan.cost, delta=self.delta, what=type(self).__name__)
@@ -477,7 +493,7 @@ def _all_work(training: Training, plan: FitPlan[Any], spent: float) -> tuple[Eff
         return others
     count, size = int(facts["n_shards"]), int(facts["shard_size"])
     cells = count * size * training.width
-    model = training.model
+    model = training.shard_model
     if training.one_column:
         return *others, Effort("one column", cells, cells)
     if can_grow(model):

@@ -25,6 +25,7 @@ from cumae.data import (
     typed_frame,
     usable_frame,
 )
+from cumae.ensembles.named import on_numbers
 from cumae.errors import InvalidData
 from cumae.finite import all_finite
 from cumae.predictors.records import RowForm, ShortTexts, short_texts
@@ -66,6 +67,16 @@ class QueryReader:
     as_frames: bool
     stand_in: Any
     text_bytes: int
+
+    def shard_model(self, model: Any) -> Any:
+        """Return an estimator in the form in which a shard trains it, by declared facts alone.
+
+        Parameters
+        ----------
+        model : classifier, Pipeline or ConceptClass
+            The estimator as it was given, which may name columns.
+        """
+        return model if self.as_frames else on_numbers(model, self.columns)
 
     # Rows of fit, and rows that are kept
 

@@ -72,6 +72,11 @@ class Fitted:
         """Number of declared classes."""
         return len(self.classes)
 
+    @property
+    def shard_model(self) -> Any:
+        """The estimator in the form in which a shard trains it."""
+        return self.reader.shard_model(self.model)
+
     @claim("STORE", "EVER", "QUERY", "BBL")
     def named(self, labels: Integers) -> NDArray[Any]:
         """Return declared classes for places in them, and -1 where there is no answer.

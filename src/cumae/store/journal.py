@@ -369,7 +369,8 @@ def prior_event(state: Any) -> dict[str, Any] | None:
         return None
     promise = prior.learner.guarantee_
     pays = {"epsilon": plain_number(promise.epsilon), "delta": promise.delta}
-    return {"event": "prior", "rows": prior.n_rows, **pays}
+    weight = {} if state.trust is None else {"weight": float(state.trust)}
+    return {"event": "prior", "rows": prior.n_rows, **pays, **weight}
 
 
 def _let_go(process: int, writer: Writer, reader: Home, lock: Any) -> None:

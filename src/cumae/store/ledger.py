@@ -45,7 +45,7 @@ FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "prepared": ({"used"}, set()),
     "compacted": ({"used"}, set()),
     "rows": ({"kind", "count"}, set()),
-    "prior": ({"rows", "epsilon", "delta"}, {"trust"}),
+    "prior": ({"rows", "epsilon", "delta"}, {"trust", "weight"}),
     "paid": ({"entry"}, set()),
     "checkpoint": ({"before", "totals"}, {"marked", "seal"}),
 }
@@ -143,6 +143,9 @@ class Totals:
         Whether what answers in this phase was published, so that nothing is debited.
     each_costs : bool
         Whether each answer of this phase is a release; else those are that were looked at.
+    weight : float
+        How much votes count against the prior, which is public; -1 if there is none, or if it was
+        written before this was noted.
     """
 
     kind: str = ""
@@ -161,6 +164,7 @@ class Totals:
     key: str = ""
     published: bool = False
     each_costs: bool = False
+    weight: float = -1.0
 
     def copy(self) -> Totals:
         """Return the same totals, to add to them."""
@@ -201,7 +205,7 @@ class Totals:
         """Take totals where the chain begins; elsewhere they must be those of what came before."""
         found = {**facts["totals"], "epsilon": float(facts["totals"]["epsilon"])}
         if self.kind:
-            if found != vars(self):
+            if {**vars(Totals()), **found} != vars(self):  # an older one has fewer totals
                 raise _wrong("a checkpoint that does not add up")
             return
         if not set(found) <= set(vars(self)):
@@ -294,6 +298,10 @@ class Totals:
             self._pays(float(from_plain_number(facts.get(name, 0.0))))
         if not 0 <= facts["delta"] <= self._promise()[1]:
             raise _wrong("a prior whose delta is larger than was promised")
+        weight = facts.get("weight", self.weight)
+        if type(weight) is not float or ("weight" in facts and not 0 <= weight < math.inf):
+            raise _wrong("a weight of votes that is no number from 0 on")
+        self.weight = weight
         self.priors += 1
 
     def _pays(self, spent: float) -> None:

@@ -87,6 +87,7 @@ class Status:
             "charged_without_answer": totals.charged,
             "rollbacks": totals.rollbacks,
             "priors": totals.priors,
+            "trust": None if totals.weight < 0 else totals.weight,
             "epsilon_recomputed": repr(totals.epsilon),
             "ledger": {
                 "entries": self.last.number,

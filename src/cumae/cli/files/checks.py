@@ -7,7 +7,6 @@ value.
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,14 +16,14 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.cli.files.tables import FileBlock, TableFile, TableHead, TextRows, joined
 from cumae.data import Column, Columns, RowSource, faults_of
-from cumae.data.readings import canonical, codes_of, is_missing, places_of, read_cells
-from cumae.errors import InvalidData, InvalidParameter, warn
+from cumae.data.lenient import OUTSIDE, UNKNOWN, fault_marks, refuse_unfit
+from cumae.data.readings import canonical, category_codes, is_missing, missing_cells, places_of
+from cumae.errors import InvalidData, InvalidParameter
 from cumae.progress import Progress
 
 BLOCK_ROWS = 65_536  # that are looked at together
 MISSING = "missing value"
-LARGE_EPSILON = 10.0  # from here on a promise says little
-OUTSIDE = "outside its declared bounds"
+UNFIT = (UNKNOWN, OUTSIDE)  # faults of cells that can be used, but say nothing
 
 
 def classes_of(given: str, option: str = "--classes") -> list[Any]:
@@ -56,21 +55,6 @@ def classes_of(given: str, option: str = "--classes") -> list[Any]:
     if all(text.isdecimal() and text.isascii() and str(int(text)) == text for text in whole):
         return [int(text) for text in texts]
     return list(texts)
-
-
-def warn_if_weak(epsilon: float, delta: float, n_rows: int) -> None:
-    """Warn of an epsilon or a delta that hardly protects anybody; the number of rows is public."""
-    if epsilon > LARGE_EPSILON:
-        warn(
-            f"epsilon = {epsilon:g} hardly protects anybody: one row may make an outcome "
-            f"exp({epsilon:g}) times as likely. 1 is usual.",
-        )
-    if delta * n_rows >= 1:
-        safe = 10.0 ** -math.ceil(math.log10(n_rows) + 1)  # a tenth of 1 / n_rows, or less
-        warn(
-            f"delta = {delta:g} is not below 1 divided by the number of rows ({n_rows:,}): so "
-            f"large a delta would allow to show somebody's row as it is. Give {safe:.0e}, say.",
-        )
 
 
 class LabelColumn:
@@ -105,7 +89,7 @@ class LabelColumn:
     def look(self, block: FileBlock) -> None:
         """Read the labels of some rows; refuse one that is none of the classes."""
         cells = block.cells(self._label)
-        codes = codes_of(cells, self._known)
+        codes = category_codes(cells, self._known)
         wrong = np.flatnonzero(codes < 0)
         if len(wrong):
             row = int(wrong[0])
@@ -138,7 +122,8 @@ class Inspection:
 
     def __init__(self, columns: Columns, *labels: LabelColumn) -> None:
         self.columns, self._labels = columns, labels
-        self._unseen = [column for column in columns.columns if column.categories is not None]
+        # Of each column: the cells that fit, and those that are there.
+        self._counts = np.zeros((len(columns.columns), 2), dtype=np.int64)
         self._chunks: list[list[NDArray[Any]]] = []
 
     def look(self, block: FileBlock) -> None:
@@ -147,37 +132,35 @@ class Inspection:
             label.look(block)
         cells = [block.feature(column) for column in self.columns.columns]
         first: dict[str, tuple[int, str]] = {}  # of each column, so that one message tells all
-        for column, some in zip(self.columns.columns, cells, strict=True):
-            for row, fault in _faults(some, column):
-                if is_unusable(column, fault):
-                    found = (row, fault)
-                    first[column.name] = min(first.get(column.name, found), found)
+        for place, (column, some) in enumerate(zip(self.columns.columns, cells, strict=True)):
+            plain = some.astype(object) if some.dtype.kind == "T" else some  # CSV is text
+            marks = fault_marks(plain, column)
+            bad = [
+                (int(np.argmax(mark)), fault)
+                for fault, mark in marks.items()
+                if is_unusable(column, fault) and mark.any()
+            ]
+            if bad:
+                first[column.name] = min(bad)
+            unfit = sum(np.count_nonzero(marks[fault]) for fault in UNFIT if fault in marks)
+            present = np.count_nonzero(~missing_cells(plain, text=column.declared))
+            self._counts[place] += (present - unfit, present)
         if first:
             raise InvalidData(_unusable(block, first))
-        places = {column.name: place for place, column in enumerate(self.columns.columns)}
-        self._unseen = [
-            column for column in self._unseen if not _occurs(cells[places[column.name]], column)
-        ]
         if block.lines is not None:
             self._chunks.append(cells)
 
     def end(self, table: TableFile) -> RowSource:
-        """Return the columns that are learnt from; refuse categories that never occur."""
-        for column in self._unseen:
-            raise InvalidData(
-                f"{table.name}, column {column.name}: no cell is one of the declared categories; "
-                "look at how they are written."
-            )
+        """Return the columns that are learnt from, unless (nearly) no cell of one fits."""
+        for column, (fitting, present) in zip(self.columns.columns, self._counts, strict=True):
+            what = "within its declared range"
+            if column.categories is not None:
+                what = "that is one of its declared categories"
+            refuse_unfit(f"{column.name} of {table.name}", int(fitting), int(present), what)
         if not self._chunks:
             return table.features(self.columns.columns)
         names = [column.name for column in self.columns.columns]
         return TextRows(names, joined(self._chunks))
-
-
-def _faults(cells: NDArray[Any], column: Column) -> list[tuple[int, str]]:
-    """Return what is wrong with cells; those of CSV are text."""
-    plain = cells.astype(object) if cells.dtype.kind == "T" else cells
-    return faults_of(plain, column, most=1)
 
 
 def _as_held(classes: Sequence[Any], kind: str, name: str, label: str) -> list[Any]:
@@ -241,7 +224,7 @@ def checked_rows(table: TableFile, columns: Columns, *labels: LabelColumn) -> Ro
     Raises
     ------
     InvalidData
-        If a cell is unusable, or declared categories never occur.
+        If a cell is unusable, or (nearly) no cell of a column fits its declaration.
     """
     inspection = Inspection(columns, *labels)
     for block in table.blocks(table.names):
@@ -262,12 +245,6 @@ def _unusable(block: FileBlock, first: dict[str, tuple[int, str]]) -> str:
     if any(fault == "no date" for _, fault in first.values()):
         advice += ' Dates are written as 2024-12-31, or as the schema says: format = "%d.%m.%Y".'
     return f"{told}.{more} {advice}"
-
-
-def _occurs(cells: NDArray[Any], column: Column) -> bool:
-    how = column.encoding._replace(marked=tuple(range(len(column.categories or ()))))
-    plain = cells.astype(object) if cells.dtype.kind == "T" else cells
-    return bool(read_cells(plain, how).any())
 
 
 def fault_lines(table: TableFile, columns: Columns) -> list[str]:

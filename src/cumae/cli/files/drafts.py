@@ -10,7 +10,7 @@ COMPLETE = "COMPLETE"  # marks a line of a draft that its reader must complete
 LEFT_OUT = "leave out"
 FORMS = (
     "{low = 0, high = 120}, {low = 0, high = 120, step = 1}, {numbers = true}, "
-    '{categories = ["A", "B"]}, {boolean = true}, {since = 2020-01-01}, '
+    '{categories = ["A", "B"]}, {boolean = true}, {yes = "J", no = "N"}, {since = 2020-01-01}, '
     '{first = 2020-01-01, last = 2024-12-31}, {codes = {1 = "A", 2 = "B"}}, {ordered = "text"}, or '
     '"leave out"; with missing = true where cells may be missing'
 )
@@ -27,7 +27,8 @@ HEAD = """\
 #                                      step = 1 if there are whole numbers only
 #   {{numbers = true}}                   numbers whose range nobody knows; finding it costs epsilon
 #   {{categories = ["A", "B"]}}          the values that can occur; others count as unknown
-#   {{boolean = true}}                   true and false, yes and no, 1 and 0
+#   {{boolean = true}}                   true and false, yes and no, 1 and 0; or by other codes:
+#                                      {{yes = "J", no = ["N", "-"]}}
 #   {{since = 2020-01-01}}               dates such as 2020-12-31, counted from a day; or
 #                                      {{first = 2020-01-01, last = 2024-12-31}}
 #   {{codes = {{1 = "male", 2 = "female"}}}}  codes, and what they stand for

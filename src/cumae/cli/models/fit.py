@@ -278,11 +278,9 @@ def _named(route: RouteName, model: str | None, situation: Situation, aim: Aim) 
 
 
 def _learn(estimator: Any, table: PrivateTable) -> None:
-    from cumae.cli.files.checks import warn_if_weak  # noqa: PLC0415
     from cumae.cli.files.messages import say  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
-    warn_if_weak(estimator.epsilon, getattr(estimator, "delta", 0.0), table.rows.n_rows)
     say(f"Fitting {type(estimator).__name__} to {table.rows.n_rows:,} private rows ...")
     if not isinstance(estimator, Learner):
         estimator.fit(table.rows, table.labels)
@@ -300,8 +298,9 @@ def _describe(
     estimator: Any, table: PrivateTable, advice: Advice | None, *, full: bool, as_json: bool
 ) -> None:
     """Say what would be fitted, and what the owner should know about the rows."""
-    from cumae.cli.files.checks import fault_lines, warn_if_weak  # noqa: PLC0415
+    from cumae.cli.files.checks import fault_lines  # noqa: PLC0415
     from cumae.cli.files.messages import paragraph, say  # noqa: PLC0415
+    from cumae.estimators import warn_if_weak  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 
     warn_if_weak(estimator.epsilon, getattr(estimator, "delta", 0.0), table.rows.n_rows)

@@ -127,10 +127,11 @@ def plan(
     from cumae.cli.files.source import need_files  # noqa: PLC0415
 
     need_files(data, schema, public)
-    from cumae.cli.files.checks import classes_of, warn_if_weak  # noqa: PLC0415
+    from cumae.cli.files.checks import classes_of  # noqa: PLC0415
     from cumae.cli.files.csv_text import CsvForm  # noqa: PLC0415
     from cumae.cli.files.messages import say, told  # noqa: PLC0415
     from cumae.cli.models.pictures import draw_to  # noqa: PLC0415
+    from cumae.estimators import warn_if_weak  # noqa: PLC0415
 
     if (data is None) == (rows is None):
         raise typer.BadParameter("give DATA, or --rows with the number of private rows.")

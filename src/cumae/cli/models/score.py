@@ -216,7 +216,7 @@ def _evaluated(fitted: Any, given: dict[str, Any]) -> Any:
     """Return the evaluation; an oracle gets its rows as a frame."""
     import numpy as np  # noqa: PLC0415
 
-    from cumae.cli.files.checks import warn_if_weak  # noqa: PLC0415
+    from cumae.estimators import warn_if_weak  # noqa: PLC0415
     from cumae.evaluation import evaluate  # noqa: PLC0415
     from cumae.learners import Learner  # noqa: PLC0415
 

@@ -10,8 +10,15 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 from sklearn import linear_model
+from sklearn.compose import ColumnTransformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import LinearSVC
 
 from cumae.arrays import Floats, Integers
@@ -102,9 +109,7 @@ def scores_of(scalers: Sequence[Any], model: Any, n_classes: int) -> Scores:
     # A scale may be so small that a weight overflows: such a model votes for class 0.
     with np.errstate(all="ignore"):
         for scaler in reversed(scalers):
-            factor, shift = _affine(scaler)
-            offsets = offsets + (weights * shift).sum(axis=1)
-            weights = weights * factor
+            weights, offsets = _folded(scaler, weights, offsets)
     labels = tuple(class_of(label, n_classes) for label in model.classes_)
     if len(labels) != max(2, len(weights)):
         raise TypeError
@@ -122,8 +127,34 @@ def stack_linear(models: Sequence[Scores], n_classes: int) -> LinearVoters:
 
 
 def is_affine(scaler: Any) -> bool:
-    """Tell by its declaration whether a scaler multiplies each column and adds something."""
+    """Tell by its declaration whether a step multiplies each column and adds something.
+
+    A ``ColumnTransformer`` of such steps does, too, and may leave columns out.
+    """
+    if type(scaler) is ColumnTransformer:
+        parts = [how for _, how, _ in scaler.transformers]
+        same = [isinstance(how, str) or is_affine(how) for how in [*parts, scaler.remainder]]
+        return all(same) and scaler.transformer_weights is None
     return type(scaler) in SCALERS and not getattr(scaler, "clip", False)
+
+
+def _folded(scaler: Any, weights: Floats, offsets: Floats) -> tuple[Floats, Floats]:
+    """Return weights and offsets for rows before a fitted step, from those for rows behind it."""
+    if type(scaler) is not ColumnTransformer:
+        factor, shift = _affine(scaler)
+        return weights * factor, offsets + (weights * shift).sum(axis=1)
+    if not is_affine(scaler):
+        raise TypeError
+    found = np.zeros((len(weights), scaler.n_features_in_))
+    for name, how, places in scaler.transformers_:
+        behind = weights[:, scaler.output_indices_[name]]
+        if not behind.shape[1]:  # dropped
+            continue
+        if not isinstance(how, str) and type(how) is not FunctionTransformer:  # which changes none
+            behind, offsets = _folded(how, behind, offsets)
+        for column, place in zip(behind.T, np.arange(len(found[0]))[places], strict=True):
+            found[:, place] += column  # which may be chosen twice
+    return found, offsets
 
 
 def _affine(scaler: Any) -> tuple[Any, Any]:

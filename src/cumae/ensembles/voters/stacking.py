@@ -22,8 +22,8 @@ from cumae.ensembles.voters.halfspaces import HalfspaceVoters, floats_of, stack_
 from cumae.ensembles.voters.keys import KeyVoters, stack_key_runs
 from cumae.ensembles.voters.linear import (
     LINEAR,
-    SCALERS,
     LinearVoters,
+    is_affine,
     scores_of,
     stack_linear,
 )
@@ -59,8 +59,8 @@ def stack(models: Sequence[Any], n_classes: int, stand_in: Any = None) -> list[V
 
     Arrays are made of thresholds, intervals, points, stumps, boxes, halfspaces and trees of
     ``cumae.concepts``; and of scikit-learn's decision trees and linear classifiers, also behind
-    scalers in a pipeline. They vote as ``predict`` does, except that scores of linear models within
-    rounding of a tie may fall to the other side.
+    scalers in a pipeline, of all columns or of some. They vote as ``predict`` does, except that
+    scores of linear models within rounding of a tie may fall to the other side.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
     if type(model) is Pipeline:
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
     *scalers, last = steps
-    if type(last) in LINEAR and all(type(scaler) in SCALERS for scaler in scalers):
+    if type(last) in LINEAR and all(is_affine(scaler) for scaler in scalers):
         scores = scores_of(scalers, last, n_classes)
         return ("linear", scores.weights.shape[1], scores.labels), scores
     if type(last) in (DecisionTreeClassifier, ExtraTreeClassifier, Tree, Nodes) and not scalers:

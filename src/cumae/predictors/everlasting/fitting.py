@@ -13,7 +13,7 @@ from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.data import SomeRows, class_names
 from cumae.ensembles.sizing import try_sizes
-from cumae.errors import AnswersDrift, InvalidParameter, listed, warn
+from cumae.errors import AnswersDrift, InvalidParameter, VotesIgnored, listed, warn
 from cumae.learners import Learner
 from cumae.mechanisms import Coins
 from cumae.outlook import Fact, FitPlan
@@ -138,8 +138,8 @@ def decide(
         Returns the number of shards with which the model learns: ``Predictor._try_out``.
     """
     rules, prior, promised, missing = with_prior(options, training, n_rows)
+    warn_of_drift(options.prior, training, missing)  # before the trial, which may take a minute
     rules, sizes = tried_out(rules, training, shards_that_learn)
-    warn_of_drift(options.prior, training, missing)
     if prior is None or options.prior_share != "auto":  # which gives the prior what helps most
         rules.warn_of_noise()
     majority = rules.majority(rules.first, rules.trust_rows)
@@ -166,7 +166,7 @@ def tried_out(
     """
     if not training.tried:
         return rules, []
-    plain, schedule = rules.trainer(training.model, training.columns), rules.schedule
+    plain, schedule = rules.trainer(training.shard_model, training.columns), rules.schedule
     trainer = choose_weighted(plain, training.rows, schedule.shard_size(rules.first))
     sizes: list[dict[str, Any]] = []
     if not (schedule.fixed or isinstance(training.model, ConceptClass)):
@@ -243,3 +243,26 @@ def choose_trust(
     noisy = phase.majority.release(phase.ensemble.votes(table, numbers), coins)
     n_shards = phase.ensemble.n_shards
     return prior.choose_trust(noisy, n_shards, shares, labels, epsilon, coins.source)
+
+
+def warn_if_ignored(estimator: Any, prior: Prior | None, trust: float | None) -> None:
+    """Tell the caller of ``fit`` that an estimator has no say; the trust is published.
+
+    Parameters
+    ----------
+    estimator : classifier or Pipeline, or None
+        What was given; of trees that nobody asked for nothing is said.
+    prior : Prior, or None
+        What answers; None if there is none, and votes alone count.
+    trust : float, or None
+        How much the votes count.
+    """
+    if estimator is None or prior is None or trust:
+        return
+    warn(
+        f"trust_ is 0: the votes of {type(estimator).__name__} count nothing, and the prior, a "
+        f"published {type(prior.learner).__name__}, answers alone, because the votes added nothing "
+        "to it on rows that neither had seen. That is fine for answers; to hear the estimator, "
+        "take more rows, a larger epsilon, or prior=False.",
+        VotesIgnored,
+    )

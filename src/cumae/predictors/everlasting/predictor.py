@@ -31,7 +31,13 @@ from cumae.predictors.base import (
     check_fitted,
     options_of,
 )
-from cumae.predictors.everlasting.fitting import Decision, choose_trust, decide, first_phase
+from cumae.predictors.everlasting.fitting import (
+    Decision,
+    choose_trust,
+    decide,
+    first_phase,
+    warn_if_ignored,
+)
 from cumae.predictors.everlasting.keeping import Admission
 from cumae.predictors.everlasting.margins import weights_of_labels, weights_of_votes
 from cumae.predictors.everlasting.naming import admitted_part, check_new, places_of
@@ -283,7 +289,7 @@ class EverlastingPredictor(PhasedPredictor):
         plan = decide(options, training, len(kept), self._try_out)
         rules, prior = plan.steps.rules, plan.steps.prior
         guarantee = self._start(training, plan, source)
-        school = School(rules, training.model, training.reader, self.columns is not None)
+        school = School(rules, training.shard_model, training.reader, self.columns is not None)
         order = kept[permutation(len(kept), source)]  # the split into parts, from counts alone
         trust_end = rules.prior_rows + rules.trust_rows
         if prior is not None:
@@ -297,6 +303,7 @@ class EverlastingPredictor(PhasedPredictor):
         admission = admission.of_new_phase(rules.cap(phase.n_rows))
         fitted = self._fitted(training, guarantee, source, size_trial_=plan.steps.sizes_tried)
         self._go_on(EverlastingState(fitted, school, prior, trust, phase, admission, hide, spent))
+        warn_if_ignored(self.estimator, prior, trust)  # last: as an error, it must not lose a fit
         return self
 
     def decide(self, training: Training) -> FitPlan[Decision]:
@@ -329,6 +336,8 @@ class EverlastingPredictor(PhasedPredictor):
         told = "No prior."
         if prior is not None:
             told = f"Prior: {type(prior.learner).__name__}; trust in votes: {self.trust_:g}."
+            if not self.trust_:
+                told += " The prior alone answers."
         first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
         return f"{first}\n{told}\nPromise: {self.guarantee_}"
 

@@ -304,7 +304,7 @@ class EverlastingState(State):
     def from_facts(cls, facts: dict[str, Any], estimator: Any) -> EverlastingState:
         fitted = Fitted.from_facts(facts["fitted"], estimator)
         rules = EverlastingRules.from_facts(facts["rules"])
-        school = School(rules, fitted.model, fitted.reader, facts["declared"])
+        school = School(rules, fitted.shard_model, fitted.reader, facts["declared"])
         phase = OpenPhase.from_facts({**facts["phase"], "memo": facts["memo"]}, school)
         prior = None if facts["prior"] is None else Prior.from_facts(facts["prior"])
         following = facts["following"]

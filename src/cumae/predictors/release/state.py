@@ -281,6 +281,7 @@ class UniversalState(State):
     def taught(self, seed: int) -> Student:
         """Return a student that was trained on all that the first stage answered."""
         student = self.fitted.model if self.student is None else self.student
+        student = self.fitted.reader.shard_model(student)
         return Student.taught(student, self.lesson, self.fitted.classes, seed)
 
 

@@ -321,6 +321,7 @@ class UniversalQueryRelease(StatefulPredictor):
             )
         student = check_student(training.model if self.student is None else self.student)
         if training.tried:
+            student = training.reader.shard_model(student)
             try_student(student, training.rows, training.columns, class_names(self.classes))
         n_first: Any = FIRST if self.n_first == "auto" else self.n_first
         n_first = int(n_first) if training.n_public is None else training.n_public

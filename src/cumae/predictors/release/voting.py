@@ -126,7 +126,7 @@ class Voting:
     def from_facts(cls, facts: dict[str, Any], fitted: Fitted) -> Self:
         """Rebuild what ``to_facts`` returned; train again where models have no slots."""
         columns, given = facts["columns"], fitted.parameters
-        trainer = Trainer(fitted.model, fitted.n_classes, columns)
+        trainer = Trainer(fitted.shard_model, fitted.n_classes, columns)
         asked = (trainer, fitted.reader.stand_in, given["n_jobs"], given["progress"])
         ensemble, recipe = models_from_facts(facts, lambda recipe: recipe.train(*asked))
         return cls(ensemble, rule_from_facts(facts["rule"]), recipe, columns)
