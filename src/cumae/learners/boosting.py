@@ -373,7 +373,7 @@ class PrivateBooster(ScoredLearner):
         for number, tree in enumerate(self.trees_, start=1):
             rate, odds = f"{self.learning_rate_:g}", f"log odds of {self.classes_[1]}"
             parts.append(f"tree {number}: +{rate} to the {odds} where it says so, else -{rate}")
-            parts.append(tree.told(self.columns_, self.classes_))
+            parts.append(tree.told(self.columns_, list(self.classes_)))
         return "\n".join(parts)
 
 
