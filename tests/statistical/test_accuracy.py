@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cumae import GenericLearner, InvalidParameter, SemiPrivateLearner
-from cumae.arrays import Integers
+from cumae.arrays import Floats, Integers
 from cumae.concepts import Thresholds, Trees
 from cumae.learners import Learner
 from cumae.mechanisms import (
@@ -105,7 +105,7 @@ def ask(rule: VoteRule, votes: Integers, seed: int) -> Integers:
     return rule.ask(votes, rule.start(source), Coins(source))[0]
 
 
-def error_beyond(learner: Learner, target: float, cuts: np.ndarray) -> float:
+def error_beyond(learner: Learner, target: float, cuts: Floats) -> float:
     """Return the error of a drawn threshold on [0, 1] beyond that of the best of some cuts."""
     grid = (np.arange(20_000) + 0.5) / 20_000
     own = float(np.mean(learner.predict(grid) != (grid > target)))

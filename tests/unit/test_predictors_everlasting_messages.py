@@ -393,10 +393,11 @@ def test_what_is_printed_tells_what_is_public() -> None:
     assert str(one) == repr(one)
     assert repr(one.fit(X, Y)).startswith("EverlastingPredictor(")
     one.predict(X[:7])
-    first, prior, *promise = str(one).splitlines()
+    first, prior, robust, *promise = str(one).splitlines()
     assert "phase 1: 7 answers were given, and it never runs out" in first
     told = f"Prior: PrivateKernelClassifier; trust in votes: {one.trust_:g}."
     assert prior == told + ("" if one.trust_ else " The prior alone answers.")
+    assert robust.startswith("Rows that may be poisoned without moving an answer: ")
     assert "\n".join(promise) == f"Promise: {one.guarantee_}"
     assert "No prior." in str(oracle().fit(X, Y))
     other = oracle(TREE, columns=BOUNDS).fit(np.zeros((N, 1)), 1 - Y)

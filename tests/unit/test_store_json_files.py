@@ -55,7 +55,8 @@ def test_every_door_opens_every_file(what: str, tmp_path: Path) -> None:
 def test_the_load_of_a_class_names_the_door_for_other_files(what: str, tmp_path: Path) -> None:
     write, kind = WRITTEN[what]
     write(tmp_path / "file")
-    for other in {PrivateLearner, PrivateClassifier, Budget} - {kind}:
+    others: set[Any] = {PrivateLearner, PrivateClassifier, Budget}
+    for other in others - {kind}:
         with pytest.raises(cumae.InvalidParameter, match=r"cumae\.load"):
             other.load(tmp_path / "file")
 

@@ -177,7 +177,7 @@ class ConceptLearner(Learner):
 
     def __str__(self) -> str:
         fitted = hasattr(self, "hypothesis_")
-        return self.hypothesis_.told(self.columns_, self.classes_) if fitted else repr(self)
+        return self.hypothesis_.told(self.columns_, list(self.classes_)) if fitted else repr(self)
 
 
 @claim("KLNRS")

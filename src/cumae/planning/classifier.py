@@ -451,7 +451,7 @@ class PrivateClassifier(PrivateEstimator):
         plain : dict
             Plain values, as ``to_dict`` returned them.
         """
-        if not isinstance(plain, dict) or plain.get("kind") != name_of(cls):
+        if plain.get("kind") != name_of(cls):
             raise InvalidParameter(
                 "this is no PrivateClassifier; cumae.load takes files of any class."
             )
@@ -491,7 +491,8 @@ class PrivateClassifier(PrivateEstimator):
         path : str or Path
             A file that ``save`` wrote.
         """
-        return cls.from_dict(read_file(path))
+        plain = read_file(path)
+        return cls.from_dict(plain if isinstance(plain, dict) else {})
 
 
 add_form("planner", PrivateClassifier, write=None)  # stored as the model that it chose

@@ -48,6 +48,7 @@ from cumae.predictors.everlasting.phases import (
     row_keys,
 )
 from cumae.predictors.everlasting.renewal import declared_labels
+from cumae.predictors.everlasting.robustness import Robustness
 from cumae.predictors.everlasting.rules import EverlastingOptions
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 from cumae.predictors.ids import HiddenIds, as_rows
@@ -94,9 +95,10 @@ class EverlastingPredictor(PhasedPredictor):
         of them need more noise in this phase, and leave less of it to the next one. ``"auto"`` is
         1.6; with ``fresh`` it means that the next phase labels as many rows as were supplied, up
         to 1.6 times as many as this one has.
-    max_rows : int of 1 or more
+    max_rows : int of 1 or more, or None
         Phases grow up to so many rows, and stay at that size: they are what must be remembered. A
-        first phase with more rows is not cut.
+        first phase with more rows is not cut. With None they grow without an end, and so does what
+        they take of memory and of the time of a training; give it where there is enough of both.
     prior : Learner or bool, or None
         A private learner that is trained on rows of its own and published; the votes correct it. It
         gets the epsilon and delta above, and is fitted anew. None takes
@@ -188,7 +190,7 @@ class EverlastingPredictor(PhasedPredictor):
         "concept_class": Or(None, Object("ConceptClass")),
         "shard_size": Or("auto", Count(1)),
         "growth": Or("auto", Number(1.0, math.inf, below=True, such_as="1.5")),
-        "max_rows": Count(1),
+        "max_rows": Or(None, Count(1)),
         "prior": Or(None, Object("Learner or bool")),
         "prior_share": Or("auto", CHANCE),
         "balanced": Flag(),
@@ -216,7 +218,7 @@ class EverlastingPredictor(PhasedPredictor):
         concept_class: ConceptClass | None = None,
         shard_size: int | str = "auto",
         growth: float | str = "auto",
-        max_rows: int = 1_000_000,
+        max_rows: int | None = 1_000_000,
         prior: Learner | bool | None = None,
         prior_share: float | str = "auto",
         balanced: bool = True,
@@ -339,7 +341,8 @@ class EverlastingPredictor(PhasedPredictor):
             if not self.trust_:
                 told += " The prior alone answers."
         first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
-        return f"{first}\n{told}\nPromise: {self.guarantee_}"
+        bound = str(self.robustness_)
+        return f"{first}\n{told}\n{bound[0].upper()}{bound[1:]}.\nPromise: {self.guarantee_}"
 
     @property
     def remaining_(self) -> float:
@@ -359,6 +362,18 @@ class EverlastingPredictor(PhasedPredictor):
         """How much the votes of the first phase count against the prior."""
         trust: float | None = self._seen_state().trust
         return trust
+
+    @property
+    def robustness_(self) -> Robustness:
+        """How many rows of this phase may be poisoned without moving an answer of some margin.
+
+        It follows from public counts, and bounds what anybody can do who chose these rows; see
+        :class:`~cumae.predictors.everlasting.robustness.Robustness`.
+        """
+        state = self._seen_state()
+        phase, cap = state.phase, state.rules.cap(state.phase.n_rows)
+        say = state.prior is None or state.trust_in_votes > 0
+        return Robustness(phase.n_rows, phase.ensemble.n_shards, phase.majority, cap, say)
 
     # Answering
 

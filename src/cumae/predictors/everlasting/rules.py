@@ -15,7 +15,7 @@ from cumae.mechanisms import GaussianNoise, Majority, counts_moved
 from cumae.predictors.base import LEAST_ROWS_PER_CLASS, MODELS
 from cumae.predictors.everlasting.margins import MarginTrainer
 from cumae.predictors.everlasting.prior import TRUST_MOST, TRUST_SHARE
-from cumae.predictors.everlasting.schedule import PhaseSchedule
+from cumae.predictors.everlasting.schedule import NO_END, PhaseSchedule
 from cumae.predictors.noise import AIMED_NOISE, MUCH_NOISE
 from cumae.predictors.stateful import check_classes, check_votes
 from cumae.privacy import Approximate, Cost, Guarantee, parallel
@@ -76,7 +76,7 @@ class EverlastingOptions:
     delta: float
     shard_size: int | str
     growth: float | str
-    max_rows: int
+    max_rows: int | None
     prior: Learner | bool | None
     prior_share: float | str
     balanced: bool
@@ -395,7 +395,7 @@ def _schedule(options: EverlastingOptions, n_rows: int, sizes: PublicSizes) -> P
         delta=options.delta,
         n_classes=sizes.n_classes,
         growth=None if isinstance(growth, str) else growth,
-        max_rows=max(n_rows, int(options.max_rows)),
+        max_rows=NO_END if options.max_rows is None else max(n_rows, int(options.max_rows)),
         fresh=bool(options.fresh),
         smallest=min(smallest, n_rows),
         fixed=fixed,

@@ -15,6 +15,7 @@ from cumae.predictors.noise import AIMED_NOISE
 from cumae.privacy import calibrate_gaussian
 from cumae.remembering import remembered
 
+NO_END = 2**62  # rows up to which phases grow if there is no end
 GROWTH = 1.6  # of "auto": near the least of both errors that growth can lower
 
 

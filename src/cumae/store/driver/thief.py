@@ -21,7 +21,8 @@ from cumae.audit.runs import Attack
 from cumae.extras import STORE, LaterModule
 from cumae.store.driver.files import OracleInFile
 from cumae.store.homes.places import place_of
-from cumae.store.oracle import backup, status
+from cumae.store.looking import status
+from cumae.store.oracle import backup
 
 if TYPE_CHECKING:
     import apsw

@@ -1,0 +1,90 @@
+"""How many rows may be poisoned: the bound, and attacks that try to break it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cumae import EverlastingPredictor, InvalidParameter
+from cumae.arrays import Floats, Integers
+from cumae.concepts import Thresholds
+from cumae.mechanisms import GaussianNoise, LaplaceNoise, Majority
+from cumae.predictors.everlasting.robustness import Robustness
+from cumae.predictors.everlasting.schedule import NO_END
+
+ROWS = np.random.default_rng(0).random((4_000, 1))
+LABELS = (ROWS[:, 0] > 0.3).astype(int)
+
+
+def fitted(labels: Integers, **more: Any) -> EverlastingPredictor:
+    given = {"columns": [(0.0, 1.0)], "prior": False, **more}
+    return EverlastingPredictor(Thresholds(), 20.0, random_state=7, **given).fit(ROWS, labels)
+
+
+def votes_of(one: EverlastingPredictor, queries: Floats) -> Integers:
+    return np.asarray(one._state_.phase.ensemble.votes(queries, np.arange(len(queries))))
+
+
+@pytest.mark.claim("ROBUST")
+@pytest.mark.parametrize("count", [1, 40, 400])
+def test_so_many_poisoned_rows_move_at_most_so_many_votes(count: int) -> None:
+    """The same coins split the rows: every vote that differs is that of a poisoned shard."""
+    queries = np.linspace(0, 1, 21).reshape(-1, 1)
+    poisoned = LABELS.copy()
+    poisoned[:count] = 1 - poisoned[:count]
+    before, after = (votes_of(fitted(labels), queries) for labels in (LABELS, poisoned))
+    assert np.abs(before - after).max() <= count
+    assert count < 40 or (before != after).any()
+
+
+@pytest.mark.claim("ROBUST")
+def test_an_answer_of_the_margin_stays_and_one_below_it_need_not() -> None:
+    """Votes are moved as an attacker would: from the label that leads to the other one."""
+    majority = Majority(GaussianNoise(20.0), 2, 1)
+    phase = Robustness(12_000, 1_000, majority)
+    for margin in (0.5, 0.9, 1.0):
+        moved = phase.rows(margin, beta=1e-9)
+        assert moved > 0
+        lead = math.floor(margin * 1_000) - 2 * moved
+        assert phase.lead(1e-9) <= lead < phase.lead(1e-9) + 2  # one more could be too many
+        assert phase.share(margin, 1e-9) == moved / 12_000
+    assert phase.rows(0.01) == 0
+
+
+def test_margins_noise_and_caps_count() -> None:
+    one, more = Majority(GaussianNoise(5.0)), Majority(GaussianNoise(5.0, moves=2), 4)
+    quiet, loud = Robustness(1_000, 300, one, 10), Robustness(1_000, 300, more, 10)
+    assert quiet.rows(1.0) > quiet.rows(0.5) > quiet.rows(0.2)
+    assert quiet.rows(1.0, beta=0.01) < quiet.rows(1.0, beta=0.1)
+    assert loud.rows(1.0) < quiet.rows(1.0)
+    assert quiet.clients() == quiet.rows() // 10
+    assert Robustness(1_000, 300, one).clients() is None
+    assert Robustness(1_000, 300, Majority(LaplaceNoise(math.inf))).rows() == 149
+    for wrong in (0.0, -1.0, 1.5):
+        with pytest.raises(InvalidParameter, match="margin"):
+            quiet.rows(wrong)
+    assert "clients together" in str(quiet)
+    silent = Robustness(1_000, 300, one, 10, votes_count=False)
+    assert (silent.rows(0.01), silent.share(), silent.clients()) == (1_000, 1.0, 100)
+    assert "votes have no say" in str(silent)
+
+
+def test_it_follows_from_public_counts() -> None:
+    """Other rows and other labels of the same number have the same robustness."""
+    one, other = fitted(LABELS), fitted(1 - LABELS)
+    assert str(one.robustness_) == str(other.robustness_)
+    assert (one.robustness_.n_rows, one.robustness_.n_shards) == (4_000, one.n_shards_)
+    assert str(one.robustness_)[1:] in str(one)
+    capped = fitted(LABELS, client_cap=0.01, growth=1.5)
+    assert capped.robustness_.client_rows == 60
+
+
+def test_phases_may_grow_without_an_end() -> None:
+    one = fitted(LABELS, max_rows=None)
+    assert one._state_.rules.schedule.max_rows == NO_END
+    assert one._state_.rules.schedule.next_rows(10**9) == 16 * 10**8
+    with pytest.raises(InvalidParameter, match="max_rows"):
+        fitted(LABELS, max_rows=0)
