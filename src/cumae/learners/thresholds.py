@@ -348,7 +348,7 @@ def likely_odds(
     >>> import numpy as np
     >>> from cumae.learners.thresholds import likely_odds
     >>> odds = likely_odds(np.array([-2.0, 2.0]), np.ones(2), np.array([0, 1]), None)
-    >>> -2.0 < odds[0] < 0.0 < odds[1] < 2.0
+    >>> bool(-2.0 < odds[0] < 0.0 < odds[1] < 2.0)
     True
     """
     constant = np.linspace(-9.0, 9.0, 145)[:, None]
