@@ -24,6 +24,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,15 +117,13 @@ def cases(phases: int) -> dict[str, Callable[[int], dict[str, Any]]]:
     for name in CLASSES:
         for candidates in ("grid", "quantiles", "points"):
             count = POINT_PHASES if candidates == "points" else phases
-            found[f"GenericBBL, {name}, {candidates}"] = (
-                lambda seed, own=(name, candidates, count): everlasting(*own, seed)
-            )
+            case = f"GenericBBL, {name}, {candidates}"
+            found[case] = partial(everlasting, name, candidates, count)
     for width in (2, 3):
         for name in CLASSES:
             for candidates in ("grid", "quantiles", "points", "plain"):
-                found[f"AgPrivCl, {name}, {width} columns, {candidates}"] = (
-                    lambda seed, own=(name, width, candidates): agnostic(*own, seed)
-                )
+                case = f"AgPrivCl, {name}, {width} columns, {candidates}"
+                found[case] = partial(agnostic, name, width, candidates)
     return found
 
 

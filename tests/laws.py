@@ -23,7 +23,7 @@ from cumae import (
     UniversalQueryRelease,
 )
 from cumae.checks import Neighbours
-from cumae.concepts import FiniteClass, Stumps, Thresholds
+from cumae.concepts import FiniteClass, Rectangles, Stumps, Thresholds
 from cumae.concepts.thresholds import Threshold
 from tests.kinds import KINDS, as_array, labels_of
 
@@ -190,6 +190,7 @@ PREDICTORS: dict[str, tuple[Any, Neighbours]] = {
         MANY,
     ),
     "bbl, fresh": (GenericBBL(Thresholds(), 20.0, fresh=True, shard_size=12), ONE),
+    "bbl, grid": (GenericBBL(Rectangles(), 20.0, shard_size=12, n_cuts=3), THREE),
     "bbl, marks": (GenericBBL(Ruled(), 20.0, shard_size=12), ONE),
     "everlasting, all kinds": (oracle(None, columns=KINDS, shard_size=8), ALL),
     "everlasting, fresh and all kinds": (

@@ -14,7 +14,7 @@ from cumae.concepts.relabelling import relabelled
 from cumae.errors import InvalidParameter
 from cumae.privacy import Approximate
 from cumae.randomness import SeededSource
-from cumae.sanitizers import grids
+from cumae.sanitizers import Quantiles, Ranges, grids
 from cumae.sanitizers.grids import GridPlan, grid_plan, paying
 from tests.statistics import chi_square_rejects
 
@@ -152,7 +152,7 @@ def test_rows_that_pay_for_cuts_pay_no_more_than_epsilon(
     concept: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paid: list[Any] = []
-    for kind in (grids.Ranges, grids.Quantiles):
+    for kind in (Ranges, Quantiles):
 
         class Recorded(kind):  # type: ignore[misc, valid-type]
             def __init__(self, *given: Any, **more: Any) -> None:

@@ -571,7 +571,7 @@ def test_only_models_that_arrays_can_hold_are_stacked() -> None:
         voters[0].to_arrays()
     several = [DecisionTreeClassifier().fit(X, np.column_stack([y, y]))]
     several += [MultiOutputClassifier(RidgeClassifier()).fit(X, np.column_stack([y, y]))]
-    several += [Halfspace((1.0, 2.0), 0.5), Threshold("1")]
+    several += [Halfspace((10**400, 2), 7), Threshold("1")]
     several += [Threshold(10**400), Point(np.datetime64("2020-01-01"))]
     assert kinds(stack(several, 2, X[:1])) == ["loop"]
     with pytest.raises(InvalidParameter, match="n_classes"):

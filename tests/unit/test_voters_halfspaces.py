@@ -23,7 +23,9 @@ def test_votes_are_those_of_each_halfspace(width: int) -> None:
         rules.append(Halfspaces().erm(rows, RNG.integers(0, 2, 9)))
     # Rows on a lattice lie on many boundaries, where rounding must not decide.
     asked = np.concatenate([RNG.integers(0, 12, (150, width)) / 2, RNG.random((50, width)) * 6])
-    found = sum(voters.count(asked) for voters in stack(rules, 2, np.zeros((1, width))))
+    found = np.zeros((len(asked), 2), dtype=np.int64)
+    for voters in stack(rules, 2, np.zeros((1, width))):
+        found += voters.count(asked)
     assert np.array_equal(found[:, 1], sum(rule.predict(asked) for rule in rules))
     assert np.all(found.sum(axis=1) == len(rules))
 
