@@ -158,7 +158,8 @@ def _error(kind: str, rows: int, epsilon: float, delta: float, max_queries: int)
 
     X, new = drawn(rows), drawn(ASKED)
     y = (X[:, 0] > CUT).astype(int)
-    rules, shared = Thresholds(), {"epsilon": epsilon, "columns": [(0, 1)]}
+    rules = Thresholds()
+    shared: dict[str, Any] = {"epsilon": epsilon, "columns": [(0, 1)]}
     pure = kind in ("GenericLearner", "IterLabelBoost", "SemiPrivateLearner")
     shared |= {} if pure else {"delta": delta}
     if kind in ("GenericLearner", "IterLabelBoost"):

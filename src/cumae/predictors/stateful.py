@@ -371,7 +371,7 @@ class StatefulPredictor(Predictor):
     def _no_answers(self, asked: Asked) -> Integers:
         return np.zeros((0, len(self.classes_)) if asked.as_counts else 0, dtype=np.int64)
 
-    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
+    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | StepAhead | None:
         """Return the step to the next phase that is due now: here there are no phases."""
 
     def _ended(self, answered: int, asked: int) -> BudgetExhausted:

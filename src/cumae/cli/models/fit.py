@@ -195,6 +195,8 @@ def fit(
         table = read_private(data, label, classes, schema, public, form, unlabelled)
         situation = situation_of(table, epsilon, delta, max_queries, aim)
         if named is None:
+            if route is RouteName.AUTO:
+                _refuse_ordered(table)
             estimator, advice = _estimator(route, model, situation, aim, out)
         else:
             estimator, advice = named.build(table, situation), None
@@ -209,6 +211,15 @@ def fit(
         else:
             output.write(_as_bytes(estimator))
     _report(estimator, table, out, time.monotonic() - started, full=full, as_json=as_json)
+
+
+def _refuse_ordered(table: PrivateTable) -> None:
+    """Refuse columns of ordered values, which the planner knows no route for."""
+    if table.columns.ordered:
+        raise InvalidParameter(
+            "ordered columns can only be compared: give --model thresholds, intervals or points, "
+            "and an oracle as output (-o oracle.db). A published rule would show a private value."
+        )
 
 
 def _refuse_beside(route: RouteName, model: str | None, *aims: object) -> None:

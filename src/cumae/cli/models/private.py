@@ -69,7 +69,7 @@ class PrivateTable:
         rows : RowSource
             The private or the public rows.
         """
-        frame = rows.take(np.arange(rows.n_rows))
+        frame: pd.DataFrame = rows.take(np.arange(rows.n_rows))
         for place, column in enumerate(self.columns.columns):
             if column.kind == "numbers" and column.categories is None:
                 cells = frame.iloc[:, place].to_numpy()

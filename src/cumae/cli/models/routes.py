@@ -178,11 +178,6 @@ def best_of(situation: Situation, out: str) -> tuple[Any, Advice]:
     from cumae.planning.advice import advise  # noqa: PLC0415
     from cumae.planning.routes import ROUTES  # noqa: PLC0415
 
-    if any(column.kind == "ordered" for column in situation.columns.values()):
-        raise InvalidParameter(
-            "ordered columns can only be compared: give --model thresholds, intervals or points, "
-            "and an oracle as output (-o oracle.db). A published rule would show a private value."
-        )
     names = ORACLE_ROUTES if names_oracle(out) else None
     routes = [
         route

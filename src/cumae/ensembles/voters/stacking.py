@@ -130,7 +130,7 @@ def voters_from_arrays(kind: str, arrays: Mapping[str, NDArray[Any]]) -> Voters:
     return KINDS[kind].from_arrays(arrays)
 
 
-RULES = {KeyRuns: "keys", Rectangle: "boxes", Halfspace: "halfspaces"}
+RULES: dict[type, str] = {KeyRuns: "keys", Rectangle: "boxes", Halfspace: "halfspaces"}
 
 
 def _read(model: Any, n_classes: int) -> tuple[tuple[Hashable, ...], Any]:
