@@ -20,7 +20,7 @@ from cumae.codec import from_plain, to_plain
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import refuse_within
 from cumae.mechanisms import Coins
-from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.calls import Asked, Call, Given, Step, StepAhead
 from cumae.predictors.answering.counter import Counter
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.base import Predictor, Training, check_fitted
@@ -361,7 +361,7 @@ class StatefulPredictor(Predictor):
     def _no_answers(self, asked: Asked) -> Integers:
         return np.zeros((0, len(self.classes_)) if asked.as_counts else 0, dtype=np.int64)
 
-    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | None:
+    def _due(self, state: Any, coins: Coins, *, wanted: bool) -> Step | StepAhead | None:
         """Return the step to the next phase that is due now: here there are no phases."""
 
     def _ended(self, answered: int, asked: int) -> BudgetExhausted:
