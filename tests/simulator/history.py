@@ -45,7 +45,7 @@ def fitted(kind: str) -> Any:
     """Return the arrays of a fitted predictor; each history restores one of its own."""
     with warnings.catch_warnings(action="ignore"):
         if kind.startswith("everlasting"):
-            more = {"late": 0.4} if kind.endswith("late") else {}
+            more: dict[str, Any] = {"late": 0.4} if kind.endswith("late") else {}
             made: Any = cumae.EverlastingPredictor(
                 Thresholds(), **WIDE, shard_size=6, growth=1.0, prior=False, **more
             )

@@ -14,6 +14,7 @@ import pytest
 import cumae
 from cumae import StoreFailed
 from cumae.checks.differences import difference
+from cumae.ensembles import trainer as shards
 from cumae.predictors import recipes
 from cumae.store import pieces, writer
 from cumae.store.homes.home import ALL, Transaction
@@ -59,7 +60,12 @@ def test_parts_come_beside_answers_and_the_change_of_phases_names_them(where: Wh
     home = one._counter_.journal.writer.home
     written: list[Transaction] = []
     commit = home.commit
-    home.commit = lambda change: (written.append(change), commit(change))[1]
+
+    def watched(change: Transaction) -> None:
+        written.append(change)
+        commit(change)
+
+    home.commit = watched
     ask(one, 379)
     assert ahead(one) == []
     ask(one, 1)
@@ -101,7 +107,7 @@ def test_what_is_written_when_does_not_follow_from_the_time_of_training(
 ) -> None:
     """Who has answered the release where parts begin waits; nobody waits before."""
     gate = threading.Event()
-    train = recipes.train_shards
+    train = shards.train_shards
     if not slow:
         gate.set()
     _, one = oracle(tmp_path, **LATE)

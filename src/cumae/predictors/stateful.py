@@ -21,7 +21,7 @@ from cumae.concepts import Keyed
 from cumae.errors import BudgetExhausted, InvalidParameter
 from cumae.live import refuse_within
 from cumae.mechanisms import Coins
-from cumae.predictors.answering.calls import Asked, Call, Given, Step
+from cumae.predictors.answering.calls import Asked, Call, Given, Step, StepAhead
 from cumae.predictors.answering.counter import Counter
 from cumae.predictors.answering.journal import Journal
 from cumae.predictors.base import Predictor, Training, check_fitted

@@ -45,7 +45,7 @@ class AheadParts(NamedTuple):
     ----------
     first : int
         The place of the first of them.
-    count : int
+    n_parts : int
         How many there are in all.
     size : int
         Bytes of each but the last.
@@ -54,7 +54,7 @@ class AheadParts(NamedTuple):
     """
 
     first: int
-    count: int
+    n_parts: int
     size: int
     content: bytes
 

@@ -29,9 +29,9 @@ from cumae.store.homes.home import (
     Place,
     Sweep,
     Transaction,
-    blob_rows,
     gathered,
 )
+from cumae.store.homes.rows import OLD, SWEEP, write_rows
 from cumae.store.homes.sqlite import SqliteFile, whole_or_not
 from cumae.store.keys import HOME, KeyCommand, KeyFolder, KeyStore, keys_elsewhere
 from cumae.store.ledger import LedgerEntry
@@ -49,8 +49,6 @@ ALTER TABLE cumae_blobs ALTER COLUMN sealed SET STORAGE EXTERNAL;
 CREATE TABLE cumae_answers (name bytea PRIMARY KEY, epoch bigint NOT NULL, sealed bytea NOT NULL);
 ALTER TABLE cumae_answers ALTER COLUMN sealed SET STORAGE EXTERNAL;
 """
-OLD = "FROM cumae_blobs WHERE number < %s AND number <> %s AND epoch <= %s"
-SWEEP = f"DELETE FROM cumae_blobs WHERE (number, part) IN (SELECT number, part {OLD} LIMIT %s)"  # noqa: S608 - as above
 SIZE = "SELECT coalesce(sum(length(sealed)), 0) FROM cumae_blobs"  # pages hold deleted rows, too
 # What makes a commit survive a crash of the server's machine. Looked at again in every turn.
 SAFE = {"fsync": ("on",), "full_page_writes": ("on",), "synchronous_commit": ("on", "remote_apply")}
@@ -320,7 +318,7 @@ class PostgresHome(Home):
             # The condition. A second one that would follow the same entry waits here for the
             # first one's commit, and then changes nothing.
             moved = self._execute(MOVE_HEAD, (*change.head, *change.after))
-            _write_rows(self._connection, change)
+            write_rows(self._connection, change)
             sync()
             head = moved.fetchone()
             if head is None:
@@ -413,7 +411,7 @@ class ServerPlace(Place):
             for item in made.items():
                 connection.execute("INSERT INTO cumae_meta VALUES (%s, %s)", item)
             connection.execute("INSERT INTO cumae_head VALUES (true, %s, %b)", first.head)
-            _write_rows(connection, first)
+            write_rows(connection, first)
 
     def bind(self, keys: KeyStore) -> None:
         with self.home() as home:
@@ -442,28 +440,3 @@ class ServerPlace(Place):
         del keys
         with self.home(reading=True) as home:
             return home.n_replicas()
-
-
-def _write_rows(connection: psycopg.Connection[Any], change: Transaction) -> None:
-    """Write all of a transaction but its head."""
-    asked: list[tuple[Any, Any]] = []
-    if change.drop_below:
-        between = (change.drop_from, change.drop_below)
-        asked.append(("DELETE FROM cumae_blobs WHERE number >= %s AND number < %s", between))
-    if change.sweep is not None:
-        asked.append((SWEEP, change.sweep))
-    if change.drop_answers:
-        asked.append(("DELETE FROM cumae_answers", None))
-    if change.prune_below:
-        asked.append(("DELETE FROM cumae_ledger WHERE number < %s", (change.prune_below,)))
-    text = "INSERT INTO cumae_blobs VALUES (%s, %s, %s, %s, %b)"
-    asked += [(text, row) for row in blob_rows(change)]
-    text = (
-        "INSERT INTO cumae_answers VALUES (%b, %s, %b) ON CONFLICT (name) DO UPDATE SET "
-        "epoch = excluded.epoch, sealed = excluded.sealed"
-    )
-    asked += [(text, (name, *stored)) for name, stored in change.answers.items()]
-    text = "INSERT INTO cumae_ledger VALUES (%s, %s, %b)"
-    asked += [(text, entry) for entry in change.entries]
-    for text, values in asked:
-        connection.execute(text, values)
