@@ -24,7 +24,7 @@ NOUNS = {
     "dates": "date",
     "booleans": "boolean",
     "categories": "category",
-    "ordered": "value of its declared order, or is longer than its max_bytes",
+    "ordered": "value of its declared order, or is too long for its max_bytes",
 }
 TO_FILL_IN = '["...", "..."]'  # refused as it is, because it names one category twice
 # What to write about a column that must be declared, by what its type can hold; and why.

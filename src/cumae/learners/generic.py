@@ -143,6 +143,8 @@ class GenericLearner(BoundedLearner):
                 "no row has the label -1, so there is nothing to take candidates from; add "
                 "unlabelled rows, or public ones as X_public."
             )
+        if self._counts_values:  # how many values are found is seen afterwards
+            del facts["points"]
         sanitizer = self._sanitizer(sizes.columns, count, SYSTEM)  # its cost: nothing is drawn
         sanitizer.check_size(sizes.unlabelled, sizes.features)
         most = sanitizer.most_points(sizes.unlabelled)
