@@ -126,3 +126,20 @@ def test_an_older_copy_is_called_one(tmp_path: Path) -> None:
     assert restored.totals.rollbacks == 1
     next(path.with_name("oracle.db.keys").glob("oracle*")).unlink()
     assert "it cannot go on" in cumae.store.status(path).trouble
+
+
+def test_an_older_copy_of_an_account_is_called_one(tmp_path: Path) -> None:
+    path, copy = tmp_path / "account.db", tmp_path / "copy.db"
+    account = Budget(1.0, 1e-6)
+    account.save_to(path)
+    assert not cumae.store.status(path).trouble
+    cumae.store.backup(path, copy)
+    account.spend(Pure(0.5))
+    assert not cumae.store.status(path).trouble
+    assert not cumae.store.status(copy).trouble  # its keys are not at hand
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    copy.replace(path)
+    assert "this file is an older copy" in cumae.store.status(path).trouble
+    with pytest.raises(StoreFailed, match="older copy"):
+        cumae.open(path)

@@ -119,8 +119,8 @@ def status(path: str | Path, *, keys: str | None = None) -> Status:
     place = place_of(path)
     at_hand = _keys_at_hand(place, keys)
     with place.home(reading=True) as home:
-        oracle = home.meta()["oracle"]
-        key, marks, trouble = _marks_at_hand(at_hand, oracle)
+        oracle, kind = (home.meta()[name] for name in ("oracle", "kind"))
+        key, marks, trouble = _marks_at_hand(at_hand, oracle, kind)
         entries, n_bytes = home.entries(), home.n_bytes()
     begins = entries[0][0] if entries else 1
     confirming = key if begins > 1 and marks and not is_old_form(marks) else None
@@ -128,32 +128,45 @@ def status(path: str | Path, *, keys: str | None = None) -> Status:
     if totals.kind == ACCOUNT:
         _check_payments(entries)
     n_replicas = place.n_replicas(keys)
-    if marks and not n_replicas and _marks_at_hand(at_hand, oracle)[1] == marks:  # it stood still
+    stood_still = not n_replicas and _marks_at_hand(at_hand, oracle, kind)[1] == marks
+    if marks and stood_still:
         trouble = _older(marks, entries, totals, last)
     unconfirmed = begins if begins > 1 and confirming is None else 0
     found = (place.name, totals, last, len(entries), n_replicas, n_bytes)
     return Status(*found, unconfirmed, shared=place.shared, trouble=trouble)
 
 
-def _marks_at_hand(keys: KeyStore | None, oracle: str) -> tuple[bytes, dict[str, Mark], str]:
+def _marks_at_hand(
+    keys: KeyStore | None, oracle: str, kind: str
+) -> tuple[bytes, dict[str, Mark], str]:
     """Return the oracle's own key, its marks, and why keys that are there do not fit."""
+    if keys is None:
+        return b"", {}, ""
     try:
-        return (b"", {}, "") if keys is None else (*oracle_key(keys, oracle), "")
+        if kind != ACCOUNT:
+            return *oracle_key(keys, oracle), ""
+        check_marks(marks := keys.read_marks(), oracle)  # an account has marks, and no key
     except StoreFailed as error:
         return b"", {}, str(error)
+    return b"", marks, ""
 
 
-def _older(marks: dict[str, Mark], *ledger: Any) -> str:
+def _older(
+    marks: dict[str, Mark], entries: list[tuple[int, str, bytes]], totals: Totals, last: LedgerEntry
+) -> str:
     """Return in a sentence why a file is an older copy, and what can be done; nothing if not."""
     try:
-        why = older_copy(marks, *ledger)
+        why = older_copy(marks, entries, totals, last)
     except StoreFailed as error:
         return str(error)
     if not why:
         return ""
+    told = f"this file is an older copy ({why}). Put the newer file back"
+    if totals.kind == ACCOUNT:
+        return f"{told}."
     return (
-        f"this file is an older copy ({why}). Put the newer file back, or go on with this one: "
-        "`cumae restore` charges all that may have been answered since."
+        f"{told}, or go on with this one: `cumae restore` charges all that may have been answered "
+        "since."
     )
 
 
