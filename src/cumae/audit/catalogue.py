@@ -72,7 +72,7 @@ def attacks_on(
     True
     >>> attacks, left_out = attacks_on("QueryRelease")
     >>> attacks[0].name, len(attacks), left_out
-    ('QueryRelease, a training row', 3, [])
+    ('QueryRelease, noisy counts of 64 queries', 4, [])
     """
     if not 0 < check_epsilon(epsilon) < math.inf:
         raise InvalidParameter(f"epsilon={epsilon!r} leaves nothing to attack; give 1.0, say.")

@@ -109,7 +109,7 @@ def table(audits: Sequence[Audit]) -> str:
     >>> print(table([Audit("a row", Claimed(1.0), 0.95, 1000, epsilon=0.7, rho=0.1, mu=0.6)]))
     | attack | measure | claimed | at least | could be | share |  runs | confidence | verdict    |
     | ------ | ------- | ------: | -------: | -------: | ----: | ----: | ---------: | ---------- |
-    | a row  | epsilon |       1 |      0.7 |    5.335 |   70% | 1,000 |       0.95 | not broken |
+    | a row  | epsilon |       1 |      0.7 |    5.339 |   70% | 1,000 |       0.95 | not broken |
     """
     rows = [HEADER, *(line.cells() for line in lines(audits))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

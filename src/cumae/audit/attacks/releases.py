@@ -170,15 +170,20 @@ class CountedVotes(NoPublished):
 
     Examples
     --------
-    >>> from cumae.audit.attacks.releases import counted_votes
-    >>> driver = counted_votes(1.0, 1e-6).make()
-    >>> driver.train([[0.0]] * 32, [0, 1] * 16)
+    >>> from cumae import QueryRelease
+    >>> from cumae.audit.attacks.releases import CountedVotes
+    >>> from cumae.concepts import Thresholds
+    >>> make = lambda: QueryRelease(
+    ...     Thresholds(), max_queries=3, epsilon=50.0, n_shards=8, mechanism="gaussian"
+    ... )
+    >>> driver = CountedVotes(make, [[0.0], [1.0], [0.0]])
+    >>> driver.train([[0.0], [1.0]] * 100, [0, 1] * 100)
     >>> driver.releases(10).shape  # runs, queries, classes
-    (10, 64, 2)
+    (10, 3, 2)
     """
 
     def __init__(self, make: Callable[[], Any], asked: Table, noise: float = 1.0) -> None:
-        self.make, self.asked, self.noise = make, asked, noise
+        self.make, self.asked, self.noise = make, np.asarray(asked), noise
 
     def train(self, X: Any, y: Any) -> None:
         state = counter_of(self.make().fit(X, y)).state

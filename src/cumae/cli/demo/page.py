@@ -151,8 +151,8 @@ def proven(found: Audit) -> str:
     --------
     >>> from cumae.audit import Audit, Claimed
     >>> from cumae.cli.demo.page import proven
-    >>> proven(Audit("a row", Claimed(8.0), 0.95, 1000, epsilon=3.2, rho=0.1, mu=0.6))
-    'claimed 8, proven 3.20 (1,000 runs could prove 5.3): not broken.'
+    >>> proven(Audit("a row", Claimed(4.0), 0.95, 1000, epsilon=3.2, rho=0.1, mu=0.6))
+    'claimed 4, proven 3.20 (1,000 runs could prove 5.3): not broken.'
     """
     return (
         f"claimed {found.claimed.epsilon:.3g}, proven {found.as_epsilon:.2f} "
