@@ -36,6 +36,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from cumae.arrays import Floats, Integers
+from cumae.counting import intervals
 from cumae.counting.table import (
     Layout,
     NoiseLaw,
@@ -44,7 +45,7 @@ from cumae.counting.table import (
     counted,
     exact_layout,
 )
-from cumae.evaluation import Calibration, Curve, Evaluation, Figure, Figures, evaluate, intervals
+from cumae.evaluation import Calibration, Curve, Evaluation, Figure, Figures, evaluate
 from cumae.evaluation.figures import figures_of
 
 RESULTS = Path(__file__).parent / "results" / "evaluation.json"

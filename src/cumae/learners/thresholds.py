@@ -247,9 +247,10 @@ def rows_needed(learner: Any, sizes: Sizes) -> int:
     noise = law.variance * bin_count(int(sizes.labelled * learner.held_out))
     reach = float(normal_quantile(0.95)) / WIDTH
     # P with reach^2 (spread P + noise / 2) = P^2: half of the bins are on one side, or so.
-    first = reach**2 * learner.sensitivity * (1 - learner.sensitivity)
+    wanted, share = float(learner.sensitivity), float(learner.held_out)
+    first = reach**2 * wanted * (1 - wanted)
     found = (first + math.sqrt(first**2 + 2 * reach**2 * noise)) / 2
-    return math.ceil(found / float(learner.held_out))
+    return math.ceil(found / share)
 
 
 def bin_count(held: int) -> int:
