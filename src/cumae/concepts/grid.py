@@ -40,6 +40,39 @@ def usual_cuts(concept: ConceptClass, width: int) -> int:
     return (BOX_CUTS if isinstance(concept, Rectangles) else OFFSETS)[width]
 
 
+def count_rules(concept: ConceptClass, width: int, count: int) -> int:
+    """Return how many rules a grid has.
+
+    Parameters
+    ----------
+    concept : ConceptClass
+        The kind of rules.
+    width : int
+        Number of columns.
+    count : int of 1 or more
+        Cuts of each column.
+
+    Raises
+    ------
+    InvalidParameter
+        If the class has no grid in so many columns, or there are too many rules.
+    """
+    if not takes_grid(concept, width):
+        raise InvalidParameter(
+            f"candidates='grid' with {type(concept).__name__} and {width} columns: a grid is for "
+            "Rectangles and Halfspaces in one, two or three; take candidates='points'."
+        )
+    rules = ((count + 1) * (count + 2) // 2) ** width + 1
+    if isinstance(concept, Halfspaces):
+        rules = 2 * _half_directions(width, count) * count + 2
+    if rules > MOST_RULES:
+        raise InvalidParameter(
+            f"n_cuts={count!r} makes {rules:,} rules, more than {MOST_RULES:,}; give a smaller "
+            "n_cuts."
+        )
+    return rules
+
+
 @claim("GRID")
 @dataclass(frozen=True, eq=False)
 class GridRules:
@@ -74,25 +107,12 @@ class GridRules:
     cuts: Floats
 
     def __post_init__(self) -> None:
-        width, count = self.cuts.shape
-        if not takes_grid(self.concept, width):
-            raise InvalidParameter(
-                f"candidates='grid' with {type(self.concept).__name__} and {width} columns: a grid "
-                "is for Rectangles and Halfspaces in one, two or three; take candidates='points'."
-            )
-        if self.n_rules > MOST_RULES:
-            raise InvalidParameter(
-                f"n_cuts={count!r} makes {self.n_rules:,} rules, more than {MOST_RULES:,}; give a "
-                "smaller n_cuts."
-            )
+        count_rules(self.concept, *self.cuts.shape)  # refuses other classes, and too many rules
 
     @property
     def n_rules(self) -> int:
         """Number of candidates."""
-        width, count = self.cuts.shape
-        if isinstance(self.concept, Rectangles):
-            return int(((count + 1) * (count + 2) // 2) ** width) + 1
-        return int(len(directions(width, count)) * count + 2)
+        return count_rules(self.concept, *self.cuts.shape)
 
     @claim("GRID")
     def choose(
@@ -229,6 +249,11 @@ def halfspace_gains(cuts: Floats, rows: Floats, gains: Integers) -> Integers:
     return found.ravel()
 
 
+def _half_directions(width: int, count: int) -> int:
+    """Return how many directions there are without their opposites."""
+    return {1: 1, 2: count, 3: count * count // 4 + 1}[width]
+
+
 @remembered(16)
 def directions(width: int, count: int) -> Floats:
     """Return unit vectors that are spread evenly; with each one also its opposite.
@@ -243,10 +268,10 @@ def directions(width: int, count: int) -> Floats:
     if width == 1:
         half = np.ones((1, 1))
     elif width == 2:
-        angles = np.pi * np.arange(count) / count
+        angles = np.pi * np.arange(_half_directions(2, count)) / count
         half = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     else:  # along a spiral from the pole to the equator
-        number = np.arange(count * count // 4 + 1)
+        number = np.arange(_half_directions(3, count))
         height = (number + 0.5) / len(number)
         radius, turn = np.sqrt(1 - height**2), GOLDEN_ANGLE * number
         half = np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1)

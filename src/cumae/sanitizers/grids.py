@@ -12,7 +12,7 @@ import numpy as np
 from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Rectangles
-from cumae.concepts.grid import GridRules, even_cuts, takes_grid, usual_cuts
+from cumae.concepts.grid import GridRules, count_rules, even_cuts, takes_grid, usual_cuts
 from cumae.data import Bounds
 from cumae.errors import InvalidParameter
 from cumae.parameters import Choice, Count, Or
@@ -75,7 +75,7 @@ class GridPlan:
     @property
     def n_rules(self) -> int:
         """Number of candidates."""
-        return GridRules(self.concept, np.zeros((len(self.bounds), self.n_cuts))).n_rules
+        return count_rules(self.concept, len(self.bounds), self.n_cuts)
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -168,10 +168,8 @@ def grid_plan(
     count = n_cuts if isinstance(n_cuts, int) else 1
     if n_cuts == "auto" and takes_grid(concept, width):
         count = usual_cuts(concept, width)
-    found = GridPlan(concept, tuple(bounds), count, 0, epsilon)
-    if found.n_rules:  # refuses other classes, and too many rules
-        return found
-    raise AssertionError("a grid has rules")
+    count_rules(concept, width, count)  # refuses other classes, and too many rules
+    return GridPlan(concept, tuple(bounds), count, 0, epsilon)
 
 
 def paying(plan: GridPlan, n_rows: int) -> GridPlan:
