@@ -18,8 +18,8 @@ from cumae.arrays import Floats, Integers
 from cumae.audit.game import Game
 from cumae.audit.results import RELEASES, Claimed
 from cumae.audit.runs import Attack
-from cumae.evaluation import Evaluation, evaluate
 from cumae.counting.table import Layout, cells_of, chosen_noise, counted, table_count
+from cumae.evaluation import Evaluation, evaluate
 from cumae.mechanisms import GaussianNoise, LaplaceNoise
 
 OTHERS = 9  # rows that are the same in both worlds
