@@ -20,7 +20,7 @@ from cumae.audit.attacks.everlasting import (
     words,
 )
 from cumae.audit.attacks.predictors import ATTACKS, bbl_candidates, bbl_halt, release_row
-from cumae.concepts.grid import GridRules
+from cumae.concepts.candidates.grid import GridRules
 from cumae.ensembles.split import Split
 from cumae.errors import InvalidParameter
 from cumae.mechanisms import Coins, GaussianNoise, Majority, Spent, VoteRule

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cumae.concepts import Halfspaces, Rectangle, Rectangles, Thresholds
-from cumae.concepts.grid import GridRules, directions, even_cuts, usual_cuts
-from cumae.concepts.relabelling import relabelled
+from cumae.concepts.candidates.grid import GridRules, directions, even_cuts, usual_cuts
+from cumae.concepts.candidates.relabelling import relabelled
 from cumae.errors import InvalidParameter
 from cumae.privacy import Approximate
 from cumae.randomness import SeededSource

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from cumae.concepts import ConceptClass, FiniteClass, Intervals, Threshold, Thresholds, Trees
-from cumae.concepts.relabelling import relabelled, resampled, sampled
+from cumae.concepts.candidates.relabelling import relabelled, resampled, sampled
 from cumae.data import Columns
 from cumae.errors import BudgetExhausted, InvalidData, InvalidParameter
 from cumae.learners import (

@@ -11,7 +11,7 @@ import pytest
 
 from cumae import Budget
 from cumae.concepts import Halfspaces, Projections, Rectangles, Thresholds
-from cumae.concepts.grid import GridRules
+from cumae.concepts.candidates.grid import GridRules
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.predictors import AgnosticQueryRelease, GenericBBL
 from cumae.predictors.bbl.costs import label_draw

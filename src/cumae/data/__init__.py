@@ -53,6 +53,7 @@ from cumae.data.labels import (
     class_names,
     class_places,
     label_codes,
+    need_labels,
     plain_id,
 )
 from cumae.data.lenient import (
@@ -62,7 +63,6 @@ from cumae.data.lenient import (
     faults_of,
     need_contents,
     need_keys,
-    need_labels,
     plain_floats,
     read_one_by_one,
     read_table,

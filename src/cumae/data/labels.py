@@ -32,6 +32,7 @@ from cumae.data.readings import codes_of, is_missing, places_of
 from cumae.errors import InvalidData, warn
 from cumae.extras import pa
 
+FEWEST_FITTING = 0.01  # of the cells that are there, in a column that is worth its price
 UNLABELLED = -1  # marks a row without a label, for learners that can use such rows
 
 
@@ -307,3 +308,51 @@ def _listed(ids: Any) -> list[Any]:
     if isinstance(kind, np.dtype) and kind.kind not in "biuUSO" and kind != np.float64:
         return list(ids if isinstance(ids, np.ndarray) else np.asarray(ids))
     return list(ids.tolist() if hasattr(ids, "tolist") else ids)
+
+
+@claim("SHARDS")
+def need_labels(codes: Integers, classes: Sequence[Any]) -> None:
+    """Refuse labels of which (nearly) none is a declared class, before anything is paid.
+
+    Parameters
+    ----------
+    codes : array of int
+        The place of each label in the classes, or -1.
+    classes : sequence
+        The declared classes.
+
+    Raises
+    ------
+    InvalidData
+        If less than one label in a hundred is a class.
+    """
+    if fits_too_few(int(np.count_nonzero(codes >= 0)), len(codes)):
+        raise InvalidData(
+            f"hardly a label, or none, is one of classes={tuple(classes)!r}, so that nothing could "
+            'be learnt; compare how they are written: "1" is not 1, and not "1.0".'
+        )
+
+
+def fits_too_few(fitting: int, present: int) -> bool:
+    """Tell whether (nearly) no cell of those that are there fits a declaration."""
+    return fitting < FEWEST_FITTING * present
+
+
+def refuse_unfit(column: str, fitting: int, present: int, what: str) -> None:
+    """Refuse a column of which (nearly) no cell fits its declaration, for its owner's eyes alone.
+
+    Parameters
+    ----------
+    column : str
+        How a message names it.
+    fitting, present : int
+        Cells that fit, and cells that are not missing.
+    what : str
+        What fits, for the message.
+    """
+    if fits_too_few(fitting, present):
+        some = "hardly a cell" if fitting else "no cell"
+        raise InvalidData(
+            f"column {column} has {some} {what}, so that nothing could be learnt from it; compare "
+            "how its cells are written, and in which unit, or leave it out."
+        )

@@ -36,7 +36,7 @@ from cumae.data.containers import (
 )
 from cumae.data.declared import Column
 from cumae.data.kinds import NOUNS, TO_FILL_IN, undeclared_kinds
-from cumae.data.labels import label_codes
+from cumae.data.labels import FEWEST_FITTING, fits_too_few, label_codes, refuse_unfit
 from cumae.data.parquet import ParquetRows
 from cumae.data.readings import missing_cells, numbers, read_cells
 from cumae.data.rows import row_source
@@ -47,7 +47,6 @@ from cumae.quiet import HiddenFailures, warnings_raise
 EXACT = 2**53  # up to here every whole number has an exact float
 FLOAT = np.dtype(np.float64)
 NOTHING = (type(None), float, np.floating, str, np.datetime64, type(pd.NA), type(pd.NaT))  # missing
-FEWEST = 0.01  # of the cells that are there, in a column that is worth its price
 TYPED = {"numbers": "bf", "booleans": "b", "dates": "M"}  # numpy's types that need no reading
 
 
@@ -295,7 +294,7 @@ def need_contents(rows: Any, columns: Columns, places: Sequence[int] | None = No
         Names the first such column, or says that all cells are missing.
     """
     read = range(len(columns.columns)) if places is None else places
-    enough = max(1, math.ceil(FEWEST * length_of(rows)))
+    enough = max(1, math.ceil(FEWEST_FITTING * length_of(rows)))
     left = {place: _Contents(columns.columns[place], enough) for place in read}
     tables = rows.pieces() if isinstance(rows, ParquetRows) else [rows]
     for table in tables:
@@ -439,54 +438,6 @@ class _Contents:
                 f"column {self.column.name} holds numbers that differ, but that all become the "
                 "same float; subtract a constant from them, or leave the column out."
             )
-
-
-@claim("SHARDS")
-def need_labels(codes: Integers, classes: Sequence[Any]) -> None:
-    """Refuse labels of which (nearly) none is a declared class, before anything is paid.
-
-    Parameters
-    ----------
-    codes : array of int
-        The place of each label in the classes, or -1.
-    classes : sequence
-        The declared classes.
-
-    Raises
-    ------
-    InvalidData
-        If less than one label in a hundred is a class.
-    """
-    if fits_too_few(int(np.count_nonzero(codes >= 0)), len(codes)):
-        raise InvalidData(
-            f"hardly a label, or none, is one of classes={tuple(classes)!r}, so that nothing could "
-            'be learnt; compare how they are written: "1" is not 1, and not "1.0".'
-        )
-
-
-def fits_too_few(fitting: int, present: int) -> bool:
-    """Tell whether (nearly) no cell of those that are there fits a declaration."""
-    return fitting < FEWEST * present
-
-
-def refuse_unfit(column: str, fitting: int, present: int, what: str) -> None:
-    """Refuse a column of which (nearly) no cell fits its declaration, for its owner's eyes alone.
-
-    Parameters
-    ----------
-    column : str
-        How a message names it.
-    fitting, present : int
-        Cells that fit, and cells that are not missing.
-    what : str
-        What fits, for the message.
-    """
-    if fits_too_few(fitting, present):
-        some = "hardly a cell" if fitting else "no cell"
-        raise InvalidData(
-            f"column {column} has {some} {what}, so that nothing could be learnt from it; compare "
-            "how its cells are written, and in which unit, or leave it out."
-        )
 
 
 def _known(cells: NDArray[Any], column: Column) -> NDArray[np.bool_]:

@@ -59,8 +59,7 @@ from cumae.quiet import is_quiet
 from cumae.randomness import Source, source_for
 from cumae.savers import saver
 
-# With fewer rows times epsilon than this many times the root of the number of columns, noise drowns
-# what the rows say.
+# Rows times epsilon, for each root of the number of columns, below which noise drowns the rows.
 ENOUGH_ROWS = 10
 MOST_ROWS = 1e15  # a larger number is not worth naming
 PUBLIC_ROWS = ("the public rows may be known to anyone",)

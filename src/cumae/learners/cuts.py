@@ -24,7 +24,7 @@ from cumae.concepts import (
     Trees,
     UnionOfIntervals,
 )
-from cumae.concepts.relabelling import JOINT, LARGEST_JOINT
+from cumae.concepts.candidates.relabelling import JOINT, LARGEST_JOINT
 from cumae.data import Bounds, Columns
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.randomness import Source

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.callers import surroundings
 from cumae.claims import claim
-from cumae.concepts import BitClass, ConceptClass, FiniteClass, Hypothesis, Keyed
+from cumae.concepts import ConceptClass, Keyed
 from cumae.concepts.keyed import comparing
 from cumae.data import (
     Columns,
@@ -62,6 +62,7 @@ from cumae.parameters import (
     check_parameters,
 )
 from cumae.predictors.queries import QueryReader
+from cumae.predictors.recipes import check_own
 from cumae.predictors.records import LEAST_TEXT_BYTES, TEXT_BYTES
 from cumae.privacy import Budget, Guarantee
 from cumae.privacy.plans import Plan, promise
@@ -502,20 +503,3 @@ def _all_work(training: Training, plan: FitPlan[Any], spent: float) -> tuple[Eff
         return None
     each = seconds_of_a_shard(training.trainer, training.rows, size)
     return *others, Effort("measured", spent + count * each, cells)
-
-
-@claim("BBL", "QUERY")
-def check_own(concept: ConceptClass | None) -> None:
-    """Refuse hypotheses that may refuse a private row: others of cumae label any finite one."""
-    if isinstance(concept, BitClass):
-        raise InvalidParameter(
-            f"concept_class={concept!r} takes columns of 0 and 1 only, and would refuse a private "
-            "row with another number, which could be seen; take PrivateLearner, or Stumps or Trees."
-        )
-    if isinstance(concept, FiniteClass):
-        for hypothesis in concept.hypotheses:
-            if not isinstance(hypothesis, Hypothesis):
-                raise InvalidParameter(
-                    f"concept_class has a {type(hypothesis).__name__}, which may fail on a private "
-                    "row, and that could be seen; give hypotheses of cumae.concepts."
-                )

@@ -10,6 +10,7 @@ import numpy as np
 
 from cumae.arrays import Integers
 from cumae.claims import claim
+from cumae.concepts import BitClass, ConceptClass, FiniteClass, Hypothesis
 from cumae.data import RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.split import Split, shard_seeds
@@ -148,3 +149,20 @@ def models_from_facts(
         return Ensemble.from_facts(facts["ensemble"]), None
     recipe = Recipe.from_facts(facts["recipe"])
     return train(recipe), recipe
+
+
+@claim("BBL", "QUERY")
+def check_own(concept: ConceptClass | None) -> None:
+    """Refuse hypotheses that may refuse a private row: others of cumae label any finite one."""
+    if isinstance(concept, BitClass):
+        raise InvalidParameter(
+            f"concept_class={concept!r} takes columns of 0 and 1 only, and would refuse a private "
+            "row with another number, which could be seen; take PrivateLearner, or Stumps or Trees."
+        )
+    if isinstance(concept, FiniteClass):
+        for hypothesis in concept.hypotheses:
+            if not isinstance(hypothesis, Hypothesis):
+                raise InvalidParameter(
+                    f"concept_class has a {type(hypothesis).__name__}, which may fail on a private "
+                    "row, and that could be seen; give hypotheses of cumae.concepts."
+                )

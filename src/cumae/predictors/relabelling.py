@@ -11,8 +11,8 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
 from cumae.concepts.base import LARGEST_ERROR
-from cumae.concepts.grid import GridRules
-from cumae.concepts.relabelling import largest_rate, relabelled, resampled, sampled
+from cumae.concepts.candidates.grid import GridRules
+from cumae.concepts.candidates.relabelling import largest_rate, relabelled, resampled, sampled
 from cumae.data import ArrayRows
 from cumae.errors import InvalidData, InvalidParameter, shown
 from cumae.predictors.base import Training

@@ -12,7 +12,7 @@ import numpy as np
 from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.concepts import ConceptClass, Rectangles
-from cumae.concepts.grid import GridRules, count_rules, even_cuts, takes_grid, usual_cuts
+from cumae.concepts.candidates.grid import GridRules, count_rules, even_cuts, takes_grid, usual_cuts
 from cumae.data import Bounds
 from cumae.errors import InvalidParameter
 from cumae.parameters import Choice, Count, Or

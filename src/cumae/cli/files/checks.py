@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from cumae.arrays import Integers
 from cumae.cli.files.tables import FileBlock, TableFile, TableHead, TextRows, joined
 from cumae.data import Column, Columns, RowSource, faults_of
-from cumae.data.lenient import OUTSIDE, UNKNOWN, fault_marks, refuse_unfit
+from cumae.data.labels import refuse_unfit
+from cumae.data.lenient import OUTSIDE, UNKNOWN, fault_marks
 from cumae.data.readings import canonical, category_codes, is_missing, missing_cells, places_of
 from cumae.errors import InvalidData, InvalidParameter
 from cumae.progress import Progress

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import resampled
+from cumae.concepts.candidates.relabelling import resampled
 from cumae.data import Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Sizes

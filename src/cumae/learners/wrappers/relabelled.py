@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.grid import GridRules
-from cumae.concepts.relabelling import ANY_NUMBER, largest_rate, most_points, relabelled
+from cumae.concepts.candidates.grid import GridRules
+from cumae.concepts.candidates.relabelling import ANY_NUMBER, largest_rate, most_points, relabelled
 from cumae.data import UNLABELLED, Columns, cells_of_columns, check_column, width_of
 from cumae.effort import Effort
 from cumae.errors import InvalidData, InvalidParameter

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import (
+from cumae.concepts.candidates.relabelling import (
     EPSILONS,
     largest_rate,
     relabelled,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 
-from cumae.concepts.grid import GRIDDED
-from cumae.concepts.relabelling import ANY_NUMBER
+from cumae.concepts.candidates.grid import GRIDDED
+from cumae.concepts.candidates.relabelling import ANY_NUMBER
 from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.mechanisms import Between
 from cumae.predictors.bbl.phases import votes_of

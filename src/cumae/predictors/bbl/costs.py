@@ -11,7 +11,7 @@ from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.codec import register
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import relabelled
+from cumae.concepts.candidates.relabelling import relabelled
 from cumae.errors import InvalidParameter
 from cumae.parameters import check_count
 from cumae.privacy import ZCDP, Approximate, Cost, Pure, calibrate, subsample

@@ -8,7 +8,7 @@ from typing import Any
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import ANY_NUMBER, most_points
+from cumae.concepts.candidates.relabelling import ANY_NUMBER, most_points
 from cumae.errors import InvalidParameter
 from cumae.predictors.base import Training
 from cumae.predictors.bbl.costs import NO_DRAW, Draw, label_draw

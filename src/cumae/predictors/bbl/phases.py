@@ -11,7 +11,7 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.grid import GridRules
+from cumae.concepts.candidates.grid import GridRules
 from cumae.data import ArrayRows
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.isolation import strictly

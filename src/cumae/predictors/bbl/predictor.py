@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.grid import GridRules
+from cumae.concepts.candidates.grid import GridRules
 from cumae.data import Declared
 from cumae.effort import Effort
 from cumae.errors import BudgetExhausted, InvalidParameter

@@ -8,7 +8,7 @@ from typing import Any
 
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
-from cumae.concepts.grid import GridRules
+from cumae.concepts.candidates.grid import GridRules
 from cumae.data import ArrayRows
 from cumae.ensembles.split import Split
 from cumae.mechanisms import Between, Spent

@@ -27,7 +27,8 @@ from cumae.learners.exponential import ConceptLearner
 from cumae.learners.scored import ScoredLearner, chances
 from cumae.mechanisms import ExponentialMechanism
 from cumae.parameters import TWO_CLASSES, check_parameters
-from cumae.predictors.base import Training, check_own
+from cumae.predictors.base import Training
+from cumae.predictors.recipes import check_own
 from cumae.privacy import REPLACE_ONE, Guarantee
 from cumae.privacy.plans import promise
 from cumae.randomness import Source

@@ -15,7 +15,7 @@ import numpy as np
 
 from cumae.claims import claim
 from cumae.concepts import ConceptClass
-from cumae.concepts.relabelling import ANY_NUMBER, EPSILONS, most_points
+from cumae.concepts.candidates.relabelling import ANY_NUMBER, EPSILONS, most_points
 from cumae.data import ArrayRows, Declared
 from cumae.errors import InvalidParameter
 from cumae.live import one_at_a_time

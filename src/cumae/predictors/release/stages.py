@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from cumae.claims import claim
-from cumae.concepts.relabelling import most_public
+from cumae.concepts.candidates.relabelling import most_public
 from cumae.predictors.base import Training
 from cumae.predictors.release.agnostic import AgnosticQueryRelease
 from cumae.predictors.release.base import PlannedRelease

@@ -94,7 +94,7 @@ class GridRules:
     --------
     >>> import numpy as np
     >>> from cumae.concepts import Rectangles
-    >>> from cumae.concepts.grid import GridRules
+    >>> from cumae.concepts.candidates.grid import GridRules
     >>> rules = GridRules(Rectangles(), np.array([[1.0, 2.0], [1.0, 2.0]]))
     >>> rules.n_rules
     37
@@ -311,7 +311,7 @@ def even_cuts(low: float, high: float, count: int) -> Floats:
 
     Examples
     --------
-    >>> from cumae.concepts.grid import even_cuts
+    >>> from cumae.concepts.candidates.grid import even_cuts
     >>> even_cuts(0.0, 1.0, 3).tolist()
     [0.25, 0.5, 0.75]
     """
