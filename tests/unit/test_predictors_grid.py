@@ -140,6 +140,12 @@ def test_where_points_leave_no_room_it_refuses_before_the_payment() -> None:
     assert "can be fitted" in str(GenericBBL(Rectangles(), 3.0).plan(100_000, 3))
 
 
+def test_few_rows_are_refused_as_such() -> None:
+    for count in (1, 2, 3):
+        with pytest.raises(InvalidData, match="too few"):
+            GenericBBL(Rectangles(), 3.0).fit(X[:count], Y[:count])
+
+
 def test_enough_rows_are_scored_in_the_smallest_phase() -> None:
     plan = GenericBBL(Rectangles(), 3.0, candidates="points").plan(100_000, 2)
     assert int(plan.facts["scored_rows"]) > 1_000

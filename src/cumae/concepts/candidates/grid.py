@@ -62,7 +62,7 @@ def count_rules(concept: ConceptClass, width: int, count: int) -> int:
             f"candidates='grid' with {type(concept).__name__} and {width} columns: a grid is for "
             "Rectangles and Halfspaces in one, two or three; take candidates='points'."
         )
-    rules = ((count + 1) * (count + 2) // 2) ** width + 1
+    rules = int(((count + 1) * (count + 2) // 2) ** width + 1)
     if isinstance(concept, Halfspaces):
         rules = 2 * _half_directions(width, count) * count + 2
     if rules > MOST_RULES:

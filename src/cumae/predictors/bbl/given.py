@@ -52,7 +52,8 @@ class PublicCounts:
     def of(cls, training: Training, grid: GridPlan | None) -> PublicCounts:
         """Read them off the declared facts."""
         if grid is not None:
-            return cls(training.rows.n_rows - grid.n_rows, training.vc_dimension, ANY_NUMBER)
+            rows = max(1, training.rows.n_rows - grid.n_rows)  # one row is refused as too few
+            return cls(rows, training.vc_dimension, ANY_NUMBER)
         most = most_points(training.model, training.width)
         return cls(training.rows.n_rows, training.vc_dimension, most)
 
