@@ -2,7 +2,7 @@
 
     python benchmarks/calibration.py [chances] [thresholds] [ranks]
 
-fits learners to the made-up tables of ``rare.py`` with epsilon 1, and writes means over seeds to
+fits learners to made-up tables with epsilon 1, and writes means over seeds to
 ``benchmarks/results/calibration.json``:
 
 - ``chances``: trees without a start, by their votes alone (``before``) and by noisy counts of rows
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rare import table
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from cumae.counting.bins import even_bins
@@ -34,6 +33,24 @@ from cumae.randomness import SeededSource
 
 RESULT = Path(__file__).parent / "results" / "calibration.json"
 WANTED, QUARTER = 0.9, 0.25
+TESTED = 20_000  # rows by which a model is judged
+
+
+def table(rows: int, width: int, share: float, mattering: int, size: float, seed: int) -> Any:
+    """Return rows in [-1, 1] and labels; lines, one bend and one product decide about them."""
+    coins = np.random.default_rng([seed, rows, width])
+    X = coins.uniform(-1, 1, (rows + TESTED, width))
+    weights = np.zeros(width)
+    weights[:mattering] = coins.choice([-1, 1], mattering) * coins.uniform(0.5, 1.0, mattering)
+    score = X @ weights + 0.7 * np.abs(X[:, 0]) + 0.7 * X[:, 0] * X[:, 1]
+    score *= size / score.std()
+    low, high = -40.0, 40.0
+    for _ in range(60):  # the shift with which the share is right
+        middle = (low + high) / 2
+        mean = float(np.mean(1 / (1 + np.exp(-(score + middle)))))
+        low, high = (middle, high) if mean < share else (low, middle)
+    y = (coins.random(len(X)) < 1 / (1 + np.exp(-(score + low)))).astype(int)
+    return X[:rows], y[:rows], X[rows:], y[rows:]
 
 
 def means(lines: list[dict[str, float]]) -> dict[str, float]:
