@@ -33,7 +33,7 @@ from cumae.randomness import SeededSource
 
 RESULT = Path(__file__).parent / "results" / "calibration.json"
 WANTED, QUARTER = 0.9, 0.25
-TESTED = 20_000  # rows by which a model is judged
+TESTED = 6_000  # rows by which a model is judged
 
 
 def table(rows: int, width: int, share: float, mattering: int, size: float, seed: int) -> Any:
