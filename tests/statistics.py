@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Numbers = Sequence[float] | Sequence[int] | NDArray[Any]
 
 SUITE_RATE = 1e-6
-MAX_CHECKS = 200
+MAX_CHECKS = 240
 SMALLEST_CELL = 25  # expected count below which neighbouring cells are pooled; only power needs it
 
 _runs: Counter[tuple[str, int]] = Counter()

@@ -281,4 +281,4 @@ def test_a_draw_that_follows_one_label_is_found(monkeypatch: pytest.MonkeyPatch)
         return choose(rules, points, X, y, 40 * epsilon, **more)
 
     monkeypatch.setattr(GridRules, "choose", sharp)
-    assert audit(bbl_candidates(delta=0.05), runs=100, progress=False).broken
+    assert audit(bbl_candidates(delta=0.05), runs=200, progress=False).broken

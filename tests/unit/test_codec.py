@@ -758,7 +758,7 @@ class OwnRule(Threshold):
     [
         (Thresholds("above"), "9634fff08785f2224de6ae0794be1f55c14cc3b6efc02299b3c1d93f8b32e5b8"),
         (OwnStumps(), "c88b410f5b55813d4a50c4eb1bb64deae5e3eb1de0dcdcfb87e0fcfe0c1a046c"),
-        (CONCEPTS[0], "19e8ddd651917e1e425ee84c103258fef35ad3b2568f7bf3995511b58b90642a"),
+        (CONCEPTS[1], "19e8ddd651917e1e425ee84c103258fef35ad3b2568f7bf3995511b58b90642a"),
         (
             FiniteClass([OwnRule(0.5)]),
             "6ebdb2b0948968b4d33559e0100bc2ec0cc90e3be01d096a2729209f7de3a896",

@@ -54,7 +54,7 @@ def questions_are_counted(printed: str) -> None:
 
 
 def unlabelled_rows_help(printed: str) -> None:
-    learnt = re.search(r"with all rows: label 1 in \[([\d.]+), ([\d.]+)\)", printed)
+    learnt = re.search(r"with all rows: 1 in \[([\d.]+), ([\d.]+)\)", printed)
     assert learnt is not None
     assert 30 < float(learnt[1]) < 50
     assert 100 < float(learnt[2]) < 140
@@ -74,8 +74,8 @@ def the_route_depends_on_the_rows(printed: str) -> None:
 
 def the_mistake_is_found(printed: str) -> None:
     sound, careless = printed.splitlines()
-    for line, verdict in ((sound, "(not broken)"), (careless, "(BROKEN)")):
-        assert line.endswith(verdict)
+    for line, verdict in ((sound, "(not broken;"), (careless, "(BROKEN;")):
+        assert verdict in line
         measured = re.search(r"measured at least ([\d.]+)", line)
         assert measured is not None
         assert (float(measured[1]) > 1) == (line is careless)

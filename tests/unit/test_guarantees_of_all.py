@@ -82,8 +82,8 @@ PLACE = (
 )
 FAILS = "a model that fails on a row among made-up rows fails on it among any other rows"
 OWNER = (  # as every refusal of fit, which is no release (SECURITY.md)
-    "the refusal of a table with a column of which no cell can be used is seen by the owner of the "
-    "rows only"
+    "the refusal of a table with a column, or with labels, of which (nearly) nothing can be used "
+    "is seen by the owner of the rows only"
 )
 SEEN = "an answer is seen by the one who asked, and by nobody else"
 PUBLIC = "the queries are public"

@@ -375,7 +375,7 @@ def test_text_shows_the_rule() -> None:
     learner = PrivateLearner(Thresholds("above"), math.inf, columns=[(0, 1)])
     assert str(learner) == repr(learner)
     learner.fit(X[:, :1], Y)
-    assert str(learner).startswith("label 1 from 0.")
+    assert str(learner).startswith("1 from 0.")
 
 
 @pytest.mark.claim("KLNRS", "CHOOSE")

@@ -31,7 +31,7 @@ from cumae.concepts import Thresholds
 from cumae.errors import VotesIgnored, WeakPrivacy
 from cumae.learners import Adapter, PrivateKernelClassifier, PrivateLogisticRegression
 from cumae.predictors.base import options_of
-from cumae.predictors.everlasting import phases
+from cumae.predictors.everlasting import prior as priors
 from cumae.predictors.everlasting.prior import LATER_TRUST, TRUSTS, combined, trust_in
 from cumae.predictors.everlasting.rules import (
     EverlastingOptions,
@@ -138,7 +138,7 @@ def test_trust_is_limited_after_the_first_phase(
         seen.append(used)
         return combined(noisy, n_shards, used, prior)
 
-    monkeypatch.setattr(phases, "combined", spied)
+    monkeypatch.setattr(priors, "combined", spied)
     one = oracle(TREE, columns=BOUNDS).fit(X, Y)
     one._state_.trust = trust
     for _ in range(3):
@@ -361,7 +361,7 @@ def test_all_conditions_of_the_paper_come_together() -> None:
         ({"concept_class": Thresholds}, "concept_class=Thresholds is no concept class"),
         ({"classes": (0, 1, 2)}, "EverlastingPredictor with an estimator"),
         ({"delta": 0.0}, "QueryRelease with mechanism='laplace'"),
-        ({"phase_length": 6}, "larger phase_length, max_rows, query_share or label_share"),
+        ({"phase_length": 6}, "larger phase_length, max_rows, growth, query_share or label_share"),
         ({"agnostic": "no"}, "agnostic='no' is neither"),
         ({"fresh": 1}, "fresh=1 is neither"),
         ({"budget": 2.0}, "no Budget"),

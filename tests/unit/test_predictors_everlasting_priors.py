@@ -301,7 +301,9 @@ def test_bounds_that_a_prior_declares_are_not_paid_for_again() -> None:
     one = EverlastingPredictor(epsilon=3.0, prior=prior).fit(rows, rows[:, 0] > 0.5)
     assert "RANGES" not in one.guarantee_.claims
     with pytest.raises(InvalidParameter, match="do it once"):
-        EverlastingPredictor(epsilon=3.0, prior=prior, columns=[(0, 1)] * 2).fit(rows, rows[:, 0])
+        EverlastingPredictor(epsilon=3.0, prior=prior, columns=[(0, 1)] * 2).fit(
+            rows, rows[:, 0] > 0.5
+        )
 
 
 @pytest.mark.claim("PRIOR")

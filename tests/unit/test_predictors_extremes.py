@@ -21,7 +21,7 @@ from cumae import (
 )
 from cumae.checks.payments import done_or_unpaid
 from cumae.concepts import Thresholds
-from cumae.errors import AnswersDrift, TooFewRows
+from cumae.errors import AnswersDrift, TooFewRows, VotesIgnored, WeakPrivacy
 
 X = np.random.default_rng(5).random((400, 1))
 Y = (X[:, 0] > 0.5).astype(int)
@@ -55,7 +55,7 @@ def test_an_answer_or_a_clear_error(name: str, epsilon: float, cell: float) -> N
         rows[3] = cell
         with warnings.catch_warnings(), np.errstate(all="warn"):
             warnings.simplefilter("error")
-            for kind in (AnswersDrift, TooFewRows):
+            for kind in (AnswersDrift, TooFewRows, VotesIgnored, WeakPrivacy):
                 warnings.simplefilter("ignore", kind)
             budget = Budget(1e308, 0.5)
             try:
@@ -78,6 +78,6 @@ def test_noise_beyond_what_can_be_drawn_is_refused_unpaid(name: str) -> None:
         one.fit(X, Y)
 
     with warnings.catch_warnings():
-        for kind in (AnswersDrift, TooFewRows):
+        for kind in (AnswersDrift, TooFewRows, VotesIgnored, WeakPrivacy):
             warnings.simplefilter("ignore", kind)
         done_or_unpaid(fit)

@@ -22,7 +22,6 @@ EXCEPTIONS = {
     "check_classifiers_regression_target": SILENT,
     "check_classifiers_one_label": SILENT,
     "check_estimators_nan_inf": SILENT,
-    "check_supervised_y_no_nan": SILENT,
     "check_dtype_object": SILENT,
     "check_estimators_pickle": SINGLE,
     "check_fit1d": "a flat list is a single column",

@@ -77,7 +77,7 @@ def test_learners_print_the_names_of_their_classes() -> None:
     labels = np.where(rows["age"] > 50, "yes", "no")
     given: dict[str, Any] = {"classes": ["no", "yes"], "columns": {"age": (17, 90)}}
     booster = PrivateBooster(20.0, **given).fit(rows, labels)
-    assert "to the log odds of yes where it says so" in str(booster)
+    assert "log odds of yes if 0, 1, 2 ... trees say yes" in str(booster)
     assert "if age >= " in str(booster)
     assert ": yes" in str(booster)
     learner = PrivateLearner(Stumps(), 20.0, **given).fit(rows, labels)

@@ -254,7 +254,7 @@ def a_plan_tells_what_a_fit_does(learner: Any, pair: Neighbours) -> None:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         one = Started(learner, pair, pair.X).fit(pair.X, pair.y)
-    demand_agreement(outlook, one, [str(warning.message) for warning in heard])
+    demand_agreement(outlook, one, heard)
 
 
 def a_refused_plan_is_a_refused_fit(learner: Any, pair: Neighbours) -> None:

@@ -323,7 +323,7 @@ def a_plan_tells_what_a_fit_does(predictor: Any, pair: Neighbours) -> None:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         one = fitted(predictor, pair)
-    demand_agreement(outlook, one, [str(warning.message) for warning in heard])
+    demand_agreement(outlook, one, heard)
 
 
 def a_refused_plan_is_a_refused_fit(predictor: Any, pair: Neighbours) -> None:

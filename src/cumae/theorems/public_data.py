@@ -97,8 +97,8 @@ def cover_rows(alpha: float, beta: float, vc: int) -> int:
 def cover_error(n_public: int, beta: float, vc: int) -> float:
     """Return how far the nearest labelling of public rows can be from a concept.
 
-    The smallest alpha with 2 (2 e n_public/vc)^(2 vc) exp(-alpha n_public/4) <= beta: Lemma 3.3 of
-    paper 4, solved for alpha. It is 1 at most.
+    The smallest alpha with 2 (2 e n_public/vc)^(2 vc) exp(-alpha n_public/4) <= beta, by
+    Lemma 3.3 of paper 4, solved for alpha. It is 1 at most.
 
     Parameters
     ----------

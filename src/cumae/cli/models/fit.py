@@ -190,9 +190,9 @@ def fit(
         output = None if oracle else stack.enter_context(Output(out, force=force))
         from cumae.cli.models.private import read_private  # noqa: PLC0415 - takes a second
 
-        aim = Aim.read(*aims, classes)
         form = CsvForm(encoding, separator)
         table = read_private(data, label, classes, schema, public, form, unlabelled)
+        aim = Aim.read(*aims, classes)  # after rows that may be refused: it takes seconds to load
         situation = situation_of(table, epsilon, delta, max_queries, aim)
         if named is None:
             if route is RouteName.AUTO:

@@ -373,7 +373,6 @@ def opened_phase(
     return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
 
 
-@atexit.register
 def end_trainings() -> None:
     """Let no training run when the process ends: Python would end it within a library's own code.
 
@@ -382,6 +381,9 @@ def end_trainings() -> None:
     PROCESS_ENDS.set()
     for thread in list(TRAINING):
         thread.join()
+
+
+atexit.register(end_trainings)
 
 
 @claim("EVER", "LATE", "LABELLED")
