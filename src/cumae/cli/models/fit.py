@@ -265,7 +265,8 @@ def _estimator(
     else:
         estimator, advice = _named(route, model, situation, aim), advice_on(situation, route, model)
     for line in () if advice is None else advice.cautions:
-        say(paragraph(f"Careful: {line}"))
+        if route is RouteName.AUTO or line != advice.assumed:  # else nothing rests on it
+            say(paragraph(f"Careful: {line}"))
     return estimator, advice
 
 
