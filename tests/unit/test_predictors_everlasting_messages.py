@@ -138,8 +138,8 @@ def test_trust_is_limited_after_the_first_phase(
         seen.append(used)
         return combined(noisy, n_shards, used, prior)
 
-    monkeypatch.setattr(priors, "combined", spied)
     one = oracle(TREE, columns=BOUNDS).fit(X, Y)
+    monkeypatch.setattr(priors, "combined", spied)  # now: a fit asks for all trusts to choose one
     one._state_.trust = trust
     for _ in range(3):
         one.predict(RNG.random((one._state_.phase.n_rows, 1)))

@@ -282,7 +282,9 @@ class Columns:
         if column.declared:
             hint = f"mend those cells; bad_rows finds them.{WRITTEN.get(column.kind, '')}"
         wrong = f"something that is no {NOUNS[column.kind]}"
-        if column.kind == "booleans":
+        if column.truth is not None:
+            wrong = "something that is none of the declared codes"
+        elif column.kind == "booleans":
             wrong = "something that is neither true nor false, yes nor no, 1 nor 0"
         raise InvalidData(f"column {column.name} holds {wrong}, first in row {row}; {hint}")
 

@@ -517,6 +517,8 @@ def _types_that_do_not_fit(rows: RowSource, columns: Declared) -> list[str]:
 
 def unread(column: Column) -> str:
     """Return what is wrong with a cell that cannot be read, in a few words."""
+    if column.truth is not None:
+        return "none of the codes that were declared"
     if column.kind == "booleans":
         return "neither yes nor no (true, false, 1, 0)"
     if column.written.format is not None:
