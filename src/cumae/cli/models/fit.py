@@ -264,9 +264,11 @@ def _estimator(
         say(paragraph(advice.sentence))
     else:
         estimator, advice = _named(route, model, situation, aim), advice_on(situation, route, model)
-    for line in () if advice is None else advice.cautions:
-        if route is RouteName.AUTO or line != advice.assumed:  # else nothing rests on it
-            say(paragraph(f"Careful: {line}"))
+    cautions = () if advice is None else advice.cautions
+    if advice is not None and route is not RouteName.AUTO:  # then nothing rests on what is assumed
+        cautions = tuple(line for line in cautions if line != advice.assumed)
+    for line in cautions:
+        say(paragraph(f"Careful: {line}"))
     return estimator, advice
 
 

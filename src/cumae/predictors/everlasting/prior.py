@@ -20,7 +20,7 @@ from cumae.data import Columns, SomeRows, class_names, clean_table, read_table, 
 from cumae.effort import Effort
 from cumae.ensembles.blocks import FEW_BLOCK_ROWS, AskedInBlocks, block_rows
 from cumae.errors import CumaeError, InvalidParameter, TooFewRows, shown
-from cumae.estimators import own_clone
+from cumae.estimators import inside, own_clone
 from cumae.learners import Adapter, Learner, PrivateKernelClassifier, PrivateLearner
 from cumae.learners.base import Rows, Sizes
 from cumae.learners.exponential import ConceptLearner
@@ -190,7 +190,8 @@ class Prior:
 
     def _fit(self, table: Floats, labels: Integers, source: Source) -> None:
         self.learner.set_params(random_state=source)
-        self._learn(self.learner, table, labels)
+        with inside():  # a part of the predictor, which has warned and refused for the whole
+            self._learn(self.learner, table, labels)
         self.learner.set_params(random_state=None)
         self.n_rows = len(labels)
 
