@@ -8,6 +8,7 @@ import json
 import math
 import pickle
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -204,8 +205,10 @@ def test_columns_of_all_kinds_are_planned_as_they_are_declared(kind: Any, named:
     declared: Any = DECLARED if named else list(DECLARED.values())
     estimator = kind(epsilon=5.0, columns=declared)
     outlook = estimator.plan(300, 4)
-    one = estimator.fit(rows, (TABLE["age"] > 50).astype(int))
-    demand_agreement(outlook, one, outlook.warnings)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        one = estimator.fit(rows, (TABLE["age"] > 50).astype(int))
+    demand_agreement(outlook, one, heard)
 
 
 @pytest.mark.parametrize("classes", [5, None, (), (0,), (0, 0), ([1], [2])])
