@@ -1,7 +1,7 @@
 """Attack a learner of cumae, and a counter with a mistake.
 
 Shows: audit plays a game in two worlds that differ in one row, and tells how much epsilon an
-attacker could prove. A promise is false if that is above the claim. Takes about ten seconds.
+attacker could prove. A promise is false if that is above the claim. Takes a few seconds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def play(game: Game) -> int:
 
 
 def main() -> None:
-    print(audit(generic_label(epsilon=1.0), runs=2_000))
+    print(audit(generic_label(epsilon=1.0), runs=500))
     careless = Attack("Careless, a row", Careless, play, Claimed(epsilon=1.0))
     print(audit(careless, runs=2_000))
 

@@ -172,8 +172,8 @@ def test_an_error_of_a_model_that_gets_out_is_found(monkeypatch: pytest.MonkeyPa
 @pytest.mark.claim("AUDIT", "EVER", "QUERY", "AGPRIV", "UNV", "BBL", "SHARDS")
 @pytest.mark.parametrize("attack", ALL)
 def test_batches_are_not_flagged(attack: Callable[..., Attack]) -> None:
-    promise = LOOSE if attack is fresh_in_company else PROMISE
-    assert not audited(attack(**promise), runs=180, checks=21).broken
+    promise, runs = (LOOSE, 180) if attack is fresh_in_company else (PROMISE, 100)
+    assert not audited(attack(**promise), runs=runs, checks=21).broken
 
 
 # The attacks themselves

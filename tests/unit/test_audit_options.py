@@ -69,7 +69,7 @@ class Forgets(EverlastingPredictor):
         return super().predict(X, **more)
 
 
-@pytest.mark.parametrize("owns_a_row", [False, True])
+@pytest.mark.parametrize("owns_a_row", [False, pytest.param(True, marks=pytest.mark.audit)])
 def test_a_user_who_is_forgotten_is_found(owns_a_row: bool) -> None:
     assert is_soon_found(user(Forgets, **PROMISE, owns_a_row=owns_a_row), 200)
 
@@ -143,6 +143,7 @@ def test_a_prior_with_a_budget_of_its_own_is_found(
     assert is_soon_found(attack, 300)
 
 
+@pytest.mark.audit
 def test_a_later_prior_with_a_budget_of_its_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     learn = Prior.learn
 

@@ -264,10 +264,11 @@ def test_the_repaired_votes_do_not_halt() -> None:
     ],
 )
 def test_what_is_not_broken_is_not_flagged(attack: Any) -> None:
-    # Where little or nothing is released by votes, so few runs cannot break an epsilon of 3.
-    few = (*priors.ATTACKS["EverlastingPredictor"], everlasting.shard_sizes)
-    promise = {**PROMISE, "epsilon": 1.0} if attack in few else PROMISE
-    assert not audited(attack(**promise), runs=200, checks=22).broken
+    # Few runs are enough to break an epsilon of 1; benchmarks/audit.py makes thousands. The best
+    # of several thresholds needs more of them.
+    several = (*priors.ATTACKS["EverlastingPredictor"], everlasting.shard_sizes)
+    runs = 200 if attack in several else 100
+    assert not audited(attack(epsilon=1.0, delta=0.05), runs=runs, checks=22).broken
 
 
 # A draw from public candidates that costs more than is paid
@@ -281,4 +282,4 @@ def test_a_draw_that_follows_one_label_is_found(monkeypatch: pytest.MonkeyPatch)
         return choose(rules, points, X, y, 40 * epsilon, **more)
 
     monkeypatch.setattr(GridRules, "choose", sharp)
-    assert audit(bbl_candidates(delta=0.05), runs=200, progress=False).broken
+    assert audit(bbl_candidates(delta=0.05), runs=160, progress=False).broken
