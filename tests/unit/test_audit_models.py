@@ -55,7 +55,9 @@ def broken(attack: Attack, runs: int) -> bool:
 @pytest.mark.statistical
 @pytest.mark.parametrize("attack", FAST, ids=[attack.name for attack in FAST])
 def test_learners_keep_what_they_claim(attack: Attack) -> None:
-    runs = 200 if attack.name.startswith("ActiveLearner") else 100  # it has more releases to tell by
+    runs = (
+        200 if attack.name.startswith("ActiveLearner") else 100
+    )  # it has more releases to tell by
     assert not audited(attack, runs=runs, checks=9).broken
 
 

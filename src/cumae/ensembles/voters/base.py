@@ -139,7 +139,8 @@ class StackedVoters(Voters):
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """The function that adds the votes for finite rows, and the arrays it needs.
 
-        It takes the rows, then these arrays, and at last the votes so far.
+        It takes the rows, then these arrays, and at last the votes so far. Several threads share
+        the arrays, so that it must not write into them.
         """
 
     def parts(self, n: int) -> list[Voters]:

@@ -97,8 +97,7 @@ class LinearVoters(StackedVoters):
     @functools.cached_property  # each answer asks
     def adder(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         if len(self.weights) == 1:
-            room = np.empty((4, TILE))  # here, because numba would compile longer
-            return _by_sign, (self.weights[0], self.offsets[0], self.labels, room)
+            return _by_sign, (self.weights[0], self.offsets[0], self.labels)
         return _by_size, (self.weights, self.offsets, self.labels)
 
 
@@ -235,8 +234,16 @@ def _signs(score: Floats, size: int, labels: Integers, votes: Integers) -> None:
     votes[0] += size - less - more
 
 
-@numba.njit(cache=True, nogil=True)
 def _by_sign(
+    rows: Floats, weights: Floats, offsets: Floats, labels: Integers, votes: Integers
+) -> None:
+    # Room for scores is made here, because numba would compile longer; and for each call, because
+    # several threads count at once.
+    _add_by_sign(rows, weights, offsets, labels, np.empty((4, TILE)), votes)
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_by_sign(
     rows: Floats,
     weights: Floats,
     offsets: Floats,
