@@ -1,7 +1,7 @@
 """Attack a learner of cumae, and a counter with a mistake.
 
 Shows: audit plays a game in two worlds that differ in one row, and tells how much epsilon an
-attacker could prove. A promise is false if that is above the claim. Takes a few seconds.
+attacker could prove. A promise is false if that is above the claim. Takes about ten seconds.
 """
 
 from __future__ import annotations
