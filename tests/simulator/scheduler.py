@@ -44,13 +44,14 @@ def lines_without_signals(file: str) -> frozenset[int] | None:
     """Return the lines of a file where Python never interrupts; None if no line is of interest.
 
     Python never interrupts between the last line of a with block and its end, not at words that do
-    nothing by themselves, and not at the end of a block where nothing is called.
+    nothing by themselves, and not at the beginning or the end of a block where nothing is called.
     """
     if not any(file.startswith(str(PACKAGE / part)) for part in TRACED):
         return None
     text = Path(file).read_text(encoding="utf-8").splitlines()
     ends = ("CALLS.objects = before", "CALLS.objects = outside", "self._inside = False")
-    idle = ("with ", "try:", "finally:", "else:", *ends)
+    firsts = ("party.left = True", "batch.done = True")  # of a last block, before any call
+    idle = ("with ", "try:", "finally:", "else:", *ends, *firsts)
     return frozenset(n for n, line in enumerate(text, 1) if line.strip().startswith(idle))
 
 

@@ -32,7 +32,7 @@ from cumae.predictors.ids import ID_BYTES, as_rows, from_rows
 from cumae.predictors.queries import QueryReader
 from cumae.predictors.recipes import Recipe, models_from_facts, models_to_facts
 from cumae.predictors.waiting import PART, FreshRows, KeptRows, joined
-from cumae.randomness import Source
+from cumae.randomness import SYSTEM, Source
 
 TRAINING: WeakSet[threading.Thread] = WeakSet()  # threads that train, or have trained
 NO_KEY = bytes(ID_BYTES)  # fills up a stored memo; no row has it as its HMAC
@@ -368,7 +368,10 @@ def opened_phase(
     """
     ensemble, n_rows = school.train(recipe), recipe.rows.n_rows
     majority, late = school.rules.majority(n_rows, more), school.rules.late_releases(n_rows)
-    majority.cost.epsilon(school.rules.schedule.delta)  # which the ledger tells; it is remembered
+    # What grows with the noise, and so with the phase, is computed here, and remembered: what the
+    # ledger tells of the cost, and the table from which noise is drawn. Nothing is drawn.
+    majority.cost.epsilon(school.rules.schedule.delta)
+    majority.noise.draw(0, SYSTEM)
     kept = recipe.kept_for(ensemble)
     return OpenPhase(number, n_rows, late, ensemble, majority, kept, prior=prior)
 
