@@ -426,5 +426,6 @@ def test_what_must_be_declared_comes_in_one_message() -> None:
 
 
 def test_without_a_delta_one_message_says_all() -> None:
-    with pytest.raises(InvalidParameter, match=r"PrivateBooster, and declare the range of 0\."):
+    told = r"PrivateBooster, and declare the range of each column \(0\)\."
+    with pytest.raises(InvalidParameter, match=told):
         PrivateKernelClassifier(1.0, 0.0).fit(X, Y)
