@@ -64,7 +64,7 @@ def heard(predictor: Any, *rows: Any) -> list[str]:
 
 def test_an_estimator_without_a_prior_is_said_to_drift() -> None:
     few = X[:60], Y[:60]  # too few to find ranges
-    what = r"DecisionTreeClassifier drift .* too few to find the ranges of .* column \(0\) with colu"
+    what = r"DecisionTreeClassifier drift .* too few to find the ranges of .* column \(0\) with"
     with pytest.warns(AnswersDrift, match=what):
         oracle(TREE).fit(*few)
     with pytest.warns(AnswersDrift, match="prior=False to accept it"):
