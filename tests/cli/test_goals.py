@@ -89,6 +89,8 @@ def test_without_shares_it_says_what_it_assumes() -> None:
         assert "Classes are taken to be of equal size" in words(done.output)
         assert "always saying no gets 50.0 %" in words(done.output)
         assert "against a usual model without privacy" in words(done.output)
+        assert "If classes are of equal size, privacy is likely to cost" in words(done.output)
+        assert "With 3 % in one class, say, no route could rank so few rows." in words(done.output)
 
 
 def test_a_plan_for_costs_compares_costs() -> None:

@@ -316,7 +316,9 @@ def test_a_score_of_private_rows_is_paid_and_says_so(folder: Path) -> None:
     assert (dry.stdout, "Would be paid" in dry.stderr) == ("", True)
     for wrong in ([], ["--epsilon", "1", "--exact"], ["--exact", "--group", "sex"]):
         assert run(*SCORE, *wrong).exit_code == ExitCode.USAGE
-    assert run(*SCORE[:-1], "--exact").exit_code == ExitCode.USAGE  # new rows, or not?
+    asked = run(*SCORE[:-1], "--exact")  # new rows, or not?
+    assert asked.exit_code == ExitCode.USAGE
+    assert "say --new-rows if the model learnt from none" in " ".join(asked.stderr.split())
 
 
 def test_a_score_of_rows_that_trained_the_model_says_so(folder: Path) -> None:

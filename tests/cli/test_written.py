@@ -162,6 +162,9 @@ def test_commands_load_what_they_need(folder: Path) -> None:
     assert "Recomputed: epsilon" in told
     assert found.isdisjoint(HEAVY | {"pandas", "cumae.planning"})
     write(folder / "data.csv", "x;31.12.1980;1;Ulm;no")
+    found, told = loaded(["show", "data.csv"])
+    assert "data.csv is neither a model nor an oracle of cumae" in told
+    assert found.isdisjoint(HEAVY | {"cumae.planning"})
     found, told = loaded(["fit", "data.csv", *FIT, "-o", "m.json"])
     assert "row 5 (line 6), column weight" in told
     assert found.isdisjoint(HEAVY | {"cumae.planning"})

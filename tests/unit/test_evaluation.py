@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn import metrics
 
 from cumae import Budget, PrivateClassifier, QueryRelease
 from cumae.counting.bins import ScoreBins, bin_count, declared_bins, even_bins
+from cumae.counting.intervals import Figure, averaged
 from cumae.counting.table import (
     NoiseLaw,
     cells_of,
@@ -420,6 +423,65 @@ def test_intervals_hold_the_truth(law: str) -> None:
     for name, count in held(law).items():
         fails = count < 0.95 * RUNS and binomial_rejects(count, RUNS, 0.95, checks=24)
         assert not fails, (name, count)
+
+
+def of_three(count: int, seed: int) -> tuple[Any, Any]:
+    """Return rows of three classes, of which noise drowns one: it has one row in twenty."""
+    rng = np.random.default_rng(seed)
+    shares = np.array([0.05, 0.12, 0.83])
+    label = rng.choice(3, count, p=shares)
+    odds = rng.standard_t(4, (count, 3)).clip(-20, 20)
+    odds[np.arange(count), label] += 1.8
+    chances = np.exp(0.5 * odds) * shares
+    return chances / chances.sum(axis=1, keepdims=True), label
+
+
+@functools.cache
+def seen_of_three() -> tuple[tuple[float, float], list[tuple[list[Figure], list[Figure]]]]:
+    """Return true means over three classes, and the figures of each class in many runs."""
+    exact = evaluate(Chances(3), *of_three(400_000, 999), public=True, trained_on=False).overall
+    assert exact.macro_auc is not None
+    runs = []
+    for seed in range(2 * RUNS):
+        seen = private(*of_three(900, seed), epsilon=0.63).overall
+        runs.append((list(seen.sensitivity.values()), list(seen.auc.values())))
+    return (exact.balanced_accuracy.value, exact.macro_auc.value), runs
+
+
+def means_held(mean: Callable[[list[Figure]], Figure]) -> tuple[int, int]:
+    """Count how often means of sensitivities and of areas over classes hold the truth."""
+    truth, runs = seen_of_three()
+    found = np.zeros(2, dtype=int)
+    for parts in runs:
+        means = [mean(one) for one in parts]
+        found += [one.low <= true <= one.high for one, true in zip(means, truth, strict=True)]
+    return int(found[0]), int(found[1])
+
+
+@pytest.mark.statistical
+def test_means_over_classes_hold_the_truth_if_noise_drowns_one() -> None:
+    for count in means_held(averaged):
+        fails = count < 0.95 * 2 * RUNS and binomial_rejects(count, 2 * RUNS, 0.95, checks=2)
+        assert not fails, count
+
+
+@pytest.mark.statistical
+def test_means_that_take_nothing_for_an_estimate_are_found() -> None:
+    """They take the middle of 0 and 1 for the truth."""
+
+    def planted(parts: list[Figure]) -> Figure:
+        known = [one for one in parts if one.low > 0 or one.high < 1]
+        middle = sum(one.value for one in parts) / len(parts)
+        down = math.hypot(*(one.value - one.low for one in known)) / len(parts)
+        up = math.hypot(*(one.high - one.value for one in known)) / len(parts)
+        return Figure(middle, middle - down, middle + up)
+
+    assert binomial_rejects(means_held(planted)[0], 2 * RUNS, 0.95, checks=0)
+
+
+def test_a_figure_of_which_nothing_is_known_is_said_to_be() -> None:
+    assert str(Figure(0.5, 0.0, 1.0)) == "not known (0.0 to 100.0 %)"
+    assert str(Figure(0.5, 0.25, 1.0)) == "50.0 % (25.0 to 100.0)"
 
 
 @pytest.mark.statistical

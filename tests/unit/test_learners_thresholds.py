@@ -377,9 +377,16 @@ def test_trees_that_rank_nothing_are_not_taken(goal: str) -> None:
 
 
 @pytest.mark.claim("KERNEL")
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("kind", "classes"),
+    [
+        (PrivateKernelClassifier, 2),
+        (PrivateKernelClassifier, 3),
+        (PrivateLogisticRegression, 2),
+    ],
+)
 def test_the_classes_that_are_counted_first_are_paid_for(
-    classes: int, monkeypatch: pytest.MonkeyPatch
+    kind: Any, classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[tuple[float, int]] = []
 
@@ -390,8 +397,8 @@ def test_the_classes_that_are_counted_first_are_paid_for(
     monkeypatch.setattr(sums, "discrete_gaussian", noise)
     X, _ = patients(600)
     y = np.arange(600) % classes
-    options: dict[str, Any] = {"columns": COLUMNS, "n_waves": 0, "classes": range(classes)}
-    model = PrivateKernelClassifier(1.0, 1e-6, goal="ranking", **options).fit(X, y, X[:60])
+    options: dict[str, Any] = {"columns": COLUMNS, "classes": range(classes)}
+    model = kind(1.0, 1e-6, goal="ranking", **options).fit(X, y, X[:60])
     moves = [4_096.0 * math.sqrt(classes - 1)] + [4_194_304.0] * (len(drawn) - 1)
     assert drawn[0][1] == (1 if classes == 2 else 3)
     mu = math.sqrt(sum((m / scale) ** 2 for m, (scale, _) in zip(moves, drawn, strict=True)))
@@ -400,8 +407,33 @@ def test_the_classes_that_are_counted_first_are_paid_for(
     assert model.guarantee_.epsilon == pytest.approx(ran.epsilon(1e-6), rel=1e-5)
     assert model.guarantee_.epsilon >= ran.epsilon(1e-6) * (1 - 1e-9)
     drawn.clear()
-    PrivateKernelClassifier(1.0, 1e-6, **options).fit(X, y, X[:60])
+    kind(1.0, 1e-6, **options).fit(X, y, X[:60])
     assert len(drawn) == 4  # the steps alone
+
+
+@pytest.mark.parametrize("kind", [PrivateKernelClassifier, PrivateLogisticRegression])
+def test_a_goal_of_least_cost_needs_costs(kind: Any) -> None:
+    with pytest.raises(InvalidParameter, match='goal="cost" without costs'):
+        kind(goal="cost", columns=COLUMNS).plan(600, 2)
+    assert kind(goal="cost", costs={1: 20}, columns=COLUMNS).plan(600, 2).can_run
+
+
+def test_a_regression_that_ranks_begins_at_the_share_of_a_rare_class(tmp_path: Any) -> None:
+    """Of 1,000 rows 20 are of the second class, and little else can be told from noise."""
+    X, _ = patients(1_000)
+    y = (np.arange(1_000) % 50 == 0).astype(int)
+    options: dict[str, Any] = {"columns": COLUMNS, "curves": 6}
+    chances = {}
+    for goal in ("accuracy", "ranking"):
+        models = [
+            PrivateLogisticRegression(1.0, 1e-6, goal=goal, random_state=seed, **options).fit(X, y)
+            for seed in range(5)
+        ]
+        chances[goal] = np.median([one.predict_proba(X)[:, 1].mean() for one in models])
+    assert chances["ranking"] < 0.06 < chances["accuracy"]
+    path = tmp_path / "model.json"
+    models[0].save(path)
+    assert PrivateLogisticRegression.load(path).goal == "ranking"
 
 
 @pytest.mark.claim("KERNEL")

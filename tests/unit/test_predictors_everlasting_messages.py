@@ -64,7 +64,7 @@ def heard(predictor: Any, *rows: Any) -> list[str]:
 
 def test_an_estimator_without_a_prior_is_said_to_drift() -> None:
     few = X[:60], Y[:60]  # too few to find ranges
-    what = r"DecisionTreeClassifier drift .* too few to find the ranges of .* range of 0 with colu"
+    what = r"DecisionTreeClassifier drift .* too few to find the ranges of .* column \(0\) with"
     with pytest.warns(AnswersDrift, match=what):
         oracle(TREE).fit(*few)
     with pytest.warns(AnswersDrift, match="prior=False to accept it"):
@@ -426,5 +426,6 @@ def test_what_must_be_declared_comes_in_one_message() -> None:
 
 
 def test_without_a_delta_one_message_says_all() -> None:
-    with pytest.raises(InvalidParameter, match=r"PrivateBooster, and declare the range of 0\."):
+    told = r"PrivateBooster, and declare the range of each column \(0\)\."
+    with pytest.raises(InvalidParameter, match=told):
         PrivateKernelClassifier(1.0, 0.0).fit(X, Y)

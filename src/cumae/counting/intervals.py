@@ -50,6 +50,8 @@ class Figure:
     hidden: float = 0.0
 
     def __str__(self) -> str:
+        if self.low <= 0 and self.high >= 1:
+            return "not known (0.0 to 100.0 %)"
         return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
 
     def within(self, least: float, most: float) -> Figure:
@@ -406,15 +408,30 @@ def _grown(above: Floats, bad: Floats, one: Floats) -> Floats:
 def averaged(parts: list[Figure]) -> Figure:
     """Return the mean of figures of different rows (the method of Zou and Donner).
 
+    Errors of figures of which something is known are independent, and so their squares add up.
+    Where nothing is known, the middle of 0 and 1 is no estimate, and may be off by half of that
+    always to the same side. So what such figures may be off by is added to what the others may be.
+
     Parameters
     ----------
     parts : list of Figure
         The figures.
+
+    Examples
+    --------
+    >>> from cumae.counting.intervals import Figure, averaged
+    >>> known, unknown = Figure(0.8, 0.7, 0.9), Figure(0.5, 0.0, 1.0)
+    >>> mean = averaged([known, unknown])
+    >>> round(mean.low, 3), round(mean.high, 3)
+    (0.35, 0.95)
     """
     count = len(parts)
     value = sum(one.value for one in parts) / count
     hidden = sum(one.hidden for one in parts) / count
-    down = [max(one.value - one.hidden - one.low, 0.0) for one in parts]
-    up = [max(one.high - one.value - one.hidden, 0.0) for one in parts]
-    low = value - hidden - math.hypot(*down) / count
-    return Figure(value, low, value + hidden + math.hypot(*up) / count, hidden).within(0.0, 1.0)
+    down, up = 0.0, 0.0
+    for nothing in (False, True):
+        some = [one for one in parts if (one.low <= 0 and one.high >= 1) == nothing]
+        down += math.hypot(*(max(one.value - one.hidden - one.low, 0.0) for one in some))
+        up += math.hypot(*(max(one.high - one.value - one.hidden, 0.0) for one in some))
+    low, high = value - hidden - down / count, value + hidden + up / count
+    return Figure(value, low, high, hidden).within(0.0, 1.0)

@@ -12,21 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import Declared, class_places
-from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, LearningPlan, Rows, Sizes
 from cumae.learners.boosting import PrivateBooster
 from cumae.learners.kernel.features import CURVES, WAVES
-from cumae.learners.kernel.learner import KernelLearner, Measurements
+from cumae.learners.kernel.learner import GOAL, KernelLearner, Measurements
 from cumae.learners.scored import ANSWERS
 from cumae.learners.thresholds import HELD_OUT
 from cumae.learners.wrappers.one_vs_rest import check_classes
-from cumae.parameters import DELTA, EPSILON, Choice, Count, Kind, Object
+from cumae.parameters import DELTA, EPSILON, Count, Kind, Object
 from cumae.privacy import Budget
 from cumae.randomness import SYSTEM, Source
 
 # Exact trees are better below so much strength of all rows, and below so much for each column.
 FEW, FEW_FOR_A_COLUMN = 25.0, 2.0
-GOALS = ("accuracy", "ranking", "cost")
 
 
 @claim("KERNEL")
@@ -123,7 +121,7 @@ class PrivateKernelClassifier(KernelLearner):
         "epsilon": EPSILON,
         "delta": DELTA,
         "n_waves": Count(0),
-        "goal": Choice(GOALS),
+        "goal": GOAL,
         **ANSWERS,
         **DECLARED,
         "classes": Object("sequence of labels"),
@@ -165,20 +163,6 @@ class PrivateKernelClassifier(KernelLearner):
     @property
     def _shapes(self) -> tuple[int, int]:
         return CURVES, int(self.n_waves)
-
-    @property
-    def _counts_classes(self) -> bool:
-        return self.goal != "accuracy"
-
-    def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
-        """Decide what to do, and what it costs; a goal of least cost needs costs."""
-        declared = (self.class_weight, self.costs, self.threshold, self.sensitivity)
-        if self.goal == "cost" and all(one is None for one in declared):
-            raise InvalidParameter(
-                'goal="cost" without costs: declare what it costs to miss a class, such as '
-                "costs={1: 20}, or a threshold or a sensitivity."
-            )
-        return super().decide(sizes, rows)
 
     def _decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         least = max(FEW, FEW_FOR_A_COLUMN * len(sizes.columns.columns))

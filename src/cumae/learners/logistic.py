@@ -14,7 +14,7 @@ from cumae.data import Columns, Declared
 from cumae.errors import InvalidParameter
 from cumae.learners.base import DECLARED, Rows, Sizes
 from cumae.learners.kernel.effects import Effect
-from cumae.learners.kernel.learner import KernelLearner
+from cumae.learners.kernel.learner import GOAL, KernelLearner
 from cumae.learners.scored import ANSWERS
 from cumae.learners.thresholds import HELD_OUT
 from cumae.parameters import COLUMNS, DELTA, EPSILON, Count, Kind, Or
@@ -46,6 +46,11 @@ class PrivateLogisticRegression(KernelLearner):
         which then is a curve; 6 are enough for most.
     n_steps : int of 1 or more, or "auto"
         Sums of residuals; ``"auto"`` takes 8, or 4 with public rows and few private ones.
+    goal : {"accuracy", "ranking", "cost"}
+        What the model is for: most answers right, rows in the right order of their chances, or the
+        least cost, which needs ``costs`` or a ``threshold``. With another goal than accuracy the
+        numbers of rows of the classes are released first, for 4 % of the budget, so that sums of
+        residuals begin at the right share of a rare class.
     class_weight : mapping from class to float above 0, or None
         Another name of ``costs``, as scikit-learn calls it. Give one of them.
     costs : mapping from class to float above 0, or None
@@ -108,6 +113,7 @@ class PrivateLogisticRegression(KernelLearner):
         "bounds": COLUMNS,
         "curves": Count(0),
         "n_steps": Or("auto", Count(1)),
+        "goal": GOAL,
         **ANSWERS,
         **DECLARED,
     }
@@ -120,6 +126,7 @@ class PrivateLogisticRegression(KernelLearner):
         curves: int = 0,
         *,
         n_steps: int | str = "auto",
+        goal: str = "accuracy",
         class_weight: Mapping[Any, float] | None = None,
         costs: Mapping[Any, float] | None = None,
         threshold: float | None = None,
@@ -136,6 +143,7 @@ class PrivateLogisticRegression(KernelLearner):
         self.bounds = bounds
         self.curves = curves
         self.n_steps = n_steps
+        self.goal = goal
         self.class_weight = class_weight
         self.costs = costs
         self.threshold = threshold

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -22,6 +23,7 @@ from cumae.planning.routes import ROUTES, Route, Situation
 from cumae.planning.simulation import Sample, simulate, usual_model
 
 RANKS = 0.6  # an AUC below this says next to nothing about a row
+SAY_RARE = 0.03  # the share of a class for which it is said what could not be learnt
 LEVEL = 0.005  # routes this close are level; then a published model is better than answers
 
 
@@ -167,7 +169,8 @@ class Advice:
         if best.figure is not None:
             told += f", with about {best.figure}{self._usual(best.figure)}"
         if best.expected is not None:
-            told += f", and privacy is likely to cost {best.expected} of accuracy against the "
+            told += ". If classes are of equal size," if self._supposes_equal else ", and"
+            told += f" privacy is likely to cost {best.expected} of accuracy against the "
             told += "same model without privacy, and about "
             told += f"{100 * best.expected.usual:.1f} against a usual model without privacy"
         if best.figure is None:
@@ -216,12 +219,29 @@ class Advice:
     @property
     def assumed(self) -> str:
         """What is said if shares of classes are not known; else ""."""
-        if self.situation.class_shares is not None or self.best is None or self.best.simulated:
+        if not self._supposes_equal:
             return ""
         return (
             "Classes are taken to be of equal size, because their shares are not declared. If one "
-            "is rare, forecasts are far too good: declare class shares."
+            f"is rare, forecasts are far too good: declare class shares.{self._if_rare}"
         )
+
+    @property
+    def _supposes_equal(self) -> bool:
+        best = self.best
+        return self.situation.class_shares is None and best is not None and not best.simulated
+
+    @cached_property
+    def _if_rare(self) -> str:
+        """What is said if no route could rank, were one of two classes rare; else ""."""
+        facts = self.situation
+        if len(facts.classes) != 2 or facts.concept_class is not None:
+            return ""
+        rare = replace(facts, goal="ranking", class_shares={facts.classes[1]: SAY_RARE})
+        routes = [route for route in ROUTES.values() if route.publishes]
+        if not advise(rare, routes, search=False).cannot_rank:
+            return ""
+        return f" With {100 * SAY_RARE:g} % in one class, say, no route could rank so few rows."
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from cumae.data import Columns, Declared, length_of, table_of, width_of
 from cumae.errors import ConstantAnswers, InvalidParameter, TooFewRows, warn
 from cumae.estimators import Method, PrivateEstimator, available_if, warn_if_clones_pay
 from cumae.learners import Learner
+from cumae.learners.kernel.learner import GOAL
 from cumae.learners.scored import AnswerRule
 from cumae.live import forget
 from cumae.outlook import Outlook, check_table_counts, foresee
@@ -36,7 +37,7 @@ from cumae.parameters import (
     check_parameters,
 )
 from cumae.planning.advice import Advice, advise
-from cumae.planning.goals import GOAL, shares_of
+from cumae.planning.goals import shares_of
 from cumae.planning.routes import ROUTES, Route, Situation
 from cumae.predictors.base import ESTIMATOR
 from cumae.privacy import Budget, Guarantee

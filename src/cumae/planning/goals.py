@@ -15,11 +15,10 @@ import numpy as np
 from cumae.arrays import Floats, Integers
 from cumae.data import class_names
 from cumae.errors import InvalidParameter, shown
-from cumae.learners.kernel_classifier import GOALS
+from cumae.learners.kernel.learner import GOAL
 from cumae.learners.scored import AnswerRule
-from cumae.parameters import CLASS_WEIGHTS, Choice
+from cumae.parameters import CLASS_WEIGHTS
 
-GOAL = Choice(GOALS)
 SURELY = 1e-9  # a threshold is at least so far from 0 and 1, so that its costs are finite
 ALL = 1e-6  # by which declared shares may miss 1 in all
 BEST_AT = {

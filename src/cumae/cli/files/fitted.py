@@ -29,12 +29,12 @@ def is_oracle(path: str) -> bool:
 
 def load_model(path: str) -> Any:
     """Return the published model in a JSON file."""
-    from cumae.learners import Learner  # noqa: PLC0415 - takes seconds to load
-
     try:
         plain = json.loads(Path(path).read_text(encoding="utf-8"))
-        if plain.get("kind") == "PrivateClassifier":  # it is the model that it chose
+        if plain["kind"] == "PrivateClassifier":  # it is the model that it chose
             plain = plain["model"]
+        from cumae.learners import Learner  # noqa: PLC0415 - takes seconds to load
+
         return Learner.from_dict(plain)
     except CumaeError as error:
         raise InvalidParameter(f"{path}: {error}") from None

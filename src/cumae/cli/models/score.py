@@ -43,7 +43,7 @@ Exact = Annotated[
     bool, typer.Option("--exact", help="Without noise: for public rows only, and free.")
 ]
 TrainedOn = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--trained-on/--new-rows",
         help="Whether the model learnt from any of these rows. Then it looks better than it is.",
@@ -93,7 +93,7 @@ def score(
     model: FittedPath,
     data: RowsFile,
     label: Label,
-    trained_on: TrainedOn,
+    trained_on: TrainedOn = None,
     epsilon: EpsilonOrNone = None,
     delta: SmallDelta = 0.0,
     exact: Exact = False,
@@ -128,6 +128,10 @@ def score(
 
     if exact == (epsilon is not None):
         raise typer.BadParameter("give --epsilon for private rows, or --exact for public ones.")
+    if trained_on is None:
+        raise typer.BadParameter(
+            "say --new-rows if the model learnt from none of these rows, or --trained-on if it did."
+        )
     if (group is None) != (group_names is None):
         raise typer.BadParameter("--group and --group-names belong together.")
     form = CsvForm(encoding, separator)

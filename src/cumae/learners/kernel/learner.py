@@ -14,7 +14,7 @@ from cumae.arrays import Floats, Integers
 from cumae.claims import claim
 from cumae.data import pieces
 from cumae.effort import Effort
-from cumae.errors import InvalidParameter
+from cumae.errors import InvalidParameter, listed
 from cumae.learners.base import PUBLIC_ROWS, LearningPlan, Rows, Sizes
 from cumae.learners.kernel.features import Bytes, KernelFeatures, additive_features
 from cumae.learners.kernel.model import KernelModel
@@ -37,6 +37,7 @@ from cumae.learners.kernel.sums import (
     room,
 )
 from cumae.learners.scored import ScoredLearner
+from cumae.parameters import Choice
 from cumae.privacy import Cost, DiscreteGaussianVectors, Pure, calibrate
 from cumae.progress import Progress
 from cumae.quiet import is_quiet
@@ -44,6 +45,7 @@ from cumae.randomness import LARGEST_SCALE, Source
 from cumae.remembering import remembered
 from cumae.threads import one_thread
 
+GOAL = Choice(("accuracy", "ranking", "cost"))  # what a model is for
 LEAST_PUBLIC = 50  # fewer public rows say less about scales than declarations do
 MOST_PUBLIC = 2_000  # public rows that are used
 MANY = 12_000  # rows times mu from which on more steps pay
@@ -173,6 +175,7 @@ class KernelLearner(Readable, ScoredLearner):
 
     least_public = LEAST_PUBLIC
     reads_pieces = True
+    goal: str = "accuracy"
 
     @property
     @abstractmethod
@@ -187,7 +190,7 @@ class KernelLearner(Readable, ScoredLearner):
     @property
     def _counts_classes(self) -> bool:
         """Whether the numbers of rows of the classes are released first."""
-        return False
+        return self.goal != "accuracy"
 
     @property
     def _scores(self) -> int:
@@ -195,10 +198,19 @@ class KernelLearner(Readable, ScoredLearner):
         return 1 if len(self.classes) == 2 else len(self.classes)
 
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
-        """Decide what to do, and what it costs; the noise needs a delta, and so do open ranges."""
+        """Decide what to do, and what it costs.
+
+        The noise needs a delta, and so do open ranges. A goal of least cost needs costs.
+        """
+        declared = (self.class_weight, self.costs, self.threshold, self.sensitivity)
+        if self.goal == "cost" and all(one is None for one in declared):
+            raise InvalidParameter(
+                'goal="cost" without costs: declare what it costs to miss a class, such as '
+                "costs={1: 20}, or a threshold or a sensitivity."
+            )
         if not self.delta > 0:
             names = [column.name for column in sizes.columns.columns if column.is_open]
-            ranges = f", and declare the range of {', '.join(names)}" if names else ""
+            ranges = f", and declare the range of each column ({listed(names)})" if names else ""
             raise InvalidParameter(
                 f"delta={self.delta!r}: Gaussian noise needs a delta above 0, such as 1e-6; for "
                 f"pure privacy use PrivateBooster{ranges}."

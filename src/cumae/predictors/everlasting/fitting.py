@@ -72,7 +72,8 @@ def with_prior(
             # The first sentence says what is wrong, and the others what else a learner may get.
             missing = str(error).removeprefix(REFUSED).partition(". ")[0]
             if prior.open_columns:
-                missing += f". Declare the range of {listed(prior.open_columns)} with columns="
+                names = listed(prior.open_columns)
+                missing += f". Declare the range of each column ({names}) with columns="
     elif training.undeclared_text:
         names = listed(training.undeclared_text)
         missing = (
