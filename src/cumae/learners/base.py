@@ -353,6 +353,10 @@ class Learner(PrivateEstimator, ABC):
         """
         return Columns.of(X, self.declared_columns())
 
+    def _check_ordered(self, columns: Columns) -> None:
+        """Refuse columns of ordered values, whose rules would publish the value of a row."""
+        columns.refuse_ordered()
+
     def limits(self) -> tuple[float, float]:
         """Return the epsilon and the delta that a fit keeps to."""
         return self.epsilon, self.delta
@@ -387,7 +391,7 @@ class Learner(PrivateEstimator, ABC):
         """
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
-        columns.refuse_ordered()
+        self._check_ordered(columns)
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)
