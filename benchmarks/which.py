@@ -1,11 +1,11 @@
 """Which algorithm of the papers wins on which rows, beside the plain alternative?
 
-    python benchmarks/which.py [--seeds 5] [--sizes 1000 10000 100000] [--only PAPER ...] [--table]
+    python benchmarks/which.py [--seeds 5] [--sizes 1000 10000 100000] [--only PAPER ...] [--write]
 
 writes benchmarks/results/which.json, case by case: a case that has the wanted seeds already is not
-run again. `--table` prints the tables of docs/paper_1.md to docs/paper_4.md instead. Epsilon is 1
-and delta 1e-6, or 0 where a learner has none. Made-up rows follow one rule each, which is drawn for
-each seed:
+run again. `--write` runs nothing, and writes the tables of docs/paper_1.md to docs/paper_4.md.
+Epsilon is 1 and delta 1e-6, or 0 where a learner has none. Made-up rows follow one rule each, which
+is drawn for each seed:
 
 - thresholds: one column, uniform in [0, 1], declared as such.
 - skewed: the same threshold after exp(12 x): most values are close to the lower end of the declared
@@ -24,6 +24,7 @@ import argparse
 import itertools
 import json
 import platform
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -40,6 +41,7 @@ from cumae.concepts import Points, RandomSets, Rectangles, Thresholds
 from cumae.errors import CumaeError
 
 RESULT = Path(__file__).parent / "results" / "which.json"
+PAGES = [Path(__file__).parents[1] / "docs" / f"paper_{number}.md" for number in range(1, 5)]
 EPSILON, DELTA = 1.0, 1e-6
 LABELLED, FLIPPED, PUBLIC, ASKED = 0.1, 0.1, 200, 2_000
 DOMAIN = 256  # cells that stand for the values of a column, where a domain must be listed
@@ -308,9 +310,9 @@ def one(paper: str, law: str, size: int, run: Run, seed: int) -> dict[str, Any]:
 
 
 def told(case: dict[str, Any] | None) -> str:
-    """Return a cell of a table: the mean, or that all runs were refused."""
+    """Return a cell of a table: the mean, that all runs were refused, or that there are none."""
     if case is None:
-        return "none"
+        return "-"
     found = [run["accuracy"] for run in case["runs"] if "accuracy" in run]
     return f"{np.mean(found):.3f}".lstrip("0") if found else "refused"
 
@@ -321,7 +323,7 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     for paper, (laws, runs) in PAPERS.items():
         sizes = result["sizes"]
         heads = [f"{law}, {size:,}" for law in laws for size in sizes]
-        lines = [f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
+        lines = ["", f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
         for name in runs:
             cells = [
                 told(result["cases"].get(f"{paper}; {law}; {size}; {name}"))
@@ -329,8 +331,16 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
                 for size in sizes
             ]
             lines.append(f"| {name} | {' | '.join(cells)} |")
-        found[paper] = "\n".join(lines)
+        found[paper] = "\n".join([*lines, ""])
     return found
+
+
+def with_tables(page: str, result: dict[str, Any]) -> str:
+    """Return a page with each table between its two marks."""
+    for paper, table in tables(result).items():
+        marks = rf"(<!-- figures {re.escape(paper)} -->\n).*?(?=<!-- end -->)"
+        page = re.sub(marks, rf"\g<1>{table}\n", page, flags=re.DOTALL)
+    return page
 
 
 def main() -> None:
@@ -338,11 +348,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sizes", nargs="*", type=int, default=[1_000, 10_000, 100_000])
     parser.add_argument("--only", nargs="*", default=list(PAPERS))
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     result = json.loads(RESULT.read_text()) if RESULT.exists() else {"cases": {}}
-    if asked.table:
-        print("\n\n".join(tables(result).values()))
+    if asked.write:
+        for path in PAGES:
+            path.write_text(with_tables(path.read_text(encoding="utf-8"), result), "utf-8")
         return
     result |= {"python": platform.python_version(), "sizes": asked.sizes}
     result |= {"epsilon": EPSILON, "delta": DELTA}
