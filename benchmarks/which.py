@@ -273,6 +273,9 @@ PAPERS: dict[str, tuple[list[str], dict[str, Run]]] = {
             "SubSamp (stability)": lambda task: release(
                 task, cumae.QueryRelease, mechanism="stability"
             ),
+            "QueryRelease, offline": lambda task: release(
+                task, cumae.QueryRelease, mechanism="offline"
+            ),
             "AgPrivCl": lambda task: release(task, cumae.AgnosticQueryRelease),
             "UnvPrivCl, later queries": universal,
         },

@@ -233,6 +233,11 @@ class Columns:
         return [place for place, column in enumerate(self.columns) if column.order is not None]
 
     @property
+    def only_ordered(self) -> bool:
+        """Whether all columns hold ordered values."""
+        return 0 < len(self.ordered) == len(self.columns)
+
+    @property
     def key_bytes(self) -> list[int]:
         """Bytes of the keys of the columns of ordered values."""
         orders = [column.order for column in self.columns if column.order is not None]

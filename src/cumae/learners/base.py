@@ -362,11 +362,7 @@ class Learner(PrivateEstimator, ABC):
         return self.epsilon, self.delta
 
     def read_rows(
-        self,
-        X: Any,
-        y: Any,
-        X_public: Any = None,
-        y_public: Any = None,
+        self, X: Any, y: Any, X_public: Any = None, y_public: Any = None
     ) -> tuple[Sizes, Rows]:
         """Read rows as a fit does, and refuse what cannot be read.
 

@@ -265,13 +265,13 @@ class PrivateLearner(ConceptLearner):
     @claim("UNIVERSE")
     def _check_ordered(self, columns: Columns) -> None:
         """Take thresholds over ordered columns alone: all keys of their width are candidates."""
-        if not isinstance(self._concept, Thresholds) or not _only_ordered(columns):
+        if not isinstance(self._concept, Thresholds) or not columns.only_ordered:
             super()._check_ordered(columns)
 
     def _read(
         self, columns: Columns, X: Any, labels: Integers, X_public: Any, y_public: Any
     ) -> Rows:
-        if not _only_ordered(columns):
+        if not columns.only_ordered:
             return super()._read(columns, X, labels, X_public, y_public)
         return Rows(self._encode(columns, X), labels)  # all keys are candidates: nothing is public
 
@@ -327,7 +327,7 @@ class PrivateLearner(ConceptLearner):
     def _drawn_from(self, columns: Columns) -> ConceptClass:
         """Return the class that is drawn from: of a finite one, each hypothesis is a candidate."""
         concept = self._concept
-        if _only_ordered(columns):
+        if columns.only_ordered:
             return KeyCuts(concept, columns.key_bytes)
         return concept.undivided() if isinstance(concept, FiniteClass) else concept
 
@@ -455,11 +455,6 @@ def drawn_error(candidates: int, n_rows: int, epsilon: float, beta: float) -> fl
     """
     near = math.sqrt((log_of(candidates) + math.log(4 / beta)) / (2 * n_rows))
     return min(1.0, 2 * near + excess_errors(candidates, epsilon, beta / 2) / n_rows)
-
-
-def _only_ordered(columns: Columns) -> bool:
-    """Tell whether all columns hold ordered values."""
-    return 0 < len(columns.ordered) == len(columns.columns)
 
 
 def one_draw(sizes: Sizes) -> tuple[Effort, ...]:
