@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,51 @@ def test_an_algorithm_is_fitted_and_answers(here: Path, name: AlgorithmName) -> 
     assert np.mean(right) >= 0.9
     if not known.oracle:
         assert cumae.learners.base.Learner.load("model.json").guarantee_.epsilon <= float(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("concept", "label"),
+    [
+        ("conjunctions", lambda bits: bits[0] and not bits[2]),
+        ("parities", lambda bits: bits[0] ^ bits[1]),
+        ("stumps", lambda bits: bits[1]),
+        ("trees", lambda bits: bits[1] and bits[2]),
+    ],
+)
+def test_classes_over_columns_of_text_that_says_yes_or_no(
+    here: Path, concept: str, label: Callable[[tuple[bool, ...]], bool]
+) -> None:
+    bits = (np.random.default_rng(0).random((800, 3)) < 0.5).tolist()
+    told = [["no", "yes"][label(row)] for row in bits]
+    cells = [["NJ"[one] for one in row] + [end] for row, end in zip(bits, told, strict=True)]
+    text = "\n".join(["a,b,c,sick", *map(",".join, cells)])
+    (here / "rows.csv").write_text(text + "\n", encoding="utf-8")
+    columns = "".join(f'{name} = {{yes = "J", no = "N"}}\n' for name in "abc")
+    (here / "schema.toml").write_text("[columns]\n" + columns, encoding="utf-8")
+    words = ["--algorithm", "learner", "--concept", concept, "--epsilon", "4", "--delta", "0"]
+    done = run("fit", "rows.csv", *WORDS, *words, "-o", "model.json")
+    assert done.exit_code == 0, done.stderr
+    (here / "asked.csv").write_text("a,b,c\nJ,N,N\nN,J,J\nJ,J,J\nN,N,N\n", encoding="utf-8")
+    done = run("predict", "model.json", "asked.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    asked = [(True, False, False), (False, True, True), (True, True, True), (False, False, False)]
+    with Path("answers.csv").open(encoding="utf-8") as file:
+        found = [one["answer"] for one in csv.DictReader(file)]
+    assert found == [["no", "yes"][label(row)] for row in asked]
+
+
+def test_random_sets_learn_a_point_among_long_numbers(here: Path) -> None:
+    lines = ["age,sick", *["7,yes"] * 300, *(f"{number},no" for number in range(1_000, 1_300))]
+    (here / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (here / "schema.toml").write_text("[columns]\nage = {numbers = true}\n", encoding="utf-8")
+    words = ["--algorithm", "learner", "--concept", "random-sets", "--epsilon", "4", "--delta", "0"]
+    done = run("fit", "rows.csv", *WORDS, *words, "-o", "model.json")
+    assert done.exit_code == 0, done.stderr
+    (here / "asked.csv").write_text("age\n7\n", encoding="utf-8")
+    done = run("predict", "model.json", "asked.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    with Path("answers.csv").open(encoding="utf-8") as file:
+        assert [one["answer"] for one in csv.DictReader(file)] == ["yes"]
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,55 @@ def test_an_oracle_over_names_answers_and_counts_what_is_too_long(guests: Path) 
     assert answers_in(guests / "answers.csv") == ["0", "0", "1", "1", ""]
 
 
+@pytest.mark.parametrize("name", ["bbl", "query", "universal"])
+def test_algorithms_by_name_answer_about_names(guests: Path, name: str) -> None:
+    more = ["--max-queries", "5"] if name == "query" else []
+    words = ["--algorithm", name, "--concept", "thresholds", *more, "-o", "oracle.db"]
+    done = run(*FITTING, *words)
+    assert done.exit_code == 0, done.stderr
+    (guests / "queries.csv").write_text("name,number\nabe,1\nzoe,1\n")
+    done = run("predict", "oracle.db", "queries.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    assert answers_in(guests / "answers.csv") == ["0", "1"]
+
+
+@pytest.mark.claim("UNIVERSE")
+def test_a_learner_draws_its_cut_from_all_keys_of_the_declared_width(guests: Path) -> None:
+    schema = 'name = {ordered = "text", max_bytes = 12}\nnumber = "leave out"\n'
+    (guests / "order.toml").write_text("[columns]\n" + schema)
+    words = ["--algorithm", "learner", "--concept", "thresholds", "-o", "model.json"]
+    done = run(*FITTING, *words)
+    assert done.exit_code == 0, done.stderr
+    shown = run("show", "model.json").stdout
+    assert "1 from '" in shown or "1 below '" in shown
+    (guests / "queries.csv").write_text("name,number\nabe,1\nzoe,1\n")
+    done = run("predict", "model.json", "queries.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    assert answers_in(guests / "answers.csv") == ["0", "1"]
+
+
+def test_rows_of_text_are_selected_and_learnt_from(guests: Path) -> None:
+    """Labels are bought for a third of the names; the rule holds for the others."""
+    generator = np.random.default_rng(1)
+    names = ["".join(chr(97 + code) for code in generator.integers(0, 26, 6)) for _ in range(3_000)]
+    (guests / "people.csv").write_text("\n".join(["name", *names]) + "\n")
+    words = ["--labels", "1000", "--label", "second", "-o", "some.csv", "--rest", "rest.csv"]
+    assert run("select", "people.csv", *words).exit_code == 0
+    header, *drawn = (guests / "some.csv").read_text().splitlines()
+    told = [f"{line}{int(line.rstrip(',') >= 'm')}" for line in drawn]
+    (guests / "labelled.csv").write_text("\n".join([header, *told]) + "\n")
+    (guests / "order.toml").write_text('[columns]\nname = {ordered = "text", max_bytes = 8}\n')
+    fitting = ["fit", "labelled.csv", *FITTING[2:], "--algorithm", "learner"]
+    done = run(*fitting, "--concept", "thresholds", "-o", "model.json")
+    assert done.exit_code == 0, done.stderr
+    done = run("predict", "model.json", "rest.csv", "-o", "answers.csv")
+    assert done.exit_code == 0, done.stderr
+    rest = (guests / "rest.csv").read_text().splitlines()[1:]
+    answers = answers_in(guests / "answers.csv")
+    right = [(one >= "m") == (said == "1") for one, said in zip(rest, answers, strict=True)]
+    assert np.mean(right) > 0.9
+
+
 def test_what_would_publish_a_name_is_refused(guests: Path) -> None:
     for more in (["-o", "model.json"], ["--model", "kernel", "-o", "model.json"]):
         done = run(*FITTING, *more)

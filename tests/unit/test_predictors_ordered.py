@@ -245,7 +245,7 @@ def test_a_training_row_that_is_too_long_is_the_owners_error() -> None:
         lambda budget: everlasting(
             columns=[{"ordered": "text"}], prior=PrivateLearner(Thresholds()), budget=budget
         ),
-        lambda budget: PrivateLearner(Thresholds(), columns=[{"ordered": "text"}], budget=budget),
+        lambda budget: PrivateLearner(Intervals(), columns=[{"ordered": "text"}], budget=budget),
         lambda budget: PrivateLearner(Thresholds(), budget=budget),
         lambda budget: GenericLearner(Thresholds(), 1.0, 1e-6, budget=budget),
         lambda budget: PrivateBooster(columns=[{"ordered": "text"}], budget=budget),

@@ -13,7 +13,7 @@ from cumae.arrays import Floats, Integers
 from cumae.concepts import Thresholds
 from cumae.mechanisms import GaussianNoise, LaplaceNoise, Majority
 from cumae.predictors.everlasting.robustness import Robustness
-from cumae.predictors.everlasting.schedule import NO_END
+from cumae.predictors.everlasting.schedule import NO_END, simulated_step
 
 ROWS = np.random.default_rng(0).random((4_000, 1))
 LABELS = (ROWS[:, 0] > 0.3).astype(int)
@@ -88,3 +88,57 @@ def test_phases_may_grow_without_an_end() -> None:
     assert one._state_.rules.schedule.next_rows(10**9) == 16 * 10**8
     with pytest.raises(InvalidParameter, match="max_rows"):
         fitted(LABELS, max_rows=0)
+
+
+# Drift: an estimate
+
+
+def moves_of(one: EverlastingPredictor, seed: int) -> list[float]:
+    """How far the even split of the votes moves in each of some phases."""
+    generator, grid, splits = np.random.default_rng(seed), np.linspace(0, 1, 2_001), []
+    for phase in range(1, 7):
+        votes = votes_of(one, grid.reshape(-1, 1))[:, 1]
+        splits.append(float(grid[np.argmax(2 * votes >= one.n_shards_)]))
+        while one.phase_ == phase:
+            one.predict(generator.random((500, 1)))
+    return np.diff(splits).tolist()
+
+
+def test_the_estimated_step_is_about_that_of_real_phases() -> None:
+    """Fifteen steps of the class itself: their mean square is within a factor of three either way.
+
+    It is that of a chi-square with 15 degrees of freedom, divided by 15, which is outside with a
+    chance below 1e-3; the seeds are fixed.
+    """
+    steps, rows = [], 2_000
+    for seed in range(3):
+        X = np.random.default_rng(seed).random((rows, 1))
+        given: dict[str, Any] = {"growth": 1.0, "max_rows": rows, "prior": False}
+        one = EverlastingPredictor(Thresholds("above"), 8.0, random_state=seed, **given)
+        one.fit(X, X[:, 0] >= 0.5)
+        steps += moves_of(one, seed)
+    drift = one.drift_
+    assert drift is not None
+    assert drift.n_rows == rows
+    assert 1 / 3 < np.mean(np.square(steps)) / drift.step**2 < 3
+
+
+def test_drift_follows_from_public_counts_and_is_printed_as_an_estimate() -> None:
+    one, other = (fitted(y, columns=None, max_rows=8_000) for y in (LABELS, 1 - LABELS))
+    assert one.drift_ == other.drift_
+    assert one.drift_ is not None
+    assert one.drift_.n_rows == 8_000
+    assert (
+        0 < one.drift_.after(1) < one.drift_.after(100) == pytest.approx(10 * one.drift_.after(1))
+    )
+    assert "Estimated drift, simulated with thresholds" in str(one)
+    assert fitted(LABELS, columns=None, max_rows=None).drift_ is None  # grows without an end
+    assert fitted(LABELS, prior=None).drift_ is None
+    assert "drift" not in str(fitted(LABELS))  # middles of gaps within bounds were not simulated
+
+
+def test_larger_phases_take_smaller_steps() -> None:
+    small, large = (simulated_step(rows, 10, 0.1) for rows in (20_000, 2_000_000))
+    assert large == pytest.approx(small / 10)
+    assert simulated_step(4_000, 10, 0.1) == pytest.approx(small * math.sqrt(5), rel=0.4)
+    assert simulated_step(20_000, 10, 0.3) > small

@@ -23,6 +23,7 @@ from cumae.concepts.rectangles import Rectangle, Rectangles
 from cumae.concepts.stumps import Stump, Stumps
 from cumae.concepts.thresholds import Threshold, Thresholds
 from cumae.concepts.trees import BinnedRows, Tree, TreeCuts, Trees, cuts_of
+from cumae.concepts.universe import KeyCuts
 
 __all__ = [
     "BinnedRows",
@@ -36,6 +37,7 @@ __all__ = [
     "Hypothesis",
     "IntervalUnion",
     "Intervals",
+    "KeyCuts",
     "KeyRuns",
     "Keyed",
     "Parities",

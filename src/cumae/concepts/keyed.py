@@ -8,6 +8,7 @@ keys: a rule over an order needs nothing but comparisons.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -76,6 +77,21 @@ class KeyRuns(Hypothesis):
         runs = fields["runs"]
         ends = [[None if end is None else tuple(map(float, end)) for end in run] for run in runs]
         return cls(fields["width"], tuple((low, high) for low, high in ends))
+
+    def told(self, columns: Columns, classes: Sequence[Any]) -> str:
+        if not self.runs:
+            return f"label {classes[0]} everywhere"
+        told = [
+            " and ".join(
+                f"{side} {columns.told_key(end)}"
+                for side, end in zip(("from", "below"), run, strict=True)
+                if end is not None
+            )
+            for run in self.runs
+        ]
+        if "" in told:
+            return f"label {classes[1]} everywhere"
+        return f"{classes[1]} {' or '.join(told)}, else {classes[0]}"
 
     def __str__(self) -> str:
         return f"label 1 in {len(self.runs)} runs of keys, else 0"

@@ -95,13 +95,14 @@ from cumae.data.strict import (
     family,
     plain_value,
 )
-from cumae.data.texts import Order, middle_keys, next_key
+from cumae.data.texts import WORD_BYTES, Order, middle_keys, next_key
 
 __all__ = [
     "EXACT",
     "FLAT",
     "INDICATOR",
     "UNLABELLED",
+    "WORD_BYTES",
     "ArrayRows",
     "Bounds",
     "Column",

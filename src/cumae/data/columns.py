@@ -232,6 +232,33 @@ class Columns:
         """Places of the columns of ordered values."""
         return [place for place, column in enumerate(self.columns) if column.order is not None]
 
+    @property
+    def only_ordered(self) -> bool:
+        """Whether all columns hold ordered values."""
+        return 0 < len(self.ordered) == len(self.columns)
+
+    @property
+    def key_bytes(self) -> list[int]:
+        """Bytes of the keys of the columns of ordered values."""
+        orders = [column.order for column in self.columns if column.order is not None]
+        return [order.key_bytes for order in orders]
+
+    def told_key(self, words: Sequence[float]) -> str:
+        """Return what a key stands for, where all columns are ordered.
+
+        Parameters
+        ----------
+        words : sequence of float
+            The numbers of the key, of one column after the other.
+        """
+        told, first = [], 0
+        for column in self.columns:
+            if column.order is None:
+                raise AssertionError("a key needs ordered columns")
+            told.append(column.order.told(words[first : first + column.order.n_words]))
+            first += column.order.n_words
+        return ", ".join(told)
+
     @claim("KEYS")
     def refuse_ordered(self) -> None:
         """Refuse columns of ordered values, for learners, before anything is paid; and say why."""
@@ -241,9 +268,10 @@ class Columns:
                 f"columns {', '.join(names)} are declared as ordered. A learner publishes its cut, "
                 "and among values of any length no learner can find one privately: the cut would "
                 "be the value of a row. Take EverlastingPredictor or QueryRelease, which answer "
-                "and publish no cut; or declare what is known without the rows, such as (low, "
-                "high) or categories; or declare nothing, and give public values to "
-                "SemiPrivateLearner (X_public)."
+                "and publish no cut; or PrivateLearner(Thresholds()), which draws a cut from all "
+                "keys of max_bytes bytes if all columns are ordered; or declare what is known "
+                "without the rows, such as (low, high) or categories; or declare nothing, and give "
+                "public values to SemiPrivateLearner (X_public)."
             )
 
     @property

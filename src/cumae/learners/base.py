@@ -353,16 +353,16 @@ class Learner(PrivateEstimator, ABC):
         """
         return Columns.of(X, self.declared_columns())
 
+    def _check_ordered(self, columns: Columns) -> None:
+        """Refuse columns of ordered values, whose rules would publish the value of a row."""
+        columns.refuse_ordered()
+
     def limits(self) -> tuple[float, float]:
         """Return the epsilon and the delta that a fit keeps to."""
         return self.epsilon, self.delta
 
     def read_rows(
-        self,
-        X: Any,
-        y: Any,
-        X_public: Any = None,
-        y_public: Any = None,
+        self, X: Any, y: Any, X_public: Any = None, y_public: Any = None
     ) -> tuple[Sizes, Rows]:
         """Read rows as a fit does, and refuse what cannot be read.
 
@@ -387,7 +387,7 @@ class Learner(PrivateEstimator, ABC):
         """
         X, X_public = table_of(X), table_of(X_public)
         columns = self._columns_of(X)
-        columns.refuse_ordered()
+        self._check_ordered(columns)
         labels = self._check_y(y, unlabelled=self.takes_unlabelled)
         check_rows(length_of(X), labels)
         rows = self._read(columns, X, labels, X_public, y_public)

@@ -13,7 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from cumae.arrays import Integers
 from cumae.claims import claim
-from cumae.concepts import ConceptClass, FiniteClass, Hypothesis, Rectangles, Trees, is_exact
+from cumae.concepts import (
+    ConceptClass,
+    FiniteClass,
+    Hypothesis,
+    KeyCuts,
+    Rectangles,
+    Thresholds,
+    Trees,
+    is_exact,
+)
 from cumae.concepts.columns import alike, check_alike
 from cumae.data import (
     Columns,
@@ -26,7 +35,7 @@ from cumae.data import (
     width_of,
 )
 from cumae.effort import Effort
-from cumae.errors import InvalidData, InvalidParameter
+from cumae.errors import InvalidData, InvalidParameter, TooFewRows, warn
 from cumae.learners.base import DECLARED, PUBLIC_ROWS, Learner, LearningPlan, Rows, Sizes
 from cumae.learners.cuts import (
     ONE_COLUMN,
@@ -41,12 +50,14 @@ from cumae.learners.cuts import (
 from cumae.learners.ranged import PLACEHOLDER, narrowed, pure_shares
 from cumae.parameters import EPSILON, Count, Kind, Object, Or, check_choice, check_share
 from cumae.privacy import Budget
+from cumae.quiet import is_quiet
 from cumae.randomness import Source
 from cumae.sanitizers import Quantiles, Ranges
 from cumae.theorems.public_data import cover_error
 
 MOST_CUTS = 63  # of a column that is the only one, and of a column of a box
 SEVERAL_CUTS = 7  # cuts of each column where there are more
+MANY_ERRORS = 0.25  # of the rows: with more a cut says little
 FEW_CUTS, FEW_LABELS = 3, 2_000  # so many if labels times epsilon are fewer than that
 # Boxes: with c cuts a column, a side is off by 1 / (4 c) of the rows on the mean, and the draw pays
 # (2 / epsilon) ln c errors for it. The sum is least where c is labels times epsilon over 8.
@@ -187,7 +198,8 @@ class PrivateLearner(ConceptLearner):
     Candidates are those that public rows define, or an even grid within declared bounds; or all
     concepts of a finite class, such as ``Conjunctions``, ``Parities`` and ``RandomSets``. A single
     column that is declared without bounds (``columns=[float]``) gets a range privately, for half of
-    epsilon, and the grid has points beyond it, too. With
+    epsilon, and the grid has points beyond it, too. ``Thresholds`` over columns that are declared
+    as ordered are drawn from all keys of the declared width (``max_bytes``). With
     probability 1 - beta it makes at most (2 / epsilon) (ln candidates + ln 1/beta) more errors on
     the rows than the best candidate (:meth:`excess_errors`).
 
@@ -250,14 +262,27 @@ class PrivateLearner(ConceptLearner):
         self.budget = budget
         self.random_state = random_state
 
+    @claim("UNIVERSE")
+    def _check_ordered(self, columns: Columns) -> None:
+        """Take thresholds over ordered columns alone: all keys of their width are candidates."""
+        if not isinstance(self._concept, Thresholds) or not columns.only_ordered:
+            super()._check_ordered(columns)
+
+    def _read(
+        self, columns: Columns, X: Any, labels: Integers, X_public: Any, y_public: Any
+    ) -> Rows:
+        if not columns.only_ordered:
+            return super()._read(columns, X, labels, X_public, y_public)
+        return Rows(self._encode(columns, X), labels)  # all keys are candidates: nothing is public
+
     def decide(self, sizes: Sizes, rows: Rows) -> LearningPlan[Any]:
         """Decide which points define candidates: they are the steps."""
-        concept, count = self._concept, self._count(sizes)
+        concept, count = self._drawn_from(sizes.columns), self._count(sizes)
         if self._finds_range(sizes, rows):
             share, left = pure_shares(self.epsilon, sizes)
             points: Any = points_around(PLACEHOLDER, count)  # as many as in any other range
             self._check_draw(sizes, len(points), left)
-            found = self._drawn_from.n_candidates(points)
+            found = concept.n_candidates(points)
             return LearningPlan(
                 Ranges(share, 1).cost
                 + Quantiles(share, [PLACEHOLDER], 3).cost
@@ -275,12 +300,15 @@ class PrivateLearner(ConceptLearner):
         else:
             points = joined(concept, grid_points(sizes.columns.need_bounds(), count))
         self._check_draw(sizes, len(points), self.epsilon)
-        found = self._drawn_from.n_candidates(points)  # refuses more points than can be counted
+        found = concept.n_candidates(points)  # refuses more points than can be counted
         by_values = rows.public is not None and concept.needs_points
         drawn_from = {"points": count} if by_values else {"n_candidates": found}
+        if isinstance(concept, KeyCuts):
+            drawn_from = {"key_bytes": sum(concept.key_bytes)}
+            self._warn_of_wide_keys(sizes, found)
         return LearningPlan(
             concept.choose_cost(self.epsilon),
-            ("KLNRS", "CHOOSE"),
+            ("KLNRS", "CHOOSE", *["UNIVERSE", "KEYS"] * isinstance(concept, KeyCuts)),
             protects="one labelled training row",
             assumptions=PUBLIC_ROWS if rows.public is not None else (),
             steps=points,
@@ -295,14 +323,27 @@ class PrivateLearner(ConceptLearner):
         declared = self.columns is not None and sizes.features == 1
         return needed and declared and bool(sizes.columns.open)
 
-    @property
-    def _drawn_from(self) -> ConceptClass:
-        """The class, of which a finite one has each of its hypotheses as a candidate."""
+    @claim("UNIVERSE")
+    def _drawn_from(self, columns: Columns) -> ConceptClass:
+        """Return the class that is drawn from: of a finite one, each hypothesis is a candidate."""
         concept = self._concept
+        if columns.only_ordered:
+            return KeyCuts(concept, columns.key_bytes)
         return concept.undivided() if isinstance(concept, FiniteClass) else concept
 
+    def _warn_of_wide_keys(self, sizes: Sizes, candidates: int) -> None:
+        """Warn, by public numbers, if so many keys are likely to drown what the rows say."""
+        errors = excess_errors(candidates, self.epsilon, 0.5)
+        if errors > MANY_ERRORS * sizes.labelled and not is_quiet():
+            warn(
+                f"a cut among all keys of {sum(sizes.columns.key_bytes)} bytes may be off by up to "
+                f"{errors:,.0f} of {sizes.labelled:,} rows with epsilon={self.epsilon!r}; declare "
+                "a smaller max_bytes, or give more rows or a larger epsilon.",
+                TooFewRows,
+            )
+
     def _learn(self, rows: Rows, plan: LearningPlan[Any], source: Source) -> None:
-        concept, points, epsilon = self._drawn_from, plan.steps, self.epsilon
+        concept, points, epsilon = self._drawn_from(self.columns_), plan.steps, self.epsilon
         if isinstance(plan.steps, RangeFirst):
             (wide,) = Ranges(plan.steps.share, 1, random_state=source).find(rows.X)
             found = narrowed(wide, rows.X, plan.steps.share, source)

@@ -45,6 +45,9 @@ class ConceptName(StrEnum):
     HALFSPACES = "halfspaces"
     STUMPS = "stumps"
     TREES = "trees"
+    CONJUNCTIONS = "conjunctions"
+    PARITIES = "parities"
+    RANDOM_SETS = "random-sets"
 
 
 CONCEPTS = {
@@ -55,7 +58,11 @@ CONCEPTS = {
     ConceptName.HALFSPACES: "Halfspaces",
     ConceptName.STUMPS: "Stumps",
     ConceptName.TREES: "Trees",
+    ConceptName.CONJUNCTIONS: "Conjunctions",
+    ConceptName.PARITIES: "Parities",
+    ConceptName.RANDOM_SETS: "RandomSets",
 }
+SET_ERROR = 0.1  # of --concept random-sets, which are drawn by a new key
 TREE_DEPTH = 2  # of --concept trees, as of learners that are given no concept class
 
 
@@ -234,6 +241,8 @@ def _concept(concept: ConceptName | None) -> Any:
     from cumae import concepts  # noqa: PLC0415
 
     kind = getattr(concepts, CONCEPTS[concept or ConceptName.TREES])
+    if concept is ConceptName.RANDOM_SETS:
+        return kind.draw(SET_ERROR)
     return kind(TREE_DEPTH) if concept in (None, ConceptName.TREES) else kind()
 
 

@@ -1,13 +1,21 @@
 """How numbers, dates and ordered values are written, by what was declared and by nothing else."""
 
 from cumae.data.texts.dates import moment_in, refuse_format
-from cumae.data.texts.ordered import LARGEST_WORD, MAX_BYTES, Order, middle_keys, next_key
+from cumae.data.texts.ordered import (
+    LARGEST_WORD,
+    MAX_BYTES,
+    WORD_BYTES,
+    Order,
+    middle_keys,
+    next_key,
+)
 from cumae.data.texts.written import PLAIN, Written, number_in
 
 __all__ = [
     "LARGEST_WORD",
     "MAX_BYTES",
     "PLAIN",
+    "WORD_BYTES",
     "Order",
     "Written",
     "middle_keys",

@@ -11,7 +11,7 @@ import datetime as dt
 import math
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -45,6 +45,8 @@ UNITS = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 UNITS = {unit: seconds * IN_A_SECOND for unit, seconds in UNITS.items()}
 UNITS |= {"ms": 10**15, "us": 10**12, "ns": 10**9, "ps": 10**6, "fs": 10**3, "as": 1}
 SHIFTED = bytes([*range(1, 256), 255])  # each byte plus one; in UTF-8 the last one never occurs
+
+SHOWN = 20  # characters of a long text, and pairs of digits
 
 NO_KEY: bytes | None = None
 
@@ -133,6 +135,32 @@ class Order:
             key = READERS[self.kind](cell, self.key_bytes)
             return key if key is not None and len(key) <= self.key_bytes else NO_KEY
         return NO_KEY
+
+    def told(self, words: Sequence[float]) -> str:
+        """Return what a key stands for, as people read it: about that, if no cell has the key.
+
+        Parameters
+        ----------
+        words : sequence of float
+            The numbers of the key.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cumae.data.texts import Order
+        >>> for kind, cell in (
+        ...     ("text", "Kowalski"),
+        ...     ("numbers", -(10**30)),
+        ...     ("dates", "2024-02-29"),
+        ... ):
+        ...     order = Order(kind)
+        ...     print(order.told(order.words(np.array([cell], object))[0]))
+        'Kowalski'
+        -1E+30
+        2024-02-29 00:00:00
+        """
+        key = b"".join(int(word).to_bytes(WORD_BYTES, "big") for word in words)[: self.key_bytes]
+        return TELLERS[self.kind](key)
 
     def made_up(self, spread: Floats) -> NDArray[Any]:
         """Return cells, in order, from numbers between 0 and 1.
@@ -242,6 +270,44 @@ def _id_key(cell: Any, room: int) -> bytes | None:
     return cell.bytes if isinstance(cell, uuid.UUID) else None
 
 
+def _text_told(key: bytes) -> str:
+    """Return the text of a key without what no text has, and without its end if it is long."""
+    begin = bytes(byte - 1 for byte in key.partition(b"\0")[0])
+    text = "".join(filter(str.isprintable, begin.decode("utf-8", "ignore")))
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")
+
+
+def _number_told(key: bytes) -> str:
+    sign, body = key[:1], key[1:]
+    if sign == ZERO or sign > POSITIVE:
+        return "0" if sign == ZERO else "above all numbers"
+    if sign == NEGATIVE:
+        body = bytes(255 - byte for byte in body)
+    exponent = int.from_bytes(body[:EXPONENT_BYTES], "big") - MIDDLE
+    pairs = body[EXPONENT_BYTES:].partition(b"\0")[0][:SHOWN]
+    digits = "".join(f"{min(max(byte - 1, 0), 99):02}" for byte in pairs).rstrip("0") or "0"
+    number = Decimal((sign == NEGATIVE, tuple(map(int, digits)), 0))
+    return str(number.scaleb(exponent - len(digits) + 1))
+
+
+def _time_told(key: bytes) -> str:
+    seconds = (int.from_bytes(key, "big") - (1 << (8 * len(key) - 1))) // IN_A_SECOND
+    try:
+        return str(EPOCH + dt.timedelta(seconds=seconds))
+    except OverflowError:
+        return "before the year 1" if seconds < 0 else "after the year 9999"
+
+
+def _id_told(key: bytes) -> str:
+    return str(uuid.UUID(bytes=key))
+
+
+TELLERS: dict[str, Callable[[bytes], str]] = {
+    "dates": _time_told,
+    "ids": _id_told,
+    "numbers": _number_told,
+    "text": _text_told,
+}
 READERS: dict[str, Callable[[Any, int], bytes | None]] = {
     "dates": _time_key,
     "ids": _id_key,

@@ -19,7 +19,7 @@ import numpy as np
 from cumae.arrays import Integers
 from cumae.claims import claim
 from cumae.codec import from_bytes, to_bytes
-from cumae.concepts import Keyed
+from cumae.concepts import Keyed, Thresholds, UnionOfIntervals
 from cumae.data import Columns, RowSource, row_source
 from cumae.ensembles.ensemble import Ensemble
 from cumae.ensembles.trainer import PROCESS_ENDS
@@ -120,6 +120,12 @@ class School:
         if isinstance(self.model, Keyed):
             return isinstance(self.model.concept, STEADY)
         return isinstance(self.model, STEADY) and bool(self.reader.columns.open)
+
+    @property
+    def one_column(self) -> bool:
+        """Whether it is a class of one column, of thresholds or intervals."""
+        concept = self.model.concept if isinstance(self.model, Keyed) else self.model
+        return isinstance(concept, Thresholds | UnionOfIntervals)
 
     def train(self, recipe: Recipe) -> Ensemble:
         """Train the models of a phase."""

@@ -48,8 +48,9 @@ from cumae.predictors.everlasting.phases import (
     row_keys,
 )
 from cumae.predictors.everlasting.renewal import declared_labels
-from cumae.predictors.everlasting.robustness import Robustness
+from cumae.predictors.everlasting.robustness import Robustness, told_of
 from cumae.predictors.everlasting.rules import EverlastingOptions
+from cumae.predictors.everlasting.schedule import Drift
 from cumae.predictors.everlasting.state import EverlastingState, PhasePrepared
 from cumae.predictors.ids import HiddenIds, as_rows
 from cumae.predictors.records import TEXT_BYTES
@@ -335,14 +336,9 @@ class EverlastingPredictor(PhasedPredictor):
         given = f"{self.answered_:,} answers were given"
         given += ", and it never runs out" if left == math.inf else f", {left:,} are left"
         votes = f"noise is {self.noise_per_vote_:.0%} of its {self.n_shards_:,} votes"
-        told = "No prior."
-        if prior is not None:
-            told = f"Prior: {type(prior.learner).__name__}; trust in votes: {self.trust_:g}."
-            if not self.trust_:
-                told += " The prior alone answers."
         first = f"EverlastingPredictor in phase {self.phase_}: {given}; {votes}."
-        bound = str(self.robustness_)
-        return f"{first}\n{told}\n{bound[0].upper()}{bound[1:]}.\nPromise: {self.guarantee_}"
+        told = told_of(prior and prior.learner, self.trust_, self.robustness_, self.drift_)
+        return f"{first}\n{told}\nPromise: {self.guarantee_}"
 
     @property
     def remaining_(self) -> float:
@@ -374,6 +370,18 @@ class EverlastingPredictor(PhasedPredictor):
         phase, cap = state.phase, state.rules.cap(state.phase.n_rows)
         say = state.prior is None or state.trust_in_votes > 0
         return Robustness(phase.n_rows, phase.ensemble.n_shards, phase.majority, cap, say)
+
+    @property
+    def drift_(self) -> Drift | None:
+        """An estimate of how far the boundary wanders once phases have stopped growing.
+
+        It comes from a simulation of thresholds with the public counts of these phases, and is no
+        bound. None with a prior, which answers do not leave; for models other than thresholds and
+        intervals without declared bounds, whose drift nothing was simulated for; and for phases
+        that grow without an end.
+        """
+        drift: Drift | None = self._seen_state().drift
+        return drift
 
     # Answering
 

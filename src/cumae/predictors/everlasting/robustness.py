@@ -114,6 +114,30 @@ class Robustness:
         return f"rows that may be poisoned without moving an answer: {told}{more}"
 
 
+def told_of(
+    prior: object | None, trust: float | None, robustness: Robustness, drift: object | None
+) -> str:
+    """Return lines about the prior, the bound on poisoning and the estimated drift.
+
+    Parameters
+    ----------
+    prior : object, or None
+        The learner that was published as prior.
+    trust : float, or None
+        How much the votes of the first phase count against it.
+    robustness : Robustness
+        The bound.
+    drift : object, or None
+        The estimate, which says itself that it is one.
+    """
+    told = "No prior."
+    if prior is not None:
+        told = f"Prior: {type(prior).__name__}; trust in votes: {trust:g}."
+        told += "" if trust else " The prior alone answers."
+    lines = [str(part) for part in (robustness, drift) if part is not None]
+    return "\n".join([told, *(f"{line[0].upper()}{line[1:]}." for line in lines)])
+
+
 def check_margin(margin: float) -> float:
     """Return a margin that is above 0 and 1 at most."""
     return 1.0 if margin == 1 else check_share(margin, "margin")

@@ -9,13 +9,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from cumae.claims import claim
+from cumae.ensembles.growing.representatives import EVERYTHING, NOTHING, gaps
 from cumae.mechanisms import counts_moved
+from cumae.parameters import check_count
 from cumae.predictors.noise import AIMED_NOISE
 from cumae.privacy import calibrate_gaussian
 from cumae.remembering import remembered
 
 NO_END = 2**62  # rows up to which phases grow if there is no end
+MOST_SIMULATED, LEAST_SHARDS = 20_000, 100  # rows of a simulated phase, and its shards
+SIMULATED_LIVES, SIMULATED_PHASES = 3, 12
 GROWTH = 1.6  # of "auto": near the least of both errors that growth can lower
 
 
@@ -125,6 +131,119 @@ class PhaseSchedule:
         smallest = replace(self, fixed=True, max_rows=10**12)
         # Without a cap the noise is as the inverse square root of the rows, but for rounding.
         return min(most, math.ceil(most * (smallest.noise(most) / noise) ** 2))
+
+    def settled(self, n_rows: int) -> int | None:
+        """Return with how many rows phases stop to grow, if all rows are kept; None if never.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of this phase.
+        """
+        if self.max_rows >= NO_END and self.next_rows(n_rows) > n_rows:
+            return None
+        while self.next_rows(n_rows) > n_rows:
+            n_rows = self.next_rows(n_rows)
+        return n_rows
+
+    def drift(self, n_rows: int) -> Drift | None:
+        """Estimate how far thresholds wander once phases have stopped growing; None if never.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of this phase.
+        """
+        last = self.settled(n_rows)
+        if last is None:
+            return None
+        return Drift(last, simulated_step(last, self.shard_size(last), self.noise(last)))
+
+
+@dataclass(frozen=True)
+class Drift:
+    """An estimate, from a simulation with public counts, of how far a boundary of votes wanders.
+
+    It is no bound. Votes alone, without a prior, learn each phase from the one before, so that the
+    boundary makes a random step in each. The simulation has one threshold over one evenly spread
+    column, and knows nothing of the rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of a phase that grows no more.
+    step : float
+        Standard deviation of a step, as a share of the rows.
+
+    Examples
+    --------
+    >>> from cumae.predictors.everlasting.schedule import Drift
+    >>> print(Drift(20_000, 0.002))
+    estimated drift, simulated with thresholds: answers that turn are 0.16% in a phase of 20,000 ...
+    """
+
+    n_rows: int
+    step: float
+
+    def after(self, phases: int) -> float:
+        """Return about the share of answers that so many phases turn.
+
+        Parameters
+        ----------
+        phases : int of 0 or more
+            Phases after the growth has ended.
+        """
+        mean = math.sqrt(2 / math.pi)  # of the absolute value of a standard normal number
+        return min(0.5, mean * self.step * math.sqrt(check_count(phases, "phases")))
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return (
+            "estimated drift, simulated with thresholds: answers that turn are "
+            f"{self.after(1):.2%} in a phase of {self.n_rows:,} rows, "
+            f"{self.after(100):.2%} in 100 phases"
+        )
+
+
+@remembered(64)
+def simulated_step(n_rows: int, shard_size: int, noise: float) -> float:
+    """Simulate some phases, and return how far the even split of votes moves in one.
+
+    The move shrinks as the root of the rows if shards and the noise per vote stay the same. So
+    phases of more rows than are simulated have the step of smaller ones, times that factor.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of a phase, and its answers.
+    shard_size : int
+        Rows of a shard.
+    noise : float
+        Noise as a share of the votes.
+    """
+    size = min(shard_size, n_rows)
+    rows = min(n_rows, max(MOST_SIMULATED, LEAST_SHARDS * size))
+    shards = max(1, rows // size)
+    starts, moves = np.arange(shards + 1) * rows // shards, []
+    for seed in range(SIMULATED_LIVES):
+        generator = np.random.default_rng(seed)  # made-up rows: nothing here is private
+        column = generator.random(rows)
+        signed = np.where(column >= 0.5, 1, -1)
+        splits = []
+        for _ in range(SIMULATED_PHASES):
+            order = generator.permutation(rows)
+            coin = generator.random(shards) < 0.5
+            kinds, lows, highs = gaps(column[order], signed[order], starts, above=True, below=False)
+            cuts = np.where(coin, lows + 1e-12, highs)
+            cuts = np.where(kinds == EVERYTHING, np.where(coin, -1.0, lows), cuts)
+            cuts = np.sort(np.where(kinds == NOTHING, np.where(coin, 2.0, highs + 1e-12), cuts))
+            splits.append(float(np.clip(np.median(cuts), 0.0, 1.0)))
+            column = generator.random(rows)
+            votes = np.searchsorted(cuts, column, side="right")
+            noisy = np.rint(votes + generator.normal(0.0, noise * shards, rows)).astype(np.int64)
+            signed = 2 * np.clip(noisy, 0, shards) - shards
+        moves += np.diff(splits).tolist()
+    return float(np.sqrt(np.mean(np.square(moves))) * math.sqrt(rows / n_rows))
 
 
 @remembered(256)

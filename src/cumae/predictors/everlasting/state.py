@@ -28,6 +28,7 @@ from cumae.predictors.everlasting.phases import (
 from cumae.predictors.everlasting.prior import FULL_WEIGHT, Prior, trust_in
 from cumae.predictors.everlasting.renewal import NO_ROWS, LabelledRows, enough
 from cumae.predictors.everlasting.rules import EverlastingRules
+from cumae.predictors.everlasting.schedule import Drift
 from cumae.predictors.ids import HiddenIds, as_rows, from_rows
 from cumae.predictors.state import State
 from cumae.predictors.stateful import Fitted
@@ -192,6 +193,13 @@ class EverlastingState(State):
     def n_labelled(self) -> int:
         """How many rows with a label join those of the next phase."""
         return 0 if self.renews else self.labelled.n_rows
+
+    @property
+    def drift(self) -> Drift | None:
+        """An estimate of how far votes alone wander, where a simulation has one."""
+        if self.prior is not None or not (self.school.steady and self.school.one_column):
+            return None
+        return self.rules.schedule.drift(self.phase.n_rows)
 
     @property
     def trust_in_votes(self) -> float:
