@@ -10,13 +10,16 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
+from cumae.arrays import Floats
 from cumae.claims import claim
 from cumae.ensembles.growing.representatives import EVERYTHING, NOTHING, gaps
 from cumae.mechanisms import counts_moved
 from cumae.parameters import check_count
 from cumae.predictors.noise import AIMED_NOISE
 from cumae.privacy import calibrate_gaussian
+from cumae.randomness import SeededSource, permutation
 from cumae.remembering import remembered
 
 NO_END = 2**62  # rows up to which phases grow if there is no end
@@ -226,24 +229,29 @@ def simulated_step(n_rows: int, shard_size: int, noise: float) -> float:
     shards = max(1, rows // size)
     starts, moves = np.arange(shards + 1) * rows // shards, []
     for seed in range(SIMULATED_LIVES):
-        generator = np.random.default_rng(seed)  # made-up rows: nothing here is private
-        column = generator.random(rows)
+        source = SeededSource(seed)  # made-up rows: nothing here is private
+        column = _shares(rows, source)
         signed = np.where(column >= 0.5, 1, -1)
         splits = []
         for _ in range(SIMULATED_PHASES):
-            order = generator.permutation(rows)
-            coin = generator.random(shards) < 0.5
+            order = permutation(rows, source)
+            coin = _shares(shards, source) < 0.5
             kinds, lows, highs = gaps(column[order], signed[order], starts, above=True, below=False)
             cuts = np.where(coin, lows + 1e-12, highs)
             cuts = np.where(kinds == EVERYTHING, np.where(coin, -1.0, lows), cuts)
             cuts = np.sort(np.where(kinds == NOTHING, np.where(coin, 2.0, highs + 1e-12), cuts))
             splits.append(float(np.clip(np.median(cuts), 0.0, 1.0)))
-            column = generator.random(rows)
+            column = _shares(rows, source)
             votes = np.searchsorted(cuts, column, side="right")
-            noisy = np.rint(votes + generator.normal(0.0, noise * shards, rows)).astype(np.int64)
+            noisy = np.rint(votes + noise * shards * ndtri(_shares(rows, source))).astype(np.int64)
             signed = 2 * np.clip(noisy, 0, shards) - shards
         moves += np.diff(splits).tolist()
     return float(np.sqrt(np.mean(np.square(moves))) * math.sqrt(rows / n_rows))
+
+
+def _shares(count: int, source: SeededSource) -> Floats:
+    """Return numbers between 0 and 1, evenly spread."""
+    return np.asarray((source.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
 @remembered(256)
