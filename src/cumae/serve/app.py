@@ -75,6 +75,8 @@ class Request:
 
     def __init__(self, scope: Scope, receive: Any, single: frozenset[bytes]) -> None:
         self.scope, self.receive = scope, receive
+        if b"%" in scope["raw_path"]:  # a proxy in front might read it in another way
+            raise unknown()
         self.params: dict[str, str] = scope.get("path_params", {})
         headers = self.headers = dict(scope["headers"])
         if len(headers) != len(scope["headers"]):

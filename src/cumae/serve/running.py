@@ -127,7 +127,7 @@ def run(settings: Settings) -> None:
     # of a stop that closed all is 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    listening = _bound(settings)
+    listening = bound(settings)
     try:
         house = House(settings.models)
         try:
@@ -141,9 +141,27 @@ def run(settings: Settings) -> None:
 
 
 def _serve(settings: Settings, house: House, listening: socket.socket, tls: dict[str, Any]) -> None:
-    server = Server(settings, house)
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    names, scheme = ", ".join(house.models), "https" if tls else "http"
+    LOGGER.info("serving %s at %s://%s:%d", names, scheme, shown, port)
+    server_of(settings, house, tls).run(sockets=[listening])
+
+
+def server_of(settings: Settings, house: House, tls: dict[str, Any]) -> uvicorn.Server:
+    """Return what serves a house; ``run(sockets=[...])`` begins.
+
+    Parameters
+    ----------
+    settings : Settings
+        Its settings, checked.
+    house : House
+        Its models, open.
+    tls : dict
+        Settings of TLS, as uvicorn names them.
+    """
     config = uvicorn.Config(
-        server.app(),
+        Server(settings, house).app(),
         http=StrictProtocol,
         loop="uvloop",
         ws="none",
@@ -157,20 +175,17 @@ def _serve(settings: Settings, house: House, listening: socket.socket, tls: dict
         timeout_graceful_shutdown=settings.drain_seconds,
         **tls,
     )
-    host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    LOGGER.info(
-        "serving %s at http%s://%s:%d",
-        ", ".join(house.models),
-        "s" if tls else "",
-        shown,
-        port,
-    )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
-def _bound(settings: Settings) -> socket.socket:
-    """Return a socket that listens, or say why there can be none."""
+def bound(settings: Settings) -> socket.socket:
+    """Return a socket that listens, or say why there can be none.
+
+    Parameters
+    ----------
+    settings : Settings
+        They have its address.
+    """
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -125,7 +125,9 @@ def _wants_binary(given: dict[str, Any]) -> bool:
 
 
 def _parameters(given: dict[str, Any]) -> dict[str, Any]:
-    found = given.get("parameters") or {}
+    found = given.get("parameters")
+    if found is None:
+        return {}
     if not isinstance(found, dict):
         raise bad("parameters must be an object")
     return found
