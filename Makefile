@@ -3,7 +3,7 @@
 PYTHON ?= python3
 # Debian packages that tests need. `make test` installs those that are missing when it may, and
 # `make test PACKAGES=no` does not.
-DEBIAN_PACKAGES = chromium postgresql strace
+DEBIAN_PACKAGES = chromium postgresql strace systemd
 PACKAGES ?= yes
 LOCK_FLAGS ?=
 AUDIT_FLAGS ?=

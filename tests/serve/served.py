@@ -57,8 +57,8 @@ def raw(port: int, sent: bytes, *, wait: float = SECONDS) -> bytes:
     """Send bytes, and return all that comes until the server closes or is silent for a while."""
     found = b""
     with socket.create_connection(("127.0.0.1", port), timeout=wait) as line:
-        line.sendall(sent)
         try:
+            line.sendall(sent)
             while piece := line.recv(65_536):
                 found += piece
         except (TimeoutError, ConnectionResetError):

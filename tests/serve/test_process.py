@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,9 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import cumae
 from cumae import store
+from cumae.cli import app
+from cumae.errors import InvalidParameter
+from cumae.serve.running import bound
+from cumae.serve.settings import ModelSettings, Settings
 from tests.oracles import everlasting
 from tests.serve.served import InProcess, ask, raw, v2
 
@@ -60,31 +65,59 @@ def test_sigterm_answers_what_waits_and_charges_nothing_more(oracle: Path) -> No
     assert 5 <= used(oracle) <= 20
 
 
-def test_kill_loses_no_answer_and_a_retry_is_free(oracle: Path) -> None:
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """Return the files of a certificate for this machine, and of its key."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", *subject]
+    subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return cert, key
+
+
+def test_kill_loses_no_answer_and_a_retry_is_free(oracle: Path, tmp_path: Path) -> None:
+    """After it another server goes on, with TLS and all settings from a file, and it alone."""
     served = InProcess(str(oracle), "--port", "0")
-    first = [served.infer([[cell / 7]], id=str(cell)).body for cell in range(7)]
+    first = [served.infer([[cell / 7]], id=str(cell)).json["outputs"] for cell in range(7)]
     assert served.stop(signal.SIGKILL) == -signal.SIGKILL
-    again = InProcess(str(oracle), "--port", "0")
+    cert, key = certificate(tmp_path)
+    config = tmp_path / "serve.toml"
+    config.write_text(
+        f'port = 0\nmost_rows = 2\ntls_cert = "{cert}"\ntls_key = "{key}"\n'
+        f'[[models]]\npath = "{oracle}"\nname = "wards"\nschedule = "5ms"\n'
+    )
+    again = InProcess("--config", str(config))
     before = used(oracle)
-    assert [again.infer([[cell / 7]], id=str(cell)).body for cell in range(7)] == first
+
+    def infer(rows: list[list[float]], model: str, **more: Any) -> tuple[int, Any]:
+        url = f"https://localhost:{again.port}/v2/models/{model}/infer"
+        words = ["curl", "--silent", "--noproxy", "*", "--cacert", str(cert), "--data", "@-", url]
+        told = json.dumps(v2([list(row) for row in rows], **more))
+        words += ["--write-out", "\n%{http_code}"]
+        got = subprocess.run(words, input=told, capture_output=True, text=True, check=True)
+        body, _, status = got.stdout.rpartition("\n")
+        return int(status), json.loads(body)
+
+    for cell in range(7):
+        status, told = infer([[cell / 7]], "wards", id=str(cell))
+        assert (status, told["outputs"]) == (200, first[cell])
     assert used(oracle) == before
-    assert again.infer([[0.5]], id="0").status == 409
+    assert infer([[0.5]], "wards", id="0")[0] == 409
+    assert infer([[0.5]] * 3, "wards")[0] == 413
+    assert infer([[0.5]], "oracle")[0] == 404
+    second = InProcess(str(oracle), "--port", "0")
+    assert second.stop() == 3
+    assert "Error: " in second.told
+    assert "Traceback" not in second.told
+    assert infer([[0.5]], "wards")[0] == 200
     assert again.stop(signal.SIGINT) == 0
 
 
-def test_a_second_process_is_refused_with_a_sentence(oracle: Path) -> None:
-    served = InProcess(str(oracle), "--port", "0")
-    try:
-        second = InProcess(str(oracle), "--port", "0")
-        assert second.stop() == 3
-        assert "Error: " in second.told and "open" in second.told
-        assert "Traceback" not in second.told
-        taken = InProcess(str(oracle), "--port", str(served.port))
-        assert taken.stop() == 3
-        assert "cannot listen" in taken.told
-        assert served.infer([[0.5]]).status == 200
-    finally:
-        assert served.stop() == 0
+def test_an_address_that_is_taken_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        settings = Settings(models=(ModelSettings("oracle.db"),), port=port).checked()
+        with pytest.raises(InvalidParameter, match="cannot listen"):
+            bound(settings)
 
 
 def test_nothing_that_is_asked_can_be_seen_in_any_channel(oracle: Path, tmp_path: Path) -> None:
@@ -135,7 +168,7 @@ def test_nothing_that_is_asked_can_be_seen_in_any_channel(oracle: Path, tmp_path
 
 def test_the_memory_of_the_process_cannot_be_dumped() -> None:
     code = (
-        "import ctypes; from cumae.serve.running import no_dumps; no_dumps(); "
+        "import ctypes; from cumae.serve.quiet_log import no_dumps; no_dumps(); "
         "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -158,51 +191,15 @@ REFUSED = [
 ]
 
 
-def test_unsafe_settings_are_refused_before_anything_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("words", "part"), REFUSED)
+def test_unsafe_settings_are_refused_before_anything_opens(
+    words: list[str], part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "strange.toml").write_text("nonsense = 1\n")
     (tmp_path / "typed.toml").write_text('port = "80"\n')
-    code = (
-        "import json, sys\nfrom typer.testing import CliRunner\nfrom cumae.cli import app\n"
-        "for words in json.load(sys.stdin):\n"
-        "    found = CliRunner().invoke(app, ['serve', *words])\n"
-        "    print(json.dumps([found.exit_code, found.output]))\n"
-    )
-    given = json.dumps([words for words, _ in REFUSED])
-    run = [sys.executable, "-c", code]
-    found = subprocess.run(
-        run, input=given, capture_output=True, text=True, check=True, cwd=tmp_path, env=os.environ
-    )
-    told = [json.loads(line) for line in found.stdout.splitlines()]
-    for (words, part), (status, output) in zip(REFUSED, told, strict=True):
-        assert status == 3, words
-        assert part in " ".join(output.split()), words
-        assert "secretword" not in output
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, ["serve", *words])
+    assert found.exit_code == 3
+    assert part in " ".join(found.output.split())
+    assert "secretword" not in found.output
     assert not list(tmp_path.glob("*.db*"))
-
-
-def test_all_settings_come_from_one_file(oracle: Path, tmp_path: Path) -> None:
-    config = tmp_path / "serve.toml"
-    config.write_text(
-        f'port = 0\nmost_rows = 2\n[[models]]\npath = "{oracle}"\nname = "wards"\n'
-        'schedule = "5ms"\n'
-    )
-    served = InProcess("--config", str(config))
-    assert served.infer([[0.5]], "wards").status == 200
-    assert served.infer([[0.5]] * 3, "wards").status == 413
-    assert served.infer([[0.5]], "oracle").status == 404
-    assert served.stop() == 0
-
-
-def test_tls_is_spoken_where_files_are_given(oracle: Path, tmp_path: Path) -> None:
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes"]
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", *subject]
-    subprocess.run([*made, "-keyout", key, "-out", cert], check=True, capture_output=True)
-    served = InProcess(
-        *(str(oracle), "--port", "0", "--tls-cert", str(cert), "--tls-key", str(key))
-    )
-    url = f"https://localhost:{served.port}/v2/health/ready"
-    words = ["curl", "--silent", "--noproxy", "*", "--cacert", str(cert), url]
-    got = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert json.loads(got.stdout) == {"ready": True}
-    assert served.stop() == 0

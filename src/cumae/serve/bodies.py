@@ -128,4 +128,4 @@ def read_json(body: bytes) -> Any:
 
 def _whole(text: str) -> int | float:
     """Return a whole number; one of very many digits is infinite, as a large float is."""
-    return int(text) if len(text) < 1_000 else float("inf")
+    return int(text) if len(text) < 1_000 else float(text)

@@ -6,7 +6,9 @@ written.
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import resource
 import sys
 import traceback
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 from cumae.randomness import SYSTEM
 
 LOGGER = logging.getLogger("cumae.serve")
+PR_SET_DUMPABLE = 4  # Linux's number
 QUIET = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "starlette")
 
 
@@ -54,3 +57,10 @@ def begin() -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.ERROR)
+
+
+def no_dumps() -> None:
+    """Forbid dumps of the memory: they would hold rows, models and keys."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # A limit does not hold for dumps that the system gives to a program.
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

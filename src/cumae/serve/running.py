@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import resource
 import signal
 import socket
@@ -17,13 +16,12 @@ from cumae.errors import InvalidParameter
 from cumae.serve.app import Server
 from cumae.serve.errors import error_body
 from cumae.serve.models import House
-from cumae.serve.quiet_log import LOGGER, begin
+from cumae.serve.quiet_log import LOGGER, begin, no_dumps
 from cumae.serve.settings import Settings
 
 IDLE_SECONDS = 75  # for which a connection is kept without the whole head of a request
 MOST_HEAD = 2**16  # bytes of an address and its headers
 BACKLOG = 2_048
-PR_SET_DUMPABLE = 4  # Linux's number
 
 
 class StrictProtocol(HttpToolsProtocol):
@@ -186,6 +184,7 @@ def bound(settings: Settings) -> socket.socket:
     settings : Settings
         They have its address.
     """
+    made = None
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -195,6 +194,8 @@ def bound(settings: Settings) -> socket.socket:
         made.bind(address)
         made.listen(BACKLOG)
     except OSError as error:
+        if made is not None:
+            made.close()
         raise InvalidParameter(
             f"cannot listen at {settings.host} port {settings.port}: {error.strerror}."
         ) from None
@@ -212,13 +213,6 @@ def _tls(settings: Settings) -> dict[str, Any]:
             "the files of TLS cannot be read: give a certificate and its key, as PEM."
         ) from None
     return {"ssl_certfile": settings.tls_cert, "ssl_keyfile": settings.tls_key}
-
-
-def no_dumps() -> None:
-    """Forbid dumps of the memory: they would hold rows, models and keys."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # A limit does not hold for dumps that the system gives to a program.
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def many_files() -> None:
