@@ -18,37 +18,38 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LISTS = ROOT / "tests" / "serve" / "clients"
+HOME = ROOT / ".venv" / "clients"
 PIP = ["--disable-pip-version-check", "--quiet", "--no-compile", "--prefer-binary"]
 
 
 def main() -> int:
     """Make those that are missing; return the number of failures."""
-    home = ROOT / ".venv" / "clients"
-    home.mkdir(parents=True, exist_ok=True)
-    failures = 0
-    with (home / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests and make may both come by
-        for wanted in sorted(LISTS.glob("*.txt")):
-            failures += not made(wanted, home / wanted.stem)
-    return failures
+    return sum(not made(wanted, HOME / wanted.stem) for wanted in sorted(LISTS.glob("*.txt")))
 
 
 def made(wanted: Path, folder: Path) -> bool:
-    """Make one environment, unless it is there; tell whether it is there now."""
-    stamp = folder / ".made-of"
-    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+    """Make one environment, unless it is there; tell whether it is there now.
+
+    Tests that run beside ``make`` wait here for one that is being made.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp = folder / ".made-of"
+        digest = hashlib.sha256(wanted.read_bytes()).hexdigest()
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+            return True
+        print(f"Setting up the client {wanted.stem}; this happens once.", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        venv.create(folder, with_pip=True)
+        run = [str(folder / "bin" / "pip"), "install", *PIP, "-r", str(wanted)]
+        found = subprocess.run(run, capture_output=True, text=True, check=False)
+        if found.returncode:
+            told = found.stderr[-2_000:]
+            print(f"pip could not install {wanted.stem}:\n{told}", file=sys.stderr)
+            return False
+        stamp.write_text(digest, encoding="utf-8")
         return True
-    print(f"Setting up the client {wanted.stem}; this happens once.", flush=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder, with_pip=True)
-    run = [str(folder / "bin" / "pip"), "install", *PIP, "-r", str(wanted)]
-    found = subprocess.run(run, capture_output=True, text=True, check=False)
-    if found.returncode:
-        print(f"pip could not install {wanted.stem}:\n{found.stderr[-2_000:]}", file=sys.stderr)
-        return False
-    stamp.write_text(digest, encoding="utf-8")
-    return True
 
 
 if __name__ == "__main__":
